@@ -1,0 +1,137 @@
+"""Fixtures: a copy of the project to run and to break, and records to derive tables from."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.model.timing import REAL
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Project:
+    """A copy of the project in a folder of its own, with the environment of this one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("Snakefile", "config.yaml", "profiles", "report", "workflow"):
+            source = ROOT / name
+            ignored = shutil.ignore_patterns("__pycache__", "*.pdf", "*.html", "facts")
+            shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
+
+    def run(self, *command: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the copy; its standard output and error together are `stdout`."""
+        paths = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(self.folder / "workflow"),
+        }
+        done = subprocess.run(
+            command, cwd=self.folder, env={**os.environ, **paths, **environment}, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, done.stdout
+        return done
+
+    def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        return self.run("snakemake", *arguments, check=check, **environment)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text, f"{file} has no {old!r}"
+        path.write_text(text.replace(old, new))
+
+    def records(self) -> dict[str, float]:
+        """Every smoke record and when it was last written."""
+        found = (self.folder / "results/smoke/records").glob("*/*/*/*/*.json")
+        return {str(path.relative_to(self.folder)): path.stat().st_mtime for path in found}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Project(folder)
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy in which the smoke preset has run whole. Tests that change it take a copy of their own."""
+    folder = tmp_path_factory.mktemp("measured")
+    project = Project(folder)
+    project.snakemake("--config", "preset=smoke", CUDA_VISIBLE_DEVICES="")
+    return project
+
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def make_record() -> MakeRecord:
+    """Builds a valid record of one case; `seconds` are its samples of one step each."""
+
+    def make(
+        seconds: list[float],
+        *,
+        index: int = 1,
+        profile: str = "torch-1",
+        case: str = "576x1024",
+        machine: str = "box",
+        architecture: str = "single-cpu",
+        device: str = "cpu",
+        run_delay: float = 0.0,
+        probe: float = 1.0,
+        settled: bool = True,
+        status: str = "measured",
+        reason: str | None = None,
+        digest: str = "0" * 16,
+        started: str = "2026-01-01T00:00:00+00:00",
+        whole: bool = False,
+        smoke: bool = False,
+        peak: float = 1e13,
+        package: str = "torch 2",
+        changed: dict[str, float] | None = None,
+    ) -> dict[str, Any]:
+        block = {
+            "sample_steps": 1, "sample_seconds": seconds, "probe_seconds": [0.004 * probe, 0.004 * probe],
+            "run_delay_seconds": run_delay, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0,
+            "clock_throttles": None,
+        }  # fmt: skip
+        timed = status == "measured"
+        parameters = {"visible": 576, "hidden": 1024, "batch": 192, "learning_rate": 0.01} | (changed or {})
+        return {
+            "schema": 2,
+            "id": {
+                "machine": machine, "paper": "raina2009", "experiment": "rbm", "profile": profile, "index": index,
+                "whole": whole, "smoke": smoke,
+            },
+            "profile": {
+                "name": profile, "label": f"label of {profile}", "package": "package", "architecture": architecture,
+                "backend": "torch", "device": device, "threads": 1, "precision": "fp32", "price_per_hour": None,
+            },
+            "threads": 1, "seed": 1, "timing": asdict(REAL), "digest": digest, "started": started, "wall_seconds": 3.0,
+            "ceilings": {"flops_per_second": peak, "bytes_per_second": 1e10},
+            "provenance": {
+                "commit": "unknown",
+                "backend": {"package": package, "library": "MKL"},
+                "machine": {
+                    "cpu": "A CPU", "cpu_flags": [], "usable_cores": 2, "logical_cpus": 2, "cpu_quota": None,
+                    "memory_bytes": 2**34, "accelerators": [], "system": "Linux",
+                },
+            },
+            "cases": [{
+                "case": case, "workload": "rbm", "parameters": parameters, "flops": 1e9, "traffic_bytes": 1e6,
+                "memory_bytes": 1e6, "status": status, "reason": reason, "errors": {}, "tolerance": 1e-4,
+                "warmup": {"steps": 2, "seconds": 1.0, "settled": settled, "step_seconds": 0.1} if timed else None,
+                "blocks": [block] if timed else [],
+            }],
+        }  # fmt: skip
+
+    return make

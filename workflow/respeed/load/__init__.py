@@ -1,0 +1,1 @@
+"""Reads and checks what people write: config.yaml, hardware profiles, papers. Only this layer reads YAML."""

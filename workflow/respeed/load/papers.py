@@ -1,0 +1,148 @@
+"""Papers: workflow/papers/<name>/paper.yaml and published.csv."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from respeed.load.folders import PAPERS
+from respeed.load.modules import workload_parameters
+from respeed.load.schema import check_schema
+from respeed.load.yaml_file import read_text, read_yaml
+from respeed.model.errors import UserError, nearest
+from respeed.model.names import check_name
+from respeed.model.paper import Architecture, Case, Experiment, Fact, Paper
+
+PUBLISHED_COLUMNS = ["experiment", "case", "architecture", "seconds"]
+
+
+def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:
+    """The names of all papers there are, checked as names."""
+    return tuple(
+        check_name("paper", path.parent.name, str(path.parent)) for path in sorted(folder.glob("*/paper.yaml"))
+    )
+
+
+def load_papers(folder: Path = PAPERS) -> dict[str, Paper]:
+    """All papers by name."""
+    return {name: load_paper(name, folder) for name in paper_names(folder)}
+
+
+def load_paper(name: str, folder: Path = PAPERS) -> Paper:
+    """Read one paper; UserError if there is none of that name or its files are not valid."""
+    if name not in paper_names(folder):
+        raise UserError(f"{folder}: no paper {name!r}{nearest(name, paper_names(folder))}")
+    path = folder / name / "paper.yaml"
+    data = read_yaml(path)
+    check_schema(data, "paper", path)
+    experiments = {
+        check_name("experiment", key, str(path)): _experiment(key, value, path)
+        for key, value in data["experiments"].items()
+    }
+    architectures = tuple(Architecture(name=key, **value) for key, value in data["architectures"].items())
+    return Paper(
+        name=name,
+        title=data["title"],
+        authors=tuple(data["authors"]),
+        venue=data["venue"],
+        year=data["year"],
+        doi=data["doi"],
+        claim=data["claim"],
+        architectures=architectures,
+        facts=_facts(data),
+        experiments=experiments,
+        published=_published(folder / name / "published.csv", experiments, [row.name for row in architectures]),
+    )
+
+
+def _facts(data: Mapping[str, Any]) -> tuple[Fact, ...]:
+    return tuple(Fact(**fact) for fact in data["facts"])
+
+
+def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
+    def cases(key: str) -> tuple[Case, ...]:
+        found = tuple(
+            _case(case, data, f"{path}: experiments.{name}.{key}.{position}") for position, case in enumerate(data[key])
+        )
+        names = [case.name for case in found]
+        if twice := next((case for case in names if names.count(case) > 1), None):
+            raise UserError(f"{path}: experiments.{name}.{key}: the case {twice!r} stands twice")
+        return found
+
+    used = {
+        key for case in data["cases"] for key in workload_parameters().get(case.get("workload", data["workload"]), ())
+    }
+    if data["workload"] not in workload_parameters():
+        known = nearest(data["workload"], workload_parameters())
+        raise UserError(f"{path}: experiments.{name}.workload: no workload {data['workload']!r}{known}")
+    if unknown := next((key for key in data["protocol"] if key not in used), None):
+        raise UserError(f"{path}: experiments.{name}.protocol: unknown key {unknown!r}{nearest(unknown, used)}")
+    return Experiment(
+        name=name,
+        title=data["title"],
+        examples=data.get("examples"),
+        cases=cases("cases"),
+        smoke_cases=cases("smoke_cases"),
+        round_seconds=data["round_seconds"],
+        facts=_facts(data),
+        caveats=tuple(data["caveats"]),
+    )
+
+
+def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> Case:
+    given = dict(data)
+    name = check_name("case", given.pop("case"), where)
+    workload = given.pop("workload", experiment["workload"])
+    if workload not in workload_parameters():
+        raise UserError(f"{where}: no workload {workload!r}{nearest(workload, workload_parameters())}")
+    wanted = workload_parameters()[workload]
+    if unknown := next((key for key in given if key not in wanted), None):
+        raise UserError(f"{where}: unknown key {unknown!r}{nearest(unknown, wanted)}")
+    parameters = {key: value for key, value in experiment["protocol"].items() if key in wanted} | given
+    if missing := next((key for key in wanted if key not in parameters), None):
+        raise UserError(f"{where}: the key {missing!r} is missing, here or in the protocol: {workload} needs it")
+    for key, value in parameters.items():
+        if wanted[key] == "whole" and not isinstance(value, int):
+            raise UserError(f"{where}: {key}: {value!r} must be a whole number of at least 1")
+    if experiment.get("examples") and "batch" not in parameters:
+        raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
+    return Case(name, workload, parameters)
+
+
+def _published(
+    path: Path, experiments: Mapping[str, Experiment], architectures: list[str]
+) -> dict[tuple[str, str, str], float]:
+    rows = csv.DictReader(io.StringIO(read_text(path)))
+    if rows.fieldnames != PUBLISHED_COLUMNS:
+        raise UserError(f"{path}:1: the columns must be {','.join(PUBLISHED_COLUMNS)}")
+    found: dict[tuple[str, str, str], float] = {}
+    for line, row in enumerate(rows, start=2):
+        where = f"{path}:{line}"
+        if None in row or None in row.values():
+            raise UserError(f"{where}: must have {len(PUBLISHED_COLUMNS)} values")
+        if row["experiment"] not in experiments:
+            raise UserError(f"{where}: no experiment {row['experiment']!r}{nearest(row['experiment'], experiments)}")
+        cases = [case.name for case in experiments[row["experiment"]].cases]
+        if row["case"] not in cases:
+            raise UserError(f"{where}: no case {row['case']!r}{nearest(row['case'], cases)}")
+        if row["architecture"] not in architectures:
+            raise UserError(
+                f"{where}: no architecture {row['architecture']!r}{nearest(row['architecture'], architectures)}"
+            )
+        key = (row["experiment"], row["case"], row["architecture"])
+        if key in found:
+            raise UserError(f"{where}: {', '.join(key)} stands twice")
+        found[key] = _seconds(row["seconds"], where)
+    return found
+
+
+def _seconds(text: str, where: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise UserError(f"{where}: seconds: {text!r} must be a number greater than 0")
+    return seconds

@@ -1,0 +1,1 @@
+"""The nouns of the project as frozen dataclasses. Imports nothing of it."""

@@ -1,0 +1,31 @@
+"""What the user asked for: config.yaml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How much to measure. `sizes` is "paper" or "smoke"; `whole` adds runs in which nothing is extrapolated."""
+
+    name: str
+    rounds: int
+    sizes: str
+    whole: bool
+
+    @property
+    def is_smoke(self) -> bool:
+        return self.sizes == "smoke"
+
+
+@dataclass(frozen=True)
+class Config:
+    """config.yaml with its names resolved; `machine` is None for "work it out"."""
+
+    preset: Preset
+    papers: tuple[str, ...]
+    experiments: tuple[str, ...] | None
+    profiles: tuple[str, ...]
+    machine: str | None
+    seed: int
+    presets: Mapping[str, Preset]

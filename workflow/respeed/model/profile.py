@@ -1,0 +1,23 @@
+"""A hardware profile: one row of our tables, how to run."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One file of workflow/hardware. `architecture` is the paper's row it answers; `threads` may be "all"."""
+
+    name: str
+    label: str
+    package: str
+    architecture: str
+    backend: str
+    device: str
+    threads: int | Literal["all"]
+    precision: str
+    price_per_hour: float | None = None
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device == "cpu"

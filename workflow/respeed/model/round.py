@@ -1,0 +1,38 @@
+"""A round: one fresh process that measures every case of one experiment on one hardware profile."""
+
+from dataclasses import dataclass
+
+from respeed.model.paper import Case
+from respeed.model.profile import Profile
+from respeed.model.timing import TimingProtocol
+
+
+@dataclass(frozen=True, order=True)
+class RoundId:
+    """Which round it is. `index` counts from 1; `whole` is a run in which nothing is extrapolated,
+    `smoke` one of tiny sizes that is no measurement."""
+
+    machine: str
+    paper: str
+    experiment: str
+    profile: str
+    index: int
+    whole: bool = False
+    smoke: bool = False
+
+
+@dataclass(frozen=True)
+class RoundSpec:
+    """Everything that the measuring process needs to know; it reads no file but this, as JSON.
+
+    `cpus` are those that the measurement is bound to; none means that it is not bound.
+    """
+
+    id: RoundId
+    profile: Profile
+    threads: int
+    cpus: tuple[int, ...]
+    cases: tuple[Case, ...]
+    whole_steps: tuple[int, ...]
+    timing: TimingProtocol
+    seed: int

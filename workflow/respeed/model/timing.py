@@ -1,0 +1,43 @@
+"""How long to warm up and to time; the reasons are in docs/method.md."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TimingProtocol:
+    """All durations in seconds.
+
+    Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
+    `slow_step_seconds`) and then until two windows agree, at most `warmup_cap_seconds`. Then blocks of at least
+    `block_seconds` and `block_steps` until `measure_seconds` of clean blocks, at most `measure_cap` times that.
+    A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
+    could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
+    a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see inside the guest).
+    A block is cut into samples of at least `sample_seconds`, so that a record stays small.
+    """
+
+    warmup_seconds: float = 0.6
+    warmup_steps: int = 20
+    warmup_slow_steps: int = 2
+    slow_step_seconds: float = 0.03
+    warmup_window_seconds: float = 0.1
+    warmup_agreement: float = 0.02
+    warmup_cap_seconds: float = 4.0
+    block_seconds: float = 0.25
+    block_steps: int = 3
+    sample_seconds: float = 0.01
+    measure_seconds: float = 0.25
+    measure_cap: float = 2.0
+    max_run_delay_share: float = 0.01
+    max_probe_ratio: float = 1.25
+
+
+REAL = TimingProtocol()
+# Shows that everything works, in seconds; no number of it is a measurement.
+SMOKE = TimingProtocol(
+    warmup_seconds=0.06, warmup_steps=3, warmup_window_seconds=0.01, warmup_cap_seconds=0.1, max_run_delay_share=1.0,
+    max_probe_ratio=1e3,
+    block_seconds=0.02, measure_seconds=0.02, measure_cap=2.0, sample_seconds=0.002,
+)  # fmt: skip
+
+SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everything works."
