@@ -1,0 +1,103 @@
+"""OpenBLAS as SciPy ships it: the descendant of the Goto BLAS that the paper's CPU rows used.
+
+SciPy's BLAS is column-major. A C-ordered (m, n) array passed transposed is a column-major (n, m) array of the same
+memory, so that C = A B is asked for as C^T = B^T A^T and nothing is copied.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy.linalg.blas import sgemm
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from respeed.model.errors import NotMeasurable
+
+DEVICES = ("cpu",)
+PRECISIONS = ("fp32",)
+
+
+def _scipy_pools() -> list[dict[str, Any]]:
+    """SciPy's OpenBLAS. NumPy has one of its own, in numpy.libs, whose file is called libscipy_openblas too."""
+    return [
+        pool
+        for pool in threadpool_info()
+        if pool["internal_api"] == "openblas" and "scipy" in str(Path(pool["filepath"]).parent)
+    ]
+
+
+class Backend:
+    synchronous = True
+
+    def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
+        self._random = np.random.Generator(np.random.SFC64(seed))
+        if not _scipy_pools():
+            raise NotMeasurable("this SciPy computes with another BLAS than OpenBLAS")
+        # The environment has set this before the libraries were loaded; said again for callers from Python.
+        self._limits = threadpool_limits(threads)
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        return np.array(values, dtype=np.float32, order="C")
+
+    def zeros(self, *shape: int) -> np.ndarray:
+        # full, not zeros: the pages are touched here, not by the first step.
+        return np.full(shape, 0.0, dtype=np.float32)
+
+    def host(self, array: np.ndarray) -> np.ndarray:
+        return array.copy()
+
+    def copy(self, source: np.ndarray, out: np.ndarray) -> None:
+        np.copyto(out, source)
+
+    def gemm(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        out: np.ndarray,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        # SciPy copies silently what is not laid out as it needs it, and the step would be timed with the copies.
+        if not (a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous):
+            raise ValueError("gemm takes C-contiguous arrays")
+        result = sgemm(alpha, b.T, a.T, beta=beta, c=out.T, trans_a=transpose_b, trans_b=transpose_a, overwrite_c=True)
+        if not np.may_share_memory(result, out):
+            raise ValueError("gemm copied its output: give float32 arrays")
+
+    def sigmoid_layer(
+        self, x: np.ndarray, weights: np.ndarray, bias: np.ndarray, out: np.ndarray, *, transpose: bool = False
+    ) -> None:
+        self.gemm(x, weights, out, transpose_b=transpose)
+        # 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2: tanh is vectorised, never overflows and needs no temporary.
+        np.add(out, bias, out=out)
+        np.multiply(out, np.float32(0.5), out=out)
+        np.tanh(out, out=out)
+        np.multiply(out, np.float32(0.5), out=out)
+        np.add(out, np.float32(0.5), out=out)
+
+    def scale(self, out: np.ndarray, factor: float) -> None:
+        np.multiply(out, np.float32(factor), out=out)
+
+    def bernoulli(self, probability: np.ndarray, uniform: np.ndarray, out: np.ndarray) -> None:
+        self._random.random(out=uniform, dtype=np.float32)
+        np.less(uniform, probability, out=out)
+
+    def sync(self) -> None:
+        pass
+
+    def describe(self) -> dict[str, Any]:
+        pool = _scipy_pools()[0]
+        return {
+            "library": "OpenBLAS",
+            "version": pool.get("version", "unknown"),
+            "kernel": pool.get("architecture", "unknown"),
+            "threading": pool.get("threading_layer", "unknown"),
+            "threads_set": pool.get("num_threads"),
+            "package": f"scipy {scipy.__version__}",
+            "device": "cpu",
+            "precision": "fp32",
+        }

@@ -1,0 +1,85 @@
+"""The bare matrix products of one CD-1 mini-batch: the floor under the rbm workload, to tell its overhead.
+
+    Y = X W (B, H)    Z = Y W^T (B, V)    Y = Z W (B, H)    G = [X; Z]^T [Y; Y] (V, H)
+
+Five products of 2 B V H FLOP; the gradient's two are one over 2 B rows, as the rbm workload does it.
+"""
+
+import numpy as np
+
+from respeed.backends import BackendContract
+from respeed.model.paper import Case
+from respeed.workloads import Arrays, Expected, Factors
+
+PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
+
+
+class _Products:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+        V, H, B = _sizes(case)
+        self.backend = backend
+        self.weights = backend.array(inputs["weights"])  # (V, H)
+        self.gradient = backend.zeros(V, H)
+        self.visible = backend.array(np.concatenate([inputs["x"], inputs["x"]]))  # (2B, V)
+        self.hidden = backend.zeros(2 * B, H)
+        self.x, self.z = self.visible[:B], self.visible[B:]
+        self.y0, self.y1 = self.hidden[:B], self.hidden[B:]
+
+    def step(self) -> None:
+        backend = self.backend
+        backend.gemm(self.x, self.weights, self.y0)
+        backend.gemm(self.y0, self.weights, self.z, transpose_b=True)
+        backend.gemm(self.z, self.weights, self.y1)
+        backend.gemm(self.visible, self.hidden, self.gradient, transpose_a=True)
+
+    def state(self) -> Arrays:
+        host = self.backend.host
+        return {"visible": host(self.visible), "hidden": host(self.hidden), "gradient": host(self.gradient)}
+
+
+def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Products:
+    return _Products(backend, case, inputs)
+
+
+def inputs(case: Case, seed: int) -> Arrays:
+    """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor vanish."""
+    V, H, B = _sizes(case)
+    random = np.random.default_rng(seed)
+    weights = random.random((V, H), dtype=np.float32)
+    weights -= np.float32(0.5)
+    weights *= np.float32(2 * np.sqrt(3.0 / max(V, H)))
+    return {
+        "weights": weights,
+        "x": random.random((B, V), dtype=np.float32) * 2 - 1,
+    }
+
+
+def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+    W = inputs["weights"].astype(np.float64)
+    x = inputs["x"].astype(np.float64)
+    y0 = x @ W
+    z = y0 @ W.T
+    y1 = z @ W
+    visible, hidden = np.concatenate([x, z]), np.concatenate([y0, y1])
+    return {"visible": visible, "hidden": hidden, "gradient": Factors(visible.T, hidden)}
+
+
+def flops(case: Case) -> float:
+    """Five products, 10 B V H."""
+    V, H, B = _sizes(case)
+    return 10.0 * B * V * H
+
+
+def traffic_bytes(case: Case) -> float:
+    """W read by three products, the gradient written; activations written once, read by what uses them, fp32."""
+    V, H, B = _sizes(case)
+    return 4.0 * (4 * V * H + B * (5 * V + 5 * H))
+
+
+def memory_bytes(case: Case) -> float:
+    V, H, B = _sizes(case)
+    return 4.0 * (2 * V * H + 2 * B * (V + H))
+
+
+def _sizes(case: Case) -> tuple[int, int, int]:
+    return int(case.parameters["visible"]), int(case.parameters["hidden"]), int(case.parameters["batch"])
