@@ -1,0 +1,102 @@
+"""How many threads really ran: what must be caught is caught. Each in a process of its own, as threads are set once."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from respeed.provenance.cpu import usable_cores
+
+pytestmark = pytest.mark.skipif(
+    not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
+)
+two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
+
+
+def proof(
+    backend: str, threads: int, *, before: str = "", after_import: str = "", **environment: str
+) -> dict[str, float]:
+    """The proof of threads in a fresh process; `before` runs before the libraries are loaded, `after_import` after."""
+    code = f"""
+        import json, os
+        {before}
+        import numpy, scipy.linalg.blas
+        if {backend!r} == "torch": import torch
+        {after_import}
+        from respeed.backends import make_backend
+        from respeed.measure.bench import make_bench
+        # The backend sets no limit itself here: what the environment says is what counts.
+        module = __import__("respeed.backends.{backend}", fromlist=["Backend"])
+        if {backend!r} == "torch": module.torch.set_num_threads = lambda threads: None
+        else: module.threadpool_limits = lambda threads: None
+        made = make_backend({backend!r}, device="cpu", precision="fp32", threads={threads}, seed=1)
+        print(json.dumps(make_bench(made)[1]))
+    """
+    clean = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+ONE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+TWO = {f"{name}_NUM_THREADS": "2" for name in ("OMP", "MKL", "OPENBLAS")}
+
+
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_one_thread_is_one_thread(backend: str) -> None:
+    assert proof(backend, 1, **ONE)["threads_ran"] == 1
+
+
+@two_cores
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_two_threads_are_two_threads(backend: str) -> None:
+    assert proof(backend, 2, **TWO)["threads_ran"] == 2
+
+
+@two_cores
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_an_environment_that_is_set_after_the_import_is_caught(backend: str) -> None:
+    late = "os.environ.update(OMP_NUM_THREADS='1', MKL_NUM_THREADS='1', OPENBLAS_NUM_THREADS='1')"
+    assert proof(backend, 1, after_import=late)["threads_ran"] > 1
+
+
+@two_cores
+def test_a_conflicting_mkl_num_threads_is_caught() -> None:
+    assert proof("torch", 1, **{**ONE, "MKL_NUM_THREADS": "2"})["threads_ran"] == 2
+
+
+@two_cores
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_two_threads_on_one_core_are_caught_by_their_waiting(backend: str) -> None:
+    found = proof(backend, 2, before="os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})", **TWO)
+    assert found["threads_ran"] != 2 or found["run_delay_seconds"] > 0.01 * 2 * 0.05
+
+
+@two_cores
+def test_no_limit_is_caught_even_beside_a_busy_competitor() -> None:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        assert proof("torch", 1)["threads_ran"] > 1
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed() -> None:
+    from respeed.measure.bench import thread_complaint
+    from respeed.model.round import RoundId
+    from respeed.plan.spec import make_spec
+
+    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1)
+    assert thread_complaint(spec, {"threads_ran": 2}) == "2 threads ran, 1 asked"
+    assert thread_complaint(spec, {"threads_ran": 1}) is None
+    assert thread_complaint(spec, {"threads_ran": None}) is None

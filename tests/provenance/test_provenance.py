@@ -1,0 +1,65 @@
+"""What machine is this?"""
+
+from pathlib import Path
+
+import pytest
+
+from respeed.model.names import NAME
+from respeed.provenance import accelerators, cpu, machine
+from respeed.provenance.software import source_commit
+
+
+@pytest.mark.parametrize(
+    ("model", "cores", "devices", "slug"),
+    [
+        ("Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz", 16, (), "intel-xeon-gold-6354-16c"),
+        ("Intel(R) Xeon(R) Processor", 2, ("NVIDIA H200",), "intel-xeon-2c-h200"),
+        ("AMD EPYC 7B13 64-Core Processor", 64, ("NVIDIA A100-SXM4-80GB",) * 2, "amd-epyc-7b13-64c-2x-a100-sxm4-80gb"),
+        ("AMD Ryzen 7 7840U w/ Radeon 780M Graphics", 8, (), "amd-ryzen-7-7840u-w-radeon-780m-graphics-8c"),
+        ("Apple M2 Pro", 10, (), "apple-m2-pro-10c"),
+        ("Neoverse-N1", 4, (), "neoverse-n1-4c"),
+        ("", 1, (), "unknown-1c"),
+    ],
+)
+def test_a_machine_has_a_readable_name(
+    monkeypatch: pytest.MonkeyPatch, model: str, cores: int, devices: tuple[str, ...], slug: str
+) -> None:
+    monkeypatch.setattr(machine, "cpu_model", lambda: model)
+    monkeypatch.setattr(machine, "usable_cores", lambda: tuple(range(cores)))
+    monkeypatch.setattr(machine, "accelerator_names", lambda: devices)
+    assert machine.machine_slug() == slug
+    assert NAME.fullmatch(machine.machine_slug())
+
+
+def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(8):
+        topology = tmp_path / f"cpu{number}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / "thread_siblings_list").write_text(f"{number % 4},{number % 4 + 4}\n")
+    monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(cpu, "cpu_quota", lambda: None)
+    assert cpu.usable_cores(tmp_path) == (0, 1, 2, 3)
+    monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: {1, 5, 6}, raising=False)
+    assert cpu.usable_cores(tmp_path) == (1, 6)
+    monkeypatch.setattr(cpu, "cpu_quota", lambda: 1.5)
+    assert cpu.usable_cores(tmp_path) == (1,)
+
+
+def test_a_quota_is_read_as_cpus(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert cpu.cpu_quota(tmp_path) == 1.5
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert cpu.cpu_quota(tmp_path) is None
+    assert cpu.cpu_quota(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("hidden", ["", "-1"])
+def test_devices_that_are_hidden_are_not_there(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    accelerators.accelerator_names.cache_clear()
+    assert accelerators.accelerator_names() == ()
+    accelerators.accelerator_names.cache_clear()
+
+
+def test_outside_a_checkout_the_commit_is_unknown(tmp_path: Path) -> None:
+    assert source_commit(tmp_path) == "unknown"

@@ -1,0 +1,102 @@
+"""Records are whole or not there, and lie where their names say."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.model.errors import UserError
+from respeed.model.round import RoundId
+from respeed.record.files import read_record, read_records, write_json
+from respeed.record.paths import parse_round_path, round_path
+
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)
+
+
+@given(NAMES, NAMES, NAMES, NAMES, st.integers(1, 99), st.booleans(), st.booleans())
+def test_a_path_and_its_round_are_each_others_inverse(
+    machine: str, paper: str, experiment: str, profile: str, index: int, whole: bool, smoke: bool
+) -> None:
+    round_id = RoundId(machine, paper, experiment, profile, index, whole, smoke)
+    assert parse_round_path(round_path(round_id)) == round_id
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "round-01.json", "results/records/m/p/e/h/round-1.json", "results/records/m/p/e/h/round-01.txt",
+        "results/records/m/p/e/../round-01.json", "results/records/m/p/e/x;touch y/round-01.json",
+        "results/m/p/e/h/round-01.json",
+    ],
+)  # fmt: skip
+def test_what_is_no_path_of_a_record_is_refused(path: str) -> None:
+    with pytest.raises(UserError):
+        parse_round_path(Path(path))
+
+
+def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.json"
+    write_json(path, {"a": 1})
+    write_json(path, {"a": 2})
+    assert json.loads(path.read_text()) == {"a": 2}
+    assert [item.name for item in path.parent.iterdir()] == ["file.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, {"a": 1})
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space"):
+        write_json(path, {"a": 2})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_number_that_json_has_not_is_never_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "file.json", {"a": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_cut_anywhere_is_refused_in_one_line(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]]
+) -> None:
+    path = tmp_path / "round-01.json"
+    text = json.dumps(make_record([0.1, 0.2]))
+    for length in range(0, len(text), 7):
+        path.write_text(text[:length])
+        with pytest.raises(UserError, match="delete it"):
+            read_record(path)
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0, 1e400, float("nan"), "0.1", None, True])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, make_record: Callable[..., dict[str, Any]], time: Any) -> None:
+    path = tmp_path / "round-01.json"
+    path.write_text(json.dumps(make_record([0.1, time])))
+    with pytest.raises(UserError, match="delete it"):
+        read_record(path)
+
+
+def test_a_record_of_another_schema_is_refused(tmp_path: Path, make_record: Callable[..., dict[str, Any]]) -> None:
+    path = tmp_path / "round-01.json"
+    path.write_text(json.dumps({**make_record([0.1]), "schema": 99}))
+    with pytest.raises(UserError, match="schema 99"):
+        read_record(path)
+
+
+def test_a_smoke_record_never_gets_among_the_real_ones(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1)), make_record([0.1], smoke=True))
+    with pytest.raises(UserError, match="wrong folder"):
+        list(read_records(smoke=False))

@@ -1,0 +1,42 @@
+"""What all cases of a round share: the backend, and the reference probe on its threads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from respeed.backends import BackendContract
+from respeed.model.paper import Case
+from respeed.model.round import RoundSpec
+from respeed.timing.probe import Probe, make_probe, prove_threads
+from respeed.workloads import matmul
+
+# Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
+PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
+# Up to so many threads every BLAS was seen to use all of them for the probe.
+MANY = 8
+
+
+@dataclass(frozen=True)
+class Bench:
+    """`probes` collects the seconds of every probe of the round."""
+
+    backend: BackendContract
+    probe: Probe
+    probes: list[float]
+
+
+def make_bench(backend: BackendContract) -> tuple[Bench, dict[str, Any]]:
+    """Build the probe and prove on it how many threads really run."""
+    program = matmul.build(backend, PROBE, matmul.inputs(PROBE, seed=0))
+    probe = make_probe(program.step, backend.sync)
+    return Bench(backend, probe, []), prove_threads(probe)
+
+
+def thread_complaint(spec: RoundSpec, proof: dict[str, Any]) -> str | None:
+    """Why nothing of this round may count: another number of threads ran than was asked for. None if all is well."""
+    ran = proof["threads_ran"]
+    if not spec.profile.is_cpu or ran is None or ran == spec.threads:
+        return None
+    # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
+    if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
+        return None
+    return f"{ran} threads ran, {spec.threads} asked"

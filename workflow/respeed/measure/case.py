@@ -1,0 +1,113 @@
+"""One case of a round: build, check, warm up, time."""
+
+import math
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import psutil
+
+from respeed.backends import BackendContract
+from respeed.measure.bench import Bench
+from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.seeds import derive_seed
+from respeed.model.paper import Case
+from respeed.model.round import RoundSpec
+from respeed.timing.blocks import Timer
+from respeed.timing.warmup import warm_up
+from respeed.workloads import Program, Workload, load_workload
+
+# Host memory that building and checking a case takes, in sizes of the program: its inputs, the copy of its state and
+# the float64 reference with its temporaries.
+CHECK_FACTOR = 8
+
+
+def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
+    """The facts of one case for the record. A case that fails carries its reason and no time."""
+    case = spec.cases[index]
+    workload = load_workload(case.workload)
+    facts: dict[str, Any] = {
+        "case": case.name,
+        "workload": case.workload,
+        "parameters": dict(case.parameters),
+        "flops": workload.flops(case),
+        "traffic_bytes": workload.traffic_bytes(case),
+        "memory_bytes": workload.memory_bytes(case),
+        "status": "measured",
+        "reason": None,
+        "errors": {},
+        "tolerance": TOLERANCE[spec.profile.precision],
+        "warmup": None,
+        "blocks": [],
+    }
+    # What this process has freed it keeps, for the next case to use.
+    available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
+    needed = CHECK_FACTOR * facts["memory_bytes"]
+    if needed > available:
+        return facts | {
+            "status": "not-run",
+            "reason": f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}",
+        }
+    try:
+        program = _checked_program(spec, case, workload, bench.backend, facts)
+        if program is not None:
+            _time(spec, index, program, bench, facts)
+    except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
+        _discard_times(facts)
+        text = " ".join(str(error).split()) or type(error).__name__
+        facts |= {"status": "failed", "reason": f"{type(error).__name__}: {text[:200]}"}
+    _say(facts)
+    return facts
+
+
+def _checked_program(
+    spec: RoundSpec, case: Case, workload: Workload, backend: BackendContract, facts: dict[str, Any]
+) -> Program | None:
+    """The program after one step that was right; None, with the reason in `facts`, if it was wrong."""
+    inputs = workload.inputs(case, derive_seed(spec, case.name))
+    program = workload.build(backend, case, inputs)
+    program.step()
+    backend.sync()
+    state = dict(program.state())
+    expected = workload.reference(case, inputs, state)
+    errors = state_errors(inputs, state, expected)
+    # JSON has no infinity or NaN; None stands for "not finite".
+    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
+    if reason := what_is_wrong(errors, facts["tolerance"]):
+        facts |= {"status": "wrong", "reason": reason}
+        return None
+    return program
+
+
+def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: dict[str, Any]) -> None:
+    backend = bench.backend
+    warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous)
+    timer = Timer(
+        step=program.step,
+        sync=backend.sync,
+        synchronous=backend.synchronous,
+        threads=spec.threads,
+        step_seconds=warmup.step_seconds,
+        protocol=spec.timing,
+        probe=bench.probe,
+        probes=bench.probes,
+    )
+    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure()
+    # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
+    most = max((block.threads_ran or 0 for block in blocks), default=0)
+    if spec.profile.is_cpu and most > spec.threads:
+        facts |= {"status": "wrong", "reason": f"ran on {most} threads, {spec.threads} asked"}
+        return
+    facts["warmup"] = asdict(warmup)
+    facts["blocks"] = [asdict(block) for block in blocks]
+
+
+def _discard_times(facts: dict[str, Any]) -> None:
+    facts |= {"warmup": None, "blocks": []}
+
+
+def _say(facts: dict[str, Any]) -> None:
+    """A line of progress: people watch, and the numbers to believe are in the tables."""
+    warmup = facts["warmup"]
+    text = facts["reason"] or f"{warmup['step_seconds'] * 1e3:.3g} ms a step"
+    print(f"    {facts['case']:<18} {text}", file=sys.stderr, flush=True)

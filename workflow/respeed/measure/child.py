@@ -1,0 +1,92 @@
+"""The measuring process: reads a round's specification from standard input, writes a JSON line for each event.
+
+Run as `python -m respeed.measure.child` by `respeed.measure.parent`, which sets its environment. Imports numerical
+libraries only after it has bound itself to its cores.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from typing import Any, TextIO
+
+
+def main() -> None:
+    """Measure the round that standard input describes."""
+    events = _private_stdout()
+    _die_with_parent()
+    _run(sys.stdin.read(), events)
+
+
+def _private_stdout() -> TextIO:
+    """Keep the pipe to the parent for events alone: whatever a library prints goes to standard error."""
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)
+    return events
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process when its parent ends, however that happens (Linux)."""
+    if sys.platform == "linux":
+        PR_SET_PDEATHSIG = 1
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _run(text: str, events: TextIO) -> None:
+    from respeed.plan.spec import spec_from_json
+
+    spec = spec_from_json(text)
+    if spec.cpus and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, spec.cpus)
+
+    from respeed.backends import make_backend
+    from respeed.measure.bench import make_bench, thread_complaint
+    from respeed.measure.case import measure_case
+    from respeed.measure.ceilings import measure_ceilings
+    from respeed.measure.seeds import derive_seed
+    from respeed.model.errors import NotMeasurable
+    from respeed.provenance.software import blas_libraries, package_versions, telling_environment
+
+    def emit(event: str, **facts: Any) -> None:
+        events.write(json.dumps({"event": event, **facts}, allow_nan=False) + "\n")
+        events.flush()
+
+    try:
+        backend = make_backend(
+            spec.profile.backend,
+            device=spec.profile.device,
+            precision=spec.profile.precision,
+            threads=spec.threads,
+            seed=derive_seed(spec, "draws"),
+        )
+    except NotMeasurable as reason:
+        emit("not-run", reason=str(reason))
+        return
+    try:
+        bench, threads_proof = make_bench(backend)
+        ceilings = measure_ceilings(backend)
+    except Exception as error:  # such as a device whose memory another program has taken
+        emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        return
+    affinity = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    emit(
+        "ready",
+        backend=backend.describe(),
+        versions=package_versions(),
+        libraries=blas_libraries(),
+        environment=telling_environment(),
+        affinity=affinity,
+        threads_proof=threads_proof,
+    )
+    if complaint := thread_complaint(spec, threads_proof):
+        emit("not-run", reason=complaint)
+        return
+    emit("ceilings", **ceilings)
+    for index in range(len(spec.cases)):
+        emit("begin", case=spec.cases[index].name)
+        emit("case", facts=measure_case(spec, index, bench))
+
+
+if __name__ == "__main__":
+    main()

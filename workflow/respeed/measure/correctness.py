@@ -1,0 +1,57 @@
+"""Is the result right? Against plain NumPy in float64, before anything is timed."""
+
+import math
+
+import numpy as np
+
+from respeed.workloads import Arrays, Expected, Factors
+
+# Largest error of any array of the state, over the largest value of the reference. Steps in fp32 come to at most 2e-5;
+# the same steps with their inputs rounded to TF32's ten bits come to 3.5e-4 and more, at smoke sizes as at real ones.
+TOLERANCE = {"fp32": 1e-4}
+
+
+# Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
+VECTORS = 8
+# Rows of a matrix at a time: a float64 copy of them stays in the cache.
+ROWS = 64
+
+
+def state_errors(inputs: Arrays, state: Arrays, expected: Expected) -> dict[str, float]:
+    """max |state - expected| / max |expected| of each array that the reference gives; NaN where it is not finite.
+
+    An array that the program was given (in `inputs`) is compared by what the step changed in it: against the change,
+    not against the parameter, must an error show. A product is compared by what it does to random vectors.
+    """
+    errors = {}
+    for name, reference in expected.items():
+        if isinstance(reference, Factors):
+            vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[1], VECTORS))
+            right = reference.left @ _times(reference.right, vectors)
+            found = _times(state[name], vectors, inputs.get(name))
+        else:
+            right = reference
+            found = state[name] if name not in inputs else np.subtract(state[name], inputs[name], dtype=np.float64)
+        scale = float(np.abs(right).max())
+        largest = float(np.abs(found - right).max())
+        errors[name] = largest / scale if scale > 0 else largest
+    return errors
+
+
+def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+    """(matrix - before) @ vectors in float64."""
+    out = np.empty((len(matrix), vectors.shape[1]))
+    for start in range(0, len(matrix), ROWS):
+        rows = matrix[start : start + ROWS].astype(np.float64)
+        if before is not None:
+            rows -= before[start : start + ROWS]
+        out[start : start + ROWS] = rows @ vectors
+    return out
+
+
+def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:
+    """One line that names the worst array, if any is off; None if all is right. Not-a-number is wrong."""
+    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
+    if errors[worst] <= tolerance:
+        return None
+    return f"wrong result: {worst} is off by {errors[worst]:.2g} of its largest value, {tolerance:.0e} allowed"

@@ -1,0 +1,1 @@
+"""What a measurement ran on: the machine, its cores and accelerators, and the software."""

@@ -1,0 +1,99 @@
+"""The CPU, and which of its cores this process may use."""
+
+import functools
+import json
+import math
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import psutil
+
+_SYS_CPU = Path("/sys/devices/system/cpu")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@functools.cache
+def cpu_model() -> str:
+    """The CPU's name as it gives it, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
+    for command, read in ((["lscpu", "-J"], _lscpu_model), (["sysctl", "-n", "machdep.cpu.brand_string"], str.strip)):
+        try:
+            text = subprocess.run(
+                command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}
+            )
+            if model := read(text.stdout):
+                return model
+        except (OSError, subprocess.CalledProcessError, ValueError):
+            continue
+    return platform.processor() or platform.machine() or "unknown CPU"
+
+
+def _lscpu_model(text: str) -> str:
+    def walk(fields: list[dict]) -> str:  # type: ignore[type-arg]
+        for field in fields:
+            if field["field"] == "Model name:":
+                return str(field["data"]).strip()
+            if found := walk(field.get("children", [])):
+                return found
+        return ""
+
+    return walk(json.loads(text)["lscpu"])
+
+
+def usable_cores(sys_cpu: Path = _SYS_CPU) -> tuple[int, ...]:
+    """One logical CPU for each physical core that this process may run on, as many as its CPU quota pays for."""
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    if not hasattr(os, "sched_getaffinity"):
+        return tuple(range(psutil.cpu_count(logical=False) or len(allowed)))
+    first_of_core: dict[str, int] = {}
+    for cpu in allowed:
+        try:
+            siblings = (sys_cpu / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text().strip()
+        except OSError:
+            siblings = str(cpu)
+        first_of_core.setdefault(siblings, cpu)
+    cores = sorted(first_of_core.values())
+    quota = cpu_quota()
+    return tuple(cores if quota is None else cores[: max(1, math.floor(quota))])
+
+
+def cpu_quota(cgroup: Path = _CGROUP) -> float | None:
+    """How many CPUs' worth of time the control group allows; None where it sets no limit."""
+    try:
+        quota, period = (cgroup / "cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def frequency_governor() -> str | None:
+    """The rule by which the kernel sets the clocks; None where it leaves that to others (virtual machines)."""
+    found = {path.read_text().strip() for path in _SYS_CPU.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(found)) or None
+
+
+def cpu_flags() -> list[str]:
+    """The vector extensions that decide how fast a product can be, of those the CPU has."""
+    telling = {
+        "sse4_2",
+        "avx",
+        "avx2",
+        "fma",
+        "avx512f",
+        "avx512_bf16",
+        "avx512_fp16",
+        "amx_bf16",
+        "amx_tile",
+        "asimd",
+        "sve",
+    }
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return []
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in {"flags", "Features"}:
+            return sorted(telling & set(value.split()))
+    return []

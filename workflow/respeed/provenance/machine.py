@@ -1,0 +1,45 @@
+"""The machine's name and the facts about it that a record carries."""
+
+import os
+import platform
+import re
+from typing import Any
+
+import psutil
+
+from respeed.provenance.accelerators import accelerator_driver, accelerator_names
+from respeed.provenance.cpu import cpu_flags, cpu_model, cpu_quota, frequency_governor, usable_cores
+
+_NOISE = re.compile(r"\((r|tm|c)\)|\bcpu\b|\bprocessor\b|\b\d+-core\b|@.*|\bwith\b.*|\bnvidia\b", re.IGNORECASE)
+
+
+def machine_slug() -> str:
+    """A readable name of this machine: CPU, usable cores, accelerators; such as intel-xeon-gold-6354-16c-h200."""
+    parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
+    accelerators = accelerator_names()
+    for name in dict.fromkeys(accelerators):
+        count = accelerators.count(name)
+        parts.append(f"{count}x-{_words(name)}" if count > 1 else _words(name))
+    return "-".join(parts)[:64].rstrip("-")
+
+
+def _words(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", _NOISE.sub(" ", name).lower()).strip("-") or "unknown"
+
+
+def describe_machine() -> dict[str, Any]:
+    """Facts about the hardware and the operating system, for records and the machine's own sheet."""
+    cores = usable_cores()
+    return {
+        "cpu": cpu_model(),
+        "cpu_flags": cpu_flags(),
+        "architecture": platform.machine(),
+        "usable_cores": len(cores),
+        "logical_cpus": os.cpu_count(),
+        "cpu_quota": cpu_quota(),
+        "frequency_governor": frequency_governor(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "accelerators": list(accelerator_names()),
+        "accelerator_driver": accelerator_driver(),
+        "system": f"{platform.system()} {platform.release()}",
+    }

@@ -1,0 +1,64 @@
+"""The software that took part in a round."""
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_info
+
+# Set before the measuring process starts; a record shows what was in force.
+TELLING_VARIABLES = (
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "BLIS_",
+    "NUMEXPR_",
+    "NUMBA_",
+    "KMP_",
+    "GOMP_",
+    "MALLOC_",
+    "GLIBC_",
+    "CUDA_",
+)
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide a number."""
+    found = {"python": platform.python_version()}
+    for name in ("respeed", "numpy", "scipy", "torch"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def blas_libraries() -> list[dict[str, Any]]:
+    """Every BLAS and OpenMP library that is loaded, NumPy's and SciPy's own ones told apart by their folder."""
+    keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
+    return [
+        {"file": "/".join(Path(pool["filepath"]).parts[-2:]), **{key: pool.get(key) for key in keys}}
+        for pool in threadpool_info()
+    ]
+
+
+def telling_environment() -> dict[str, str]:
+    """The environment variables that steer threads and memory."""
+    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TELLING_VARIABLES)}
+
+
+def source_commit(root: Path) -> str:
+    """The commit of the checkout, with "+changes" if files differ from it; "unknown" outside a checkout."""
+    try:
+        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+        return f"{commit}+changes" if _git(root, "status", "--porcelain", "--untracked-files=no") else commit
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

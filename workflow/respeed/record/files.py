@@ -1,0 +1,123 @@
+"""Writes and reads records: whole or not at all."""
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from respeed.model.block import Block
+from respeed.model.errors import UserError
+from respeed.record.paths import machine_sheet, records_folder
+
+SCHEMA = 2
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` so that the file is either whole or not there: temporary file, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False, encoding="utf-8"
+    ) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            # A temporary file is for its owner alone; what it becomes is for everybody that the folder is for.
+            os.chmod(file.name, 0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as JSON, whole or not at all; ValueError for numbers that JSON has not (NaN, infinity)."""
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_json(path: Path) -> Any:
+    """Read one JSON file; UserError, with what to do, if it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is damaged ({error}); delete it and run again to measure it anew") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read one record and check what statistics rest on: its form and that every time is a positive number."""
+    record = read_json(path)
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        found = record.get("schema") if isinstance(record, dict) else None
+        raise UserError(
+            f"{path}: has record schema {found!r}, this version reads {SCHEMA}; update respeed or delete it"
+        )
+    try:
+        times = [time for case in record["cases"] for block in case["blocks"] for time in block["sample_seconds"]]
+        if not all(isinstance(time, float) and math.isfinite(time) and time > 0 for time in times):
+            raise UserError(
+                f"{path}: holds a time that is not greater than 0; delete it and run again to measure it anew"
+            )
+        for key in (
+            "id",
+            "profile",
+            "provenance",
+            "threads",
+            "digest",
+            "started",
+            "wall_seconds",
+            "timing",
+            "ceilings",
+        ):
+            record[key]
+        record["cases"][0]
+        for case in record["cases"]:
+            case["status"], case["reason"], case["parameters"], case["flops"]
+            [Block(**block) for block in case["blocks"]]
+            if case["status"] == "measured":
+                case["warmup"]["settled"], case["warmup"]["step_seconds"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise UserError(
+            f"{path}: is not a whole record ({error!r}); delete it and run again to measure it anew"
+        ) from None
+    return record
+
+
+def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """The records at `paths`; one that is damaged or of another version is left out, with a line that says so."""
+    for path in paths:
+        try:
+            yield read_record(path)
+        except UserError as error:
+            print(f"respeed: left out: {error}", file=sys.stderr)
+
+
+def read_records(smoke: bool) -> Iterator[dict[str, Any]]:
+    """All records there are, of this machine and of others, in the order of their paths."""
+    for path in sorted(records_folder(smoke).glob("*/*/*/*/*-[0-9][0-9].json")):
+        for record in readable([path]):
+            if record["id"]["smoke"] != smoke:
+                kind = "real" if smoke else "smoke"
+                raise UserError(f"{path}: is a record of the {kind} kind in the wrong folder; move it away")
+            yield record
+
+
+def read_sheets(smoke: bool) -> dict[str, dict[str, Any]]:
+    """The machine sheets there are, by machine."""
+    found = sorted(records_folder(smoke).glob("*/machine.json"))
+    return {path.parent.name: read_json(machine_sheet(path.parent.name, smoke)) for path in found}

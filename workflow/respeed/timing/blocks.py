@@ -1,0 +1,79 @@
+"""Times blocks of steps. One ruler for every profile: the host's clock, the device synchronised at both ends."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from respeed.model.block import Block, contamination, quiet_probe
+from respeed.model.timing import TimingProtocol
+from respeed.timing.clock import seconds_now
+from respeed.timing.disturbance import difference, take_snapshot
+from respeed.timing.probe import Probe
+
+
+@dataclass(frozen=True)
+class Timer:
+    """Times the steps of one program. `step_seconds` is what warm-up says a step takes, to size the samples.
+
+    `probes` collects those of the whole round: what is quiet shows only in comparison.
+    """
+
+    step: Callable[[], None]
+    sync: Callable[[], None]
+    synchronous: bool
+    threads: int
+    step_seconds: float
+    protocol: TimingProtocol
+    probe: Probe
+    probes: list[float]
+
+    def measure(self) -> tuple[Block, ...]:
+        """Blocks until enough of them are clean, or the cap on their total is reached."""
+        protocol = self.protocol
+        per_block = max(protocol.block_steps, math.ceil(protocol.block_seconds / self.step_seconds))
+        blocks: list[Block] = []
+        while self._clean_seconds(blocks) < protocol.measure_seconds:
+            if sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds:
+                break
+            blocks.append(self._block(per_block))
+        return tuple(blocks)
+
+    def measure_whole(self, steps: int) -> tuple[Block, ...]:
+        """Exactly `steps` steps, nothing extrapolated. Samples last a block, so that a record of hours stays small."""
+        per_sample = min(steps, max(1, round(self.protocol.block_seconds / self.step_seconds)))
+        blocks = [self._samples(per_sample, steps // per_sample)]
+        if rest := steps % per_sample:
+            blocks.append(self._samples(rest, 1))
+        return tuple(blocks)
+
+    def _clean_seconds(self, blocks: list[Block]) -> float:
+        if not blocks:
+            return 0.0
+        quiet = quiet_probe(self.probes)
+        return sum(block.seconds for block in blocks if not contamination(block, self.threads, quiet, self.protocol))
+
+    def _block(self, steps: int) -> Block:
+        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices.
+        refill = self.step_seconds < self.protocol.slow_step_seconds
+        if not self.synchronous:
+            return self._samples(steps, 1, refill=refill)
+        per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
+        return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
+
+    def _samples(self, steps: int, count: int, *, refill: bool = False) -> Block:
+        samples = []
+        probe_before = self.probe.seconds()
+        if refill:
+            self.step()
+        self.sync()
+        before = take_snapshot()
+        for _ in range(count):
+            start = seconds_now()
+            for _ in range(steps):
+                self.step()
+            self.sync()
+            samples.append(seconds_now() - start)
+        happened = difference(before, take_snapshot())
+        probes = (probe_before, self.probe.seconds())
+        self.probes.extend(probes)
+        return Block(steps, tuple(samples), probes, **happened)

@@ -1,0 +1,84 @@
+"""What the kernel can tell about who disturbed a block: waiting, throttling, page faults, threads that ran."""
+
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# A thread took part in a block if it ran for at least this share of the time that the busiest one did.
+RAN_SHARE = 0.1
+
+_TASKS = Path("/proc/self/task")
+_CGROUP_CPU = Path("/sys/fs/cgroup/cpu.stat")
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters at one moment. `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one)."""
+
+    threads: dict[str, tuple[int, int]]
+    minor_faults: int
+    quota_throttles: int | None
+    clock_throttles: int | None
+
+
+def take_snapshot() -> Snapshot:
+    return Snapshot(
+        _threads(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _quota_throttles(), _clock_throttles()
+    )
+
+
+def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """What happened between two snapshots: the facts of a Block that are not its times. None where nothing is told."""
+    delay, ran = None, None
+    if after.threads:
+        changes = [
+            (on_cpu - before.threads.get(thread, (0, 0))[0], waiting - before.threads.get(thread, (0, 0))[1])
+            for thread, (on_cpu, waiting) in after.threads.items()
+        ]
+        busiest = max(on_cpu for on_cpu, _ in changes)
+        ran = sum(on_cpu > 0 and on_cpu >= RAN_SHARE * busiest for on_cpu, _ in changes)
+        delay = sum(waiting for _, waiting in changes) * 1e-9
+    return {
+        "run_delay_seconds": delay,
+        "threads_ran": ran,
+        "minor_faults": after.minor_faults - before.minor_faults,
+        "quota_throttles": _change(before.quota_throttles, after.quota_throttles),
+        "clock_throttles": _change(before.clock_throttles, after.clock_throttles),
+    }
+
+
+def _change(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _threads() -> dict[str, tuple[int, int]]:
+    threads = {}
+    for path in _TASKS.glob("*/schedstat"):
+        try:
+            on_cpu, waiting, _ = path.read_text().split()
+        except (OSError, ValueError):  # the thread has just ended
+            continue
+        threads[path.parent.name] = (int(on_cpu), int(waiting))
+    return threads
+
+
+def _quota_throttles() -> int | None:
+    """How often the control group's CPU quota was used up."""
+    try:
+        counters = dict(line.split() for line in _CGROUP_CPU.read_text().splitlines())
+        return int(counters["nr_throttled"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _clock_throttles() -> int | None:
+    """How often the CPUs lowered their clocks because they were too hot."""
+    counts = []
+    for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+        try:
+            counts.append(int(path.read_text()))
+        except (OSError, ValueError):
+            continue
+    return sum(counts) if counts else None

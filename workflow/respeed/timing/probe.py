@@ -1,0 +1,49 @@
+"""The reference probe: a product of fixed size, timed before and after each block, that sees what the kernel cannot."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from respeed.timing.clock import seconds_now
+from respeed.timing.disturbance import difference, take_snapshot
+
+# Long enough for the clock and for several scheduler ticks' worth of neighbours, short beside a block.
+PROBE_SECONDS = 0.005
+# Long enough for every thread of a pool to be seen at work.
+PROOF_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Probe:
+    """`repeats` products are one probe; their number is fixed once, so that all probes of a round do the same work."""
+
+    product: Callable[[], None]
+    sync: Callable[[], None]
+    repeats: int
+
+    def seconds(self) -> float:
+        """Seconds a product, over one probe."""
+        self.sync()
+        start = seconds_now()
+        for _ in range(self.repeats):
+            self.product()
+        self.sync()
+        return (seconds_now() - start) / self.repeats
+
+
+def make_probe(product: Callable[[], None], sync: Callable[[], None]) -> Probe:
+    """Warm the product up and choose how often to repeat it."""
+    for _ in range(5):
+        one = Probe(product, sync, 1).seconds()
+    return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
+
+
+def prove_threads(probe: Probe) -> dict[str, Any]:
+    """How many threads really ran during the probe's product, and how long they waited for a core."""
+    end = seconds_now() + PROOF_SECONDS
+    before = take_snapshot()
+    while seconds_now() < end:
+        probe.seconds()
+    seen = difference(before, take_snapshot())
+    return {"threads_ran": seen["threads_ran"], "run_delay_seconds": seen["run_delay_seconds"]}
