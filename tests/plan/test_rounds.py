@@ -1,0 +1,60 @@
+"""Which rounds, and in which order."""
+
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.load.config import load_config
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.model.config import Config, Preset
+from respeed.model.round import RoundId
+from respeed.plan.rounds import plan_rounds
+
+PAPERS, PROFILES = load_papers(), load_profiles()
+
+
+def plan(
+    seed: int = 1, rounds: int = 3, profiles: tuple[str, ...] = ("openblas-1", "torch-1"), whole: bool = False
+) -> list[RoundId]:
+    preset = Preset("test", rounds, "paper", whole)
+    config: Config = replace(load_config(), preset=preset, profiles=profiles, seed=seed)
+    return plan_rounds(config, PAPERS, PROFILES, "box")
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 25))
+def test_round_one_of_everything_comes_before_round_two_of_anything(seed: int, rounds: int) -> None:
+    assert [key for key, _ in groupby(one.index for one in plan(seed, rounds))] == list(range(1, rounds + 1))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_profiles_of_one_experiment_take_turns_next_to_each_other(seed: int) -> None:
+    planned = plan(seed)
+    blocks = [list(group) for _, group in groupby(planned, key=lambda one: (one.index, one.experiment))]
+    assert all({one.profile for one in block} == {"openblas-1", "torch-1"} for block in blocks)
+    assert len(set(planned)) == len(planned)
+
+
+def test_the_order_is_random_but_the_same_for_the_same_seed() -> None:
+    assert plan(1) == plan(1)
+    assert len({tuple(plan(seed)) for seed in range(20)}) > 10
+
+
+def test_more_rounds_leave_the_earlier_ones_as_they_were() -> None:
+    assert plan(rounds=7) == plan(rounds=20)[: len(plan(rounds=7))]
+
+
+def test_a_profile_without_its_device_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "respeed.plan.availability.missing_device", lambda device: None if device == "cpu" else "no CUDA device"
+    )
+    assert {one.profile for one in plan(profiles=("gpu", "torch-1"))} == {"torch-1"}
+
+
+def test_whole_runs_come_last_and_only_where_something_is_extrapolated() -> None:
+    wholes = [one for one in plan(whole=True) if one.whole]
+    assert {one.experiment for one in wholes} == {"rbm"}
+    assert plan(whole=True)[-len(wholes) :] == wholes

@@ -1,0 +1,72 @@
+"""About how long what is still to be measured will take."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from respeed.model.paper import Paper
+from respeed.model.round import RoundId
+from respeed.plan.spec import make_spec, measurement_digest
+from respeed.plan.usable import why_unusable
+from respeed.record.files import readable
+from respeed.record.paths import records_folder, round_path
+
+# A smoke round is mostly the start of its process.
+SMOKE_ROUND_SECONDS = 3.0
+
+
+def rounds_to_measure(planned: Iterable[RoundId], seed: int) -> list[RoundId]:
+    """Those of the planned rounds that have no record, or one that cannot be used."""
+    digests: dict[RoundId, str] = {}
+    found = []
+    for round_id in planned:
+        path = round_path(round_id)
+        kind = replace(round_id, index=0)
+        if path.exists():
+            digests[kind] = digests.get(kind) or measurement_digest(make_spec(round_id, seed))
+        if not path.exists() or why_unusable(path, digests[kind]):
+            found.append(round_id)
+    return found
+
+
+def estimate_seconds(rounds: Iterable[RoundId], papers: Mapping[str, Paper]) -> float:
+    """Seconds that the rounds will take: as this machine's earlier rounds, or else as the paper's file guesses."""
+    known: dict[tuple[str, ...], float] = {}
+    total = 0.0
+    for round_id in rounds:
+        key = (round_id.machine, round_id.paper, round_id.experiment, round_id.profile, str(round_id.whole))
+        if key not in known:
+            known[key] = _one_round(round_id, papers[round_id.paper])
+        total += known[key]
+    return total
+
+
+def _one_round(round_id: RoundId, paper: Paper) -> float:
+    folder = records_folder(round_id.smoke) / round_id.machine / round_id.paper / round_id.experiment
+    records = list(readable(sorted((folder / round_id.profile).glob("round-[0-9][0-9].json"))))
+    experiment = paper.experiments[round_id.experiment]
+    if round_id.whole:
+        return sum(_whole_seconds(records, case.name) * experiment.steps(case) for case in experiment.cases)
+    if records:
+        return float(statistics.median(record["wall_seconds"] for record in records))
+    return SMOKE_ROUND_SECONDS if round_id.smoke else experiment.round_seconds
+
+
+def _whole_seconds(records: list[dict], case: str) -> float:  # type: ignore[type-arg]
+    """Seconds a step took in the records; a tenth of a second where there are none."""
+    steps = [
+        case_record["warmup"]["step_seconds"]
+        for record in records
+        for case_record in record["cases"]
+        if case_record["case"] == case and case_record["warmup"]
+    ]
+    return statistics.median(steps) if steps else 0.1
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

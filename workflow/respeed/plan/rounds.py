@@ -1,0 +1,46 @@
+"""The rounds to measure, in the order in which they take turns."""
+
+import random
+from collections.abc import Mapping
+from typing import TypeVar
+
+from respeed.model.config import Config
+from respeed.model.paper import Paper
+from respeed.model.profile import Profile
+from respeed.model.round import RoundId
+from respeed.plan.availability import why_not
+
+Item = TypeVar("Item")
+
+
+def plan_rounds(
+    config: Config, papers: Mapping[str, Paper], profiles: Mapping[str, Profile], machine: str
+) -> list[RoundId]:
+    """All rounds that the configuration asks of this machine, in order.
+
+    Round 1 of everything comes before round 2 of anything. Within a round the experiments follow one another in
+    random order, and so do the profiles of one experiment, next to each other: what they are compared on is then
+    close in time, and drift of the machine hits all of them alike. The order depends on nothing but the seed.
+    """
+    runnable = [name for name in config.profiles if why_not(profiles[name]) is None]
+    experiments = [(paper, name) for paper in config.papers for name in chosen_experiments(config, papers[paper])]
+    smoke = config.preset.is_smoke
+    planned = []
+    for index in range(1, config.preset.rounds + 1):
+        for paper, experiment in _shuffled(experiments, f"{config.seed}/{index}"):
+            for profile in _shuffled(runnable, f"{config.seed}/{index}/{paper}/{experiment}"):
+                planned.append(RoundId(machine, paper, experiment, profile, index, smoke=smoke))
+    if config.preset.whole:
+        for paper, experiment in experiments:
+            if papers[paper].experiments[experiment].examples:
+                planned += [RoundId(machine, paper, experiment, profile, 1, whole=True) for profile in runnable]
+    return planned
+
+
+def chosen_experiments(config: Config, paper: Paper) -> list[str]:
+    """Names of the paper's experiments that the configuration selects."""
+    return [name for name in paper.experiments if config.experiments is None or name in config.experiments]
+
+
+def _shuffled(items: list[Item], seed: str) -> list[Item]:
+    return random.Random(seed).sample(items, len(items))

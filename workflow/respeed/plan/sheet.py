@@ -1,0 +1,18 @@
+"""The machine's own sheet: what it is, and which profiles it cannot run and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from respeed.model.profile import Profile
+from respeed.plan.availability import why_not
+from respeed.provenance.machine import describe_machine
+
+
+def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
+    """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show."""
+    reasons = {name: why_not(profile) for name, profile in profiles.items()}
+    return {
+        "machine": machine,
+        "hardware": describe_machine(),
+        "not_measurable": {name: reason for name, reason in reasons.items() if reason},
+    }

@@ -1,0 +1,187 @@
+"""All that the Snakemake files ask: paths, order and what the user is told before anything runs."""
+
+import fcntl
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from respeed.load.config import load_config
+from respeed.load.folders import HARDWARE, PAPERS
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.model.config import Config
+from respeed.model.errors import UserError
+from respeed.model.paper import Paper
+from respeed.model.profile import Profile
+from respeed.model.round import RoundId
+from respeed.model.timing import SMOKE_STAMP
+from respeed.plan.availability import why_not
+from respeed.plan.estimate import estimate_seconds, in_words, rounds_to_measure
+from respeed.plan.rounds import plan_rounds
+from respeed.plan.sheet import make_sheet
+from respeed.plan.spec import make_spec, measurement_digest
+from respeed.plan.usable import set_aside
+from respeed.provenance.machine import machine_slug
+from respeed.record.paths import machine_sheet, records_folder, results_folder, round_path
+
+# The descriptor of the folder's lock: held until the process ends.
+_HELD: list[int] = []
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """A configuration resolved for this machine."""
+
+    config: Config
+    papers: Mapping[str, Paper]
+    profiles: Mapping[str, Profile]
+    machine: str
+
+    @cached_property
+    def rounds(self) -> list[RoundId]:
+        return plan_rounds(self.config, self.papers, self.profiles, self.machine)
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {str(round_path(round_id)): position for position, round_id in enumerate(self.rounds)}
+
+    @property
+    def smoke(self) -> bool:
+        return self.config.preset.is_smoke
+
+    @property
+    def records(self) -> str:
+        return str(records_folder(self.smoke))
+
+    @property
+    def results(self) -> str:
+        return str(results_folder(self.smoke))
+
+    @property
+    def kind(self) -> str:
+        """What the commands must be told to work on the same records."""
+        return "--smoke" if self.smoke else ""
+
+    @property
+    def stamp(self) -> str:
+        return SMOKE_STAMP if self.smoke else ""
+
+    @property
+    def document(self) -> str:
+        """The report's path without its ending."""
+        return "report/smoke" if self.smoke else "report/report"
+
+    @property
+    def sheet(self) -> str:
+        return str(machine_sheet(self.machine, self.smoke))
+
+    @property
+    def planned_records(self) -> list[str]:
+        """The records that this run needs, in the order in which they are to be measured."""
+        return list(self._order)
+
+    @property
+    def described_by(self) -> list[str]:
+        """The files whose words and published numbers stand in the tables beside the records."""
+        files = [*PAPERS.glob("*/paper.yaml"), *PAPERS.glob("*/published.csv"), *HARDWARE.glob("*.yaml")]
+        sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
+        return sorted(os.path.relpath(path) for path in [*files, *sheets])
+
+    @property
+    def foreign_records(self) -> list[str]:
+        """The records of other machines: read, never measured."""
+        found = Path(self.records).glob("*/*/*/*/*-[0-9][0-9].json")
+        return sorted(str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine)
+
+    @property
+    def machines(self) -> list[str]:
+        """This machine and every other one that there are records of."""
+        others = {Path(path).relative_to(self.records).parts[0] for path in self.foreign_records}
+        return sorted(others | {self.machine})
+
+    @property
+    def experiments(self) -> list[tuple[str, str]]:
+        """All (paper, experiment): each has a table, measured or not."""
+        return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
+
+    def priority(self, wildcards: Any) -> int:
+        """Higher for what is to be measured earlier; Snakemake runs ready jobs by it."""
+        return len(self._order) - self._order.get(str(round_path(self._round(wildcards))), len(self._order))
+
+    def digest(self, wildcards: Any) -> str:
+        """A checksum of what decides the measurement; when it changes, the round is measured again."""
+        return measurement_digest(make_spec(self._round(wildcards), self.config.seed))
+
+    def clear_way(self, wildcards: Any, *, workflow: Any) -> list[str]:
+        """Set a record aside that this run cannot use, and say why, so that the round is measured anew.
+
+        Stands as the rule's input, which it has none of: an empty list. Does nothing unless jobs will really run:
+        --report, --summary and the like build the same graph.
+        """
+        path = round_path(self._round(wildcards))
+        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+        if runs and path.exists():
+            self.hold_folder()
+        if runs and (reason := set_aside(path, self.digest(wildcards))):
+            print(f"respeed: set aside: {reason}", file=sys.stderr)
+        return []
+
+    def hold_folder(self) -> None:
+        """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
+        if _HELD:
+            return
+        Path(self.results).mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(Path(self.results) / ".lock", os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
+        _HELD.append(descriptor)
+
+    def _round(self, wildcards: Any) -> RoundId:
+        names = (wildcards.machine, wildcards.paper, wildcards.experiment, wildcards.profile)
+        return RoundId(*names, int(wildcards.round), whole=wildcards.kind == "whole", smoke=self.smoke)
+
+    def sheet_facts(self) -> dict[str, Any]:
+        """The contents of this machine's sheet: when they change, the sheet is written anew."""
+        facts = make_sheet(self.machine, self.profiles)
+        # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
+        del facts["hardware"]["memory_bytes"]
+        return facts
+
+    def announcement(self) -> str:
+        """What will be measured and about how long it takes, for people who read a dry run."""
+        missing = rounds_to_measure(self.rounds, self.config.seed)
+        lines = [f"respeed: {self.machine}, preset {self.config.preset.name} ({self.config.preset.rounds} rounds)"]
+        for paper, name in self.experiments:
+            mine = [round_id for round_id in self.rounds if (round_id.paper, round_id.experiment) == (paper, name)]
+            todo = [round_id for round_id in missing if (round_id.paper, round_id.experiment) == (paper, name)]
+            if mine:
+                duration = f", about {in_words(estimate_seconds(todo, self.papers))}" if todo else ""
+                lines.append(f"  {paper} {name}: {len(todo)} of {len(mine)} rounds to measure{duration}")
+        for name in self.config.profiles:
+            if reason := why_not(self.profiles[name]):
+                lines.append(f"  {name}: not measured: {reason}")
+        if missing:
+            duration = in_words(estimate_seconds(missing, self.papers))
+            lines.append(f"  about {duration} of measuring in all; leave the machine alone meanwhile")
+        return "\n".join(lines)
+
+
+def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
+    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
+    try:
+        config = load_config(overrides=overrides)
+        return Workflow(config, load_papers(), load_profiles(), config.machine or machine_slug())
+    except UserError as error:
+        _give_up(error)
+
+
+def _give_up(error: UserError) -> NoReturn:
+    # Snakemake would wrap an exception in lines of its own; this is about the user's file, not about the workflow.
+    print(f"respeed: {error}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,28 @@
+# The report PDF, from data files alone.
+
+
+rule document:
+    input:
+        rules.tables.output,
+        rules.figures.output,
+        "report/report.typ",
+        "report/style.typ",
+    output:
+        f"{RESPEED.document}.pdf",
+    log:
+        f"{RESPEED.results}/logs/report.log",
+    params:
+        kind=RESPEED.kind,
+    shell:
+        "respeed report {params.kind} 2>&1 | tee {log}"
+
+
+# Has no record among its inputs, so that nothing can make it measure: the records that exist are what it reports.
+rule pdf:
+    log:
+        f"{RESPEED.results}/logs/pdf.log",
+    params:
+        kind=RESPEED.kind,
+    shell:
+        "(respeed tables {params.kind} && respeed figures {params.kind} && respeed report {params.kind})"
+        " 2>&1 | tee {log}"

@@ -1,0 +1,68 @@
+# All records there are, this machine's and everybody else's, become tables and figures.
+
+
+rule tables:
+    input:
+        planned=RESPEED.planned_records,
+        foreign=RESPEED.foreign_records,
+        described_by=RESPEED.described_by,
+        sheet=RESPEED.sheet,
+    output:
+        report(
+            [f"{RESPEED.results}/tables/{paper}/{name}.csv" for paper, name in RESPEED.experiments],
+            caption="../../report/captions/table.rst",
+            category="Tables",
+        ),
+        report(
+            f"{RESPEED.results}/tables/speedups.csv",
+            caption="../../report/captions/speedups.rst",
+            category="Every cell",
+        ),
+        report(
+            f"{RESPEED.results}/tables/cells.csv",
+            caption="../../report/captions/cells.rst",
+            category="Every cell",
+        ),
+        f"{RESPEED.results}/tables/wholes.csv",
+        f"{RESPEED.results}/tables/machines.csv",
+        [
+            f"{RESPEED.results}/tables/{paper}/{name}.{ending}"
+            for paper, name in RESPEED.experiments
+            for ending in ("md", "tex")
+        ],
+    log:
+        f"{RESPEED.results}/logs/tables.log",
+    params:
+        kind=RESPEED.kind,
+        stamp=RESPEED.stamp,
+    shell:
+        "respeed tables {params.kind} 2>&1 | tee {log}"
+
+
+rule figures:
+    input:
+        rules.tables.output,
+    output:
+        report(
+            [
+                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
+                for paper, name in RESPEED.experiments
+                for machine in RESPEED.machines
+                for figure in ("seconds", "speedup")
+            ],
+            caption="../../report/captions/figure.rst",
+            category="Figures",
+        ),
+        [
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.png"
+            for paper, name in RESPEED.experiments
+            for machine in RESPEED.machines
+            for figure in ("seconds", "speedup")
+        ],
+    log:
+        f"{RESPEED.results}/logs/figures.log",
+    params:
+        kind=RESPEED.kind,
+        stamp=RESPEED.stamp,
+    shell:
+        "respeed figures {params.kind} 2>&1 | tee {log}"
