@@ -1,0 +1,314 @@
+"""From records to cells, speedups and the paper's own shape."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.tables import cells, machines, speedups
+from respeed.tables.cells import Cell
+from respeed.tables.comparison import compare
+from respeed.tables.numbers import format_number
+from respeed.tables.published import make_published_table
+from respeed.tables.rounds import collect_rounds
+from respeed.tables.speedups import Speedup, published_speedup
+from respeed.tables.write import write_published, write_tidy
+
+MakeRecord = Callable[..., dict[str, Any]]
+PAPERS, PROFILES = load_papers(), load_profiles()
+PAPER = PAPERS["raina2009"]
+STEPS = 1_000_000 / 192
+SHEET = {"box": {"hardware": {}, "not_measurable": {"gpu": "no CUDA device"}}}
+
+
+def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Cell], list[Speedup]]:
+    rounds = collect_rounds(records)
+    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
+    return made, speedups.make_speedups(made, rounds, PAPERS)
+
+
+def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
+    return next(row for row in rows if (row.experiment, row.profile, row.case) == ("rbm", profile, case))
+
+
+def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
+    return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=1)]
+
+
+GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
+ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
+
+
+def test_seconds_are_the_steps_of_a_million_examples_times_the_mean_step(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7))
+    cell = one(made, "torch-1")
+    assert cell.seconds == pytest.approx(0.1 * STEPS)
+    assert cell.gflops == pytest.approx(10)  # 1e9 FLOP in 0.1 s
+    assert (cell.status, cell.reason, cell.rounds, cell.published_seconds) == ("ok", "", 7, 563)
+
+
+def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round(make_record: MakeRecord) -> None:
+    skewed = [make_record([0.1, 0.1, 0.4], index=index) for index in range(1, 8)]
+    made, ratios = derive([*skewed, *seven(make_record, [0.05] * 7, **ALL)])
+    assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
+    assert one(ratios, "torch-1").speedup == pytest.approx(0.5)
+
+
+def test_every_cell_is_there_and_what_is_missing_says_why(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7))
+    assert {(cell.profile, cell.case) for cell in made if cell.experiment == "rbm"} == {
+        (profile, case.name) for profile in PROFILES for case in PAPER.experiments["rbm"].cases
+    }
+    assert (one(made, "gpu").status, one(made, "gpu").reason) == ("not-run", "no CUDA device")
+    assert (one(made, "torch-all").status, one(made, "torch-all").reason) == ("not-run", "not measured yet")
+    assert all(cell.reason for cell in made if cell.status in {"contaminated", "not-run", "failed"})
+    assert all((cell.seconds is None) == (cell.status not in {"ok", "unconverged"}) for cell in made)
+
+
+def test_one_wrong_result_takes_the_time_of_the_cell_away(make_record: MakeRecord) -> None:
+    wrong = make_record([], index=8, status="wrong", reason="wrong result: weights is off")
+    made, ratios = derive([*seven(make_record, [0.1] * 7), wrong])
+    assert (one(made, "torch-1").status, one(made, "torch-1").seconds) == ("failed", None)
+    assert "wrong result" in one(ratios, "torch-1").reason
+
+
+def test_a_cell_with_no_clean_block_is_contaminated_and_shows_no_time(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7, run_delay=0.1))
+    cell = one(made, "torch-1")
+    assert (cell.status, cell.seconds, cell.discarded) == ("contaminated", None, 7)
+    assert cell.reason == "no clean block of 7: waited for a core in 7"
+
+
+def test_a_round_with_slow_probes_does_not_count_whatever_its_times(make_record: MakeRecord) -> None:
+    quiet = seven(make_record, [0.1] * 7)
+    disturbed = make_record([0.05, 0.05], index=8, probe=1.5)  # faster than the others, discarded all the same
+    made, _ = derive([*quiet, disturbed])
+    cell = one(made, "torch-1")
+    assert (cell.status, cell.rounds, cell.discarded) == ("ok", 7, 1)
+    assert cell.seconds == pytest.approx(0.1 * STEPS)
+
+
+def test_a_rate_above_what_the_machine_can_do_fails(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7, peak=0.9e10))  # the cell computes 1e10 FLOP/s
+    cell = one(made, "torch-1")
+    assert (cell.status, cell.seconds, cell.gflops) == ("failed", None, None)
+    assert "111% of the highest rate" in cell.reason
+
+
+def test_a_rate_is_shown_as_a_share_of_the_peak(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7, peak=2e10))
+    assert one(made, "torch-1").peak_share == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("times", "settled", "reason"),
+    [
+        ([0.1] * 5, True, "an interval needs 6"),
+        ([0.1, 0.11] * 4, True, "wider than"),
+        ([0.1] * 7, False, "not settled"),
+    ],
+)
+def test_a_number_that_is_not_settled_is_shown_and_marked(
+    make_record: MakeRecord, times: list[float], settled: bool, reason: str
+) -> None:
+    made, _ = derive(seven(make_record, times, settled=settled))
+    cell = one(made, "torch-1")
+    assert cell.status == "unconverged"
+    assert cell.seconds
+    assert reason in cell.reason
+
+
+def test_records_of_an_earlier_kind_of_measurement_do_not_mix_with_the_latest(make_record: MakeRecord) -> None:
+    old = seven(make_record, [0.1] * 7, digest="old", started="2026-01-01T00:00:00+00:00")
+    new = [make_record([0.2], index=1, digest="new", started="2026-01-02T00:00:00+00:00")]
+    made, _ = derive([*old, *new])
+    assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
+
+
+def test_the_base_is_the_fastest_cpu_row_and_never_the_gpu(make_record: MakeRecord) -> None:
+    records = chain(
+        seven(make_record, [0.1] * 7), seven(make_record, [0.06] * 7, **ALL), seven(make_record, [0.002] * 7, **GPU)
+    )
+    _, ratios = derive(records)
+    assert {row.base_profile for row in ratios if row.case == "576x1024" and row.experiment == "rbm"} == {"torch-all"}
+    assert one(ratios, "torch-all").verdict == "base"
+    assert one(ratios, "gpu").speedup == pytest.approx(30)
+    assert one(ratios, "gpu").verdict == "faster"
+    assert one(ratios, "gpu").published == pytest.approx(497 / 38.6)
+    assert one(ratios, "torch-1").verdict == "slower"
+
+
+def test_faster_is_not_said_of_an_interval_that_includes_one(make_record: MakeRecord) -> None:
+    noisy = [0.06 * factor for factor in (0.97, 1.02, 0.99, 1.04, 1.01, 0.98, 1.03)]
+    _, ratios = derive(chain(seven(make_record, [0.06] * 7, **ALL), seven(make_record, noisy)))
+    row = one(ratios, "torch-1")
+    assert row.speedup_low < 1 < row.speedup_high
+    assert row.verdict in {"indistinguishable", "base"}
+
+
+def test_a_slow_hour_that_hits_both_of_a_pair_leaves_the_speedup_alone(make_record: MakeRecord) -> None:
+    drift = [1, 1, 1, 2, 3, 2, 1]
+    _, ratios = derive(
+        chain(seven(make_record, [0.1 * d for d in drift], **ALL), seven(make_record, [0.01 * d for d in drift], **GPU))
+    )
+    row = one(ratios, "gpu")
+    assert (row.speedup, row.speedup_low, row.speedup_high) == (pytest.approx(10),) * 3
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(st.lists(st.tuples(*[st.floats(0.001, 10)] * 2), min_size=7, max_size=20))
+def test_a_speedup_and_its_inverse_multiply_to_one(make_record: MakeRecord, pairs: list[tuple[float, float]]) -> None:
+    there = [make_record([a], index=index) for index, (a, _) in enumerate(pairs, start=1)]
+    back = [make_record([b], index=index, **ALL) for index, (_, b) in enumerate(pairs, start=1)]
+    rounds = collect_rounds([*there, *back])
+    a, b = (next(rounds[key] for key in rounds if key.profile == name) for name in ("torch-1", "torch-all"))
+    forth, other = speedups.round_speedup(a, b), speedups.round_speedup(b, a)
+    assert forth is not None
+    assert other is not None
+    assert math.isclose(forth.value * other.value, 1)
+    assert math.isclose(forth.low * other.high, 1)  # type: ignore[operator]
+
+
+def test_the_published_speedups_recompute_from_the_published_seconds() -> None:
+    printed = {"576x1024": 12.9, "1024x4096": 16.2, "2304x16000": 68.0, "4096x11008": 72.6}
+    for case, speedup in printed.items():
+        assert published_speedup(PAPER, "rbm", case, "gpu") == pytest.approx(speedup, abs=0.05)
+
+
+def test_the_paper_shaped_table_has_their_rows_ours_and_both_speedups(make_record: MakeRecord, tmp_path: Path) -> None:
+    made, ratios = derive(chain(seven(make_record, [0.06] * 7, **ALL), seven(make_record, [0.002] * 7, **GPU)))
+    table = make_published_table(PAPER, PAPER.experiments["rbm"], made, ratios, smoke=False)
+    write_published(tmp_path, table, "")
+    with (tmp_path / "rbm.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    theirs = [row["576x1024"] for row in rows if row["source"] == "paper"]
+    assert theirs == ["563", "497", "38.6", "12.9x"]
+    assert "223,741" in [row["4096x11008"] for row in rows]
+    ours = [row for row in rows if row["source"] == "box"]
+    assert ours[-1]["576x1024"] == "30.0x"
+    assert all(value for row in ours for key, value in row.items() if "x" in key and key[0].isdigit())
+    for ending in ("md", "tex"):
+        assert "12.9x" in (tmp_path / f"rbm.{ending}").read_text()
+
+
+def test_without_a_gpu_the_row_and_the_speedup_say_so(make_record: MakeRecord) -> None:
+    made, ratios = derive(seven(make_record, [0.1] * 7))
+    table = make_published_table(PAPER, PAPER.experiments["rbm"], made, ratios, smoke=False)
+    missing = [row.values for row in table.rows if row.kind == "missing" and "GPU" in row.architecture]
+    assert missing == [("not measured: no CUDA device",) * 4] * 2
+
+
+def test_a_label_with_markup_in_it_stays_data(make_record: MakeRecord, tmp_path: Path) -> None:
+    records = seven(make_record, [0.1] * 7, profile="evil")
+    for record in records:
+        record["profile"]["label"] = "a|b \\input{x} $x$ <b> *c* #let"
+    made, ratios = derive(records)
+    table = make_published_table(PAPER, PAPER.experiments["rbm"], made, ratios, smoke=False)
+    write_published(tmp_path, table, "")
+    assert "\\input{x}" not in (tmp_path / "rbm.tex").read_text()
+    assert "a\\|b" in (tmp_path / "rbm.md").read_text()
+
+
+def test_the_comparison_sets_this_cpu_against_theirs(make_record: MakeRecord) -> None:
+    made, ratios = derive(seven(make_record, [0.1] * 7))
+    mine = [cell for cell in made if cell.experiment == "rbm"]
+    comparison = compare(PAPER, PAPER.experiments["rbm"], mine, ratios)
+    assert comparison is not None
+    rows = dict(comparison.rows)
+    assert rows["CPU here over CPU there"][0] == f"{format_number(497 / (0.1 * STEPS))}x"
+    assert "Here: GPU, seconds" not in rows
+
+
+def test_tidy_tables_have_exactly_their_columns(make_record: MakeRecord, tmp_path: Path) -> None:
+    made, ratios = derive(seven(make_record, [0.1] * 7))
+    write_tidy(tmp_path / "cells.csv", cells.COLUMNS, made)
+    write_tidy(tmp_path / "speedups.csv", speedups.COLUMNS, ratios)
+    assert (tmp_path / "cells.csv").read_text().splitlines()[0] == (
+        "machine,paper,experiment,case,profile,architecture,package,seconds,seconds_low,seconds_high,rounds,discarded,"
+        "status,reason,gflops,peak_share,published_seconds"
+    )
+    assert (tmp_path / "speedups.csv").read_text().splitlines()[0] == (
+        "machine,paper,experiment,case,profile,base_profile,speedup,speedup_low,speedup_high,published,verdict,reason"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(38.6, "38.6"), (497.0, "497"), (223741.0, "223,741"), (0.00123456, "0.00123"), (9.999, "10.00"), (24.15, "24.1")],
+)
+def test_numbers_are_written_with_three_digits_and_no_exponent(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> None:
+    noise = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
+    records = [
+        *seven(make_record, [0.1 * factor for factor in noise]),
+        *seven(make_record, [0.02 * factor for factor in noise], machine="bigger", **ALL),
+    ]
+    rounds = collect_rounds(records)
+    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
+    rows = {row.machine: row for row in machines.compare_machines(made, rounds)}
+    assert rows["bigger"].verdict == "base"
+    assert rows["box"].base_machine == "bigger"
+    assert rows["box"].speedup == pytest.approx(0.2)
+    assert rows["box"].speedup_low < 0.2 < rows["box"].speedup_high
+    assert rows["box"].verdict == "slower"
+
+
+def test_a_machine_alone_is_compared_with_none(make_record: MakeRecord) -> None:
+    rounds = collect_rounds(seven(make_record, [0.1] * 7))
+    assert machines.compare_machines(cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False), rounds) == []
+
+
+def test_a_round_that_could_not_run_is_a_missing_round_and_no_more(make_record: MakeRecord) -> None:
+    killed = make_record([], index=8, status="failed", reason="the measuring process was killed")
+    made, _ = derive([*seven(make_record, [0.1] * 7), killed])
+    assert (one(made, "torch-1").status, one(made, "torch-1").rounds) == ("ok", 7)
+    made, _ = derive([killed])
+    assert (one(made, "torch-1").status, one(made, "torch-1").reason) == ("failed", "the measuring process was killed")
+
+
+def test_a_case_that_was_measured_at_other_parameters_shows_no_time(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7, changed={"batch": 96}))
+    assert (one(made, "torch-1").status, one(made, "torch-1").seconds) == ("not-run", None)
+    assert "other parameters" in one(made, "torch-1").reason
+
+
+def test_rounds_of_another_version_of_the_library_are_not_mixed_in(make_record: MakeRecord) -> None:
+    old = seven(make_record, [0.1] * 7, package="torch 1", started="2026-01-01T00:00:00+00:00")
+    new = [make_record([0.2, 0.2], index=index, started="2026-01-02T00:00:00+00:00") for index in range(8, 15)]
+    made, _ = derive([*old, *new])
+    assert (one(made, "torch-1").seconds, one(made, "torch-1").rounds) == (pytest.approx(0.2 * STEPS), 7)
+
+
+def test_rounds_of_two_sessions_are_not_called_pairs(make_record: MakeRecord) -> None:
+    """Paired, the two would be told apart by noise that they share; resampled apart, they are not."""
+    noise = (1.0, 1.2, 0.9, 1.1, 0.95, 1.05, 1.15)
+    base = seven(make_record, [0.1 * factor for factor in noise], **ALL)
+    row = [0.101 * factor for factor in noise]
+    _, together = derive([*base, *seven(make_record, row)])
+    _, apart = derive([*base, *seven(make_record, row, started="2026-02-01T00:00:00+00:00")])
+    assert one(together, "torch-1").verdict == "slower"
+    assert one(apart, "torch-1").verdict == "indistinguishable"
+
+
+def test_a_process_that_never_started_does_not_hide_the_rounds_that_did(make_record: MakeRecord) -> None:
+    dead = make_record([], index=8, status="failed", reason="exit code 1", started="2026-01-02T00:00:00+00:00")
+    del dead["provenance"]["backend"]
+    made, _ = derive([*seven(make_record, [0.1] * 7), dead])
+    assert (one(made, "torch-1").status, one(made, "torch-1").rounds) == ("ok", 7)
+
+
+def test_why_rounds_are_missing_is_said_beside_how_many(make_record: MakeRecord) -> None:
+    killed = make_record([], index=8, status="failed", reason="the measuring process was killed")
+    made, _ = derive([*seven(make_record, [0.1] * 4), killed])
+    assert one(made, "torch-1").reason == "4 clean rounds; an interval needs 6; the measuring process was killed"

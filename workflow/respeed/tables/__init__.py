@@ -1,0 +1,1 @@
+"""From records to tables. Every statistic is made here; what comes after only shows it."""

@@ -1,0 +1,83 @@
+"""The paper's numbers beside a machine's, a row each, in the words of the report's first page."""
+
+from dataclasses import dataclass
+
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.cells import Cell
+from respeed.tables.numbers import format_range, format_seconds, format_speedup
+from respeed.tables.speedups import CPU_ARCHITECTURES, Speedup, published_speedup
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`rows` maps a description to a text for each case; every number is formatted."""
+
+    cases: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def compare(paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup]) -> Comparison | None:
+    """Theirs beside ours for one experiment of one machine; None where the paper prints nothing to compare with."""
+    cases = tuple(case.name for case in experiment.cases)
+    mine = [cell for cell in cells if cell.case in cases]
+    if not mine or not any(key[0] == experiment.name for key in paper.published):
+        return None
+    theirs_cpu = [_fastest_published(paper, experiment.name, case, CPU_ARCHITECTURES) for case in cases]
+    theirs_gpu = [_fastest_published(paper, experiment.name, case, ("gpu", "tpu")) for case in cases]
+    ours_cpu = [_fastest([cell for cell in mine if cell.case == case and cell.is_cpu]) for case in cases]
+    ours_gpu = [_fastest([cell for cell in mine if cell.case == case and not cell.is_cpu]) for case in cases]
+    rows = (
+        ("Paper: fastest CPU, seconds", tuple(format_seconds(value) or NOTHING for value in theirs_cpu)),
+        ("Paper: GPU, seconds", tuple(format_seconds(value) or NOTHING for value in theirs_gpu)),
+        (
+            "Paper: speedup",
+            tuple(format_speedup(published_speedup(paper, experiment.name, case, "gpu")) or NOTHING for case in cases),
+        ),
+        ("Here: fastest CPU, seconds", tuple(_seconds(cell) for cell in ours_cpu)),
+        ("Here: fastest CPU is", tuple(cell.label if cell else NOTHING for cell in ours_cpu)),
+        ("Here: GPU, seconds", tuple(_seconds(cell) for cell in ours_gpu)),
+        ("Here: speedup", tuple(_speedup(cell, speedups) for cell in ours_gpu)),
+        (
+            "CPU here over CPU there",
+            tuple(_times(there, here) for there, here in zip(theirs_cpu, ours_cpu, strict=True)),
+        ),
+        (
+            "CPU here over GPU there",
+            tuple(_times(there, here) for there, here in zip(theirs_gpu, ours_cpu, strict=True)),
+        ),
+        (
+            "GPU here over GPU there",
+            tuple(_times(there, here) for there, here in zip(theirs_gpu, ours_gpu, strict=True)),
+        ),
+    )
+    # Rows about a device that this machine has not got say nothing four times over; the tables give the reason.
+    return Comparison(cases, tuple((text, values) for text, values in rows if set(values) != {NOTHING}))
+
+
+def _fastest_published(paper: Paper, experiment: str, case: str, architectures: tuple[str, ...]) -> float | None:
+    found = [paper.published.get((experiment, case, name)) for name in architectures]
+    return min((value for value in found if value), default=None)
+
+
+def _fastest(cells: list[Cell]) -> Cell | None:
+    return min((cell for cell in cells if cell.seconds), key=lambda cell: cell.seconds or 0, default=None)
+
+
+def _seconds(cell: Cell | None) -> str:
+    return format_seconds(cell.seconds, cell.status) if cell else NOTHING
+
+
+def _speedup(cell: Cell | None, speedups: list[Speedup]) -> str:
+    found = [row for row in speedups if cell and (row.case, row.profile) == (cell.case, cell.profile) and row.speedup]
+    return (
+        f"{format_speedup(found[0].speedup)} ({format_range(found[0].speedup_low, found[0].speedup_high)})"
+        if found
+        else NOTHING
+    )
+
+
+def _times(there: float | None, here: Cell | None) -> str:
+    """How many times as fast as there it is here, over different machines and years: no interval is claimed."""
+    return format_speedup(there / here.seconds) if there and here and here.seconds else NOTHING

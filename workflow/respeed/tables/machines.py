@@ -1,0 +1,72 @@
+"""Machines beside one another: each one's fastest row over the fastest of all, results/tables/machines.csv."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from respeed.tables.cells import Cell
+from respeed.tables.rounds import CellKey, CellRounds
+from respeed.tables.speedups import verdict_of
+from respeed.tables.statistics import ratio_of_medians
+
+COLUMNS = (
+    "machine", "base_machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low",
+    "speedup_high", "verdict", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Across:
+    """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest profile."""
+
+    machine: str
+    base_machine: str
+    paper: str
+    experiment: str
+    case: str
+    profile: str
+    base_profile: str
+    speedup: float
+    speedup_low: float | None
+    speedup_high: float | None
+    verdict: str
+    reason: str
+
+
+def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> list[Across]:
+    """A row for every machine and case that more than one machine measured."""
+    fastest: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    for cell in cells:
+        if cell.seconds:
+            column = fastest.setdefault((cell.paper, cell.experiment, cell.case), {})
+            rival = column.get(cell.machine)
+            if rival is None or cell.seconds < (rival.seconds or 0):
+                column[cell.machine] = cell
+    rows = []
+    for column in fastest.values():
+        if len(column) > 1:
+            base = min(column.values(), key=lambda cell: cell.seconds or 0)
+            rows += [_across(cell, base, rounds) for cell in column.values()]
+    return rows
+
+
+def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Across:
+    estimate = ratio_of_medians(_rounds(base, rounds).medians, _rounds(cell, rounds).medians)
+    verdict, reason = verdict_of(estimate, is_base=cell is base)
+    return Across(
+        machine=cell.machine,
+        base_machine=base.machine,
+        paper=cell.paper,
+        experiment=cell.experiment,
+        case=cell.case,
+        profile=cell.profile,
+        base_profile=base.profile,
+        speedup=1.0 if cell is base else estimate.value,
+        speedup_low=None if cell is base else estimate.low,
+        speedup_high=None if cell is base else estimate.high,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _rounds(cell: Cell, rounds: Mapping[CellKey, CellRounds]) -> CellRounds:
+    return rounds[CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.profile)]

@@ -1,0 +1,98 @@
+"""A table in the paper's own shape: package, architecture, a column a case, a speedup row; theirs, then ours."""
+
+from dataclasses import dataclass
+
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.cells import Cell
+from respeed.tables.numbers import format_seconds, format_speedup
+from respeed.tables.speedups import Speedup, published_speedup
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row. `values` has a text for each case; `kind` is seconds, speedup or missing (then `values` repeats why)."""
+
+    source: str
+    package: str
+    architecture: str
+    kind: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    paper: str
+    experiment: str
+    cases: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def make_published_table(
+    paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup], smoke: bool
+) -> PublishedTable:
+    """The table of one experiment. The paper's rows come first, for those of our cases that are its own."""
+    cases = tuple(case.name for case in (experiment.smoke_cases if smoke else experiment.cases))
+    rows = _paper_rows(paper, experiment, cases)
+    for machine in sorted({cell.machine for cell in cells}):
+        mine = [
+            cell
+            for cell in cells
+            if (cell.machine, cell.paper, cell.experiment) == (machine, paper.name, experiment.name)
+        ]
+        rows += _machine_rows(machine, cases, mine)
+        rows += _speedup_rows(machine, cases, [row for row in speedups if _is_of(row, machine, paper, experiment)])
+    return PublishedTable(paper.name, experiment.name, cases, tuple(rows))
+
+
+def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) -> list[Row]:
+    rows = []
+    for architecture in paper.architectures:
+        seconds = [paper.published.get((experiment.name, case, architecture.name)) for case in cases]
+        if any(seconds):
+            values = tuple(format_seconds(value) for value in seconds)
+            rows.append(Row("paper", architecture.package, architecture.label, "seconds", values))
+    for architecture in paper.architectures:
+        if architecture.name in {"gpu", "tpu"}:
+            ratios = [published_speedup(paper, experiment.name, case, architecture.name) for case in cases]
+            if any(ratios):
+                values = tuple(format_speedup(value) for value in ratios)
+                rows.append(Row("paper", "", f"Speedup over fastest CPU ({architecture.label})", "speedup", values))
+    return rows
+
+
+def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> list[Row]:
+    rows = []
+    for profile in dict.fromkeys(cell.profile for cell in cells):
+        found = {cell.case: cell for cell in cells if cell.profile == profile}
+        row = [found[case] for case in cases]
+        missing = all(cell.seconds is None for cell in row)
+        values = tuple(_cell_text(cell) for cell in row)
+        rows.append(Row(machine, row[0].package, row[0].label, "missing" if missing else "seconds", values))
+    return rows
+
+
+def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup]) -> list[Row]:
+    rows = []
+    for profile in dict.fromkeys(row.profile for row in speedups if not row.is_cpu):
+        found = {row.case: row for row in speedups if row.profile == profile}
+        row = [found[case] for case in cases]
+        missing = all(item.speedup is None for item in row)
+        values = tuple(format_speedup(item.speedup) or _no_time(item.reason) for item in row)
+        rows.append(
+            Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "missing" if missing else "speedup", values)
+        )
+    return rows
+
+
+def _is_of(row: Speedup, machine: str, paper: Paper, experiment: Experiment) -> bool:
+    return (row.machine, row.paper, row.experiment) == (machine, paper.name, experiment.name)
+
+
+def _cell_text(cell: Cell) -> str:
+    if cell.seconds is not None:
+        return format_seconds(cell.seconds, cell.status)
+    return _no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
+
+
+def _no_time(reason: str) -> str:
+    return reason if reason.startswith("not measured") else f"not measured: {reason}"
