@@ -1,0 +1,54 @@
+"""Seconds by size, log-log: every row of the paper and of one machine, each round a point."""
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from respeed.figures.style import MARKERS, THEIRS, draw_interval, draw_row, finish, label_cases, new_figure
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.cells import Cell
+
+
+def draw_seconds(
+    paper: Paper, experiment: Experiment, cells: list[Cell], positions: dict[str, float], stamp: str
+) -> Figure:
+    """Draw one experiment of one machine. `positions` places the cases along the axis, in their order."""
+    figure, axes = new_figure()
+    _draw_theirs(axes, paper, experiment, positions)
+    profiles = list(dict.fromkeys(cell.profile for cell in cells if cell.seconds))
+    for color, marker, profile in zip(sns.color_palette(n_colors=len(profiles)), MARKERS * 9, profiles, strict=False):
+        row = [cell for cell in cells if cell.profile == profile and cell.seconds]
+        row.sort(key=lambda cell: positions[cell.case])
+        draw_row(
+            axes,
+            [(cell.workload, positions[cell.case], cell.seconds or 0) for cell in row],
+            color,
+            marker,
+            row[0].label,
+        )
+        for cell in row:
+            if cell.seconds_low and cell.seconds_high:
+                draw_interval(axes, positions[cell.case], cell.seconds_low, cell.seconds_high, color)
+            axes.plot(
+                [positions[cell.case]] * len(cell.round_seconds),
+                cell.round_seconds,
+                ".",
+                color=color,
+                alpha=0.35,
+                markersize=3,
+            )
+    label_cases(axes, positions)
+    axes.set_yscale("log")
+    unit = f"{experiment.examples:,} examples" if experiment.examples else "one step"
+    axes.set_ylabel(f"seconds for {unit}")
+    axes.set_title(f"{experiment.title}: seconds by size", loc="left")
+    return finish(figure, axes, stamp)
+
+
+def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float]) -> None:
+    for architecture, dashes in zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), strict=False):
+        points = [(x, paper.published.get((experiment.name, case, architecture.name))) for case, x in positions.items()]
+        found = [(x, seconds) for x, seconds in points if seconds]
+        if found:
+            label = f"{architecture.label}, {paper.year}"
+            axes.plot(*zip(*found, strict=True), color=THEIRS, linestyle=dashes, marker="x", markersize=4, label=label)

@@ -1,0 +1,52 @@
+"""Speedup over the fastest CPU row by size, with intervals: the paper's and one machine's."""
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from respeed.figures.style import (
+    MARKERS,
+    THEIRS,
+    draw_interval,
+    draw_row,
+    finish,
+    label_cases,
+    label_factors,
+    new_figure,
+)
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.speedups import Speedup, published_speedup
+
+
+def draw_speedup(
+    paper: Paper, experiment: Experiment, speedups: list[Speedup], positions: dict[str, float], stamp: str
+) -> Figure:
+    """Draw one experiment of one machine; the row that is the base lies on the line at 1."""
+    figure, axes = new_figure()
+    axes.axhline(1, color="0.2", linewidth=0.8)
+    _draw_theirs(axes, paper, experiment, positions)
+    profiles = list(dict.fromkeys(row.profile for row in speedups if row.speedup))
+    for color, marker, profile in zip(sns.color_palette(n_colors=len(profiles)), MARKERS * 9, profiles, strict=False):
+        found = [row for row in speedups if row.profile == profile and row.speedup]
+        found.sort(key=lambda row: positions[row.case])
+        points = [(row.workload, positions[row.case], row.speedup or 0) for row in found]
+        draw_row(axes, points, color, marker, found[0].label)
+        for row in found:
+            if row.speedup_low and row.speedup_high:
+                draw_interval(axes, positions[row.case], row.speedup_low, row.speedup_high, color)
+    label_cases(axes, positions)
+    label_factors(axes)
+    axes.set_ylabel("speedup over the fastest CPU row")
+    axes.set_title(f"{experiment.title}: speedup by size", loc="left")
+    return finish(figure, axes, stamp)
+
+
+def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float]) -> None:
+    for architecture, dashes in zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), strict=False):
+        points = [
+            (x, published_speedup(paper, experiment.name, case, architecture.name)) for case, x in positions.items()
+        ]
+        found = [(x, ratio) for x, ratio in points if ratio]
+        if found:
+            label = f"{architecture.label}, {paper.year}"
+            axes.plot(*zip(*found, strict=True), color=THEIRS, linestyle=dashes, marker="x", markersize=4, label=label)

@@ -1,0 +1,150 @@
+"""Gathers all that the report shows into one plain structure: texts, each already formatted."""
+
+from importlib.metadata import version
+from typing import Any
+
+from respeed.model.paper import Experiment, Fact, Paper
+from respeed.model.timing import SMOKE_STAMP
+from respeed.record.paths import results_folder
+from respeed.report.machine_facts import machine_facts
+from respeed.tables.build import Tables
+from respeed.tables.cells import Cell
+from respeed.tables.comparison import compare
+from respeed.tables.numbers import UNCONVERGED, format_number, format_range, format_seconds
+from respeed.tables.speedups import Speedup
+from respeed.tables.statistics import CONVERGED_HALF_WIDTH
+
+
+def gather_facts(tables: Tables) -> dict[str, Any]:
+    """The facts file of the report, ready for JSON."""
+    machines = list(dict.fromkeys(cell.machine for cell in tables.cells))
+    dates = sorted(record["started"][:10] for record in tables.records)
+    return {
+        "stamp": SMOKE_STAMP if tables.smoke else "",
+        "version": version("respeed"),
+        "date": [int(part) for part in dates[-1].split("-")] if dates else None,
+        "mark": UNCONVERGED,
+        "half_width": f"{CONVERGED_HALF_WIDTH:.0%}",
+        "machines": [machine_facts(machine, tables) for machine in machines],
+        "across": [
+            [
+                row.experiment,
+                row.case,
+                row.machine,
+                row.profile,
+                "fastest" if row.verdict == "base" else f"{format_number(row.speedup)}x",
+                "" if row.verdict == "base" else format_range(row.speedup_low, row.speedup_high),
+            ]
+            for row in tables.across
+        ],
+        "papers": [_paper(paper, machines, tables) for paper in tables.papers.values()],
+    }
+
+
+def _paper(paper: Paper, machines: list[str], tables: Tables) -> dict[str, Any]:
+    return {
+        "title": paper.title,
+        "authors": ", ".join(paper.authors),
+        "venue": f"{paper.venue} {paper.year}",
+        "doi": paper.doi,
+        "claim": paper.claim,
+        "facts": _facts(paper.facts),
+        "experiments": [_experiment(paper, experiment, machines, tables) for experiment in paper.experiments.values()],
+    }
+
+
+def _facts(facts: tuple[Fact, ...]) -> list[dict[str, str]]:
+    return [{"fact": fact.fact, "value": fact.value, "confidence": fact.confidence} for fact in facts]
+
+
+def _experiment(paper: Paper, experiment: Experiment, machines: list[str], tables: Tables) -> dict[str, Any]:
+    table = next(one for one in tables.published if (one.paper, one.experiment) == (paper.name, experiment.name))
+    return {
+        "title": experiment.title,
+        "unit": f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
+        "extrapolated": experiment.examples is not None,
+        "cases": list(table.cases),
+        "rows": [
+            {
+                "source": row.source,
+                "label": row.architecture,
+                "package": row.package,
+                "kind": row.kind,
+                "values": list(row.values),
+            }
+            for row in table.rows
+        ],
+        "facts": _facts(experiment.facts),
+        "caveats": list(experiment.caveats),
+        "machines": [_experiment_on(paper, experiment, machine, tables) for machine in machines],
+    }
+
+
+def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any]:
+    where = (machine, paper.name, experiment.name)
+    cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
+    speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
+    by_cell = {(row.profile, row.case): row for row in speedups}
+    comparison = compare(paper, experiment, cells, speedups)
+    figures = f"/{results_folder(tables.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
+    return {
+        "machine": machine,
+        "measured": any(cell.seconds for cell in cells),
+        "comparison": {"cases": comparison.cases, "rows": comparison.rows} if comparison else None,
+        "figures": [
+            {
+                "path": f"{figures}-seconds.svg",
+                "caption": "Seconds by size, with 95 % intervals; the paper's in grey. Faint points are single rounds.",
+                "alt": f"Line chart: {experiment.title} on {machine}, seconds by size. Its numbers are in the tables.",
+            },
+            {
+                "path": f"{figures}-speedup.svg",
+                "caption": "Speedup over the fastest CPU row by size. Bars are 95 % intervals.",
+                "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
+            },
+        ],
+        "cells": [
+            [
+                cell.label,
+                cell.case,
+                format_seconds(cell.seconds, cell.status),
+                format_range(cell.seconds_low, cell.seconds_high) if cell.seconds else "",
+                format_number(cell.gflops) if cell.gflops else "",
+                f"{cell.peak_share:.0%}" if cell.peak_share else "",
+                _speedup_text(by_cell[cell.profile, cell.case]),
+                f"{cell.rounds} ({cell.discarded})",
+            ]
+            for cell in cells
+            if cell.seconds
+        ],
+        "wholes": [
+            [
+                row.label,
+                row.case,
+                format_seconds(row.extrapolated_seconds),
+                format_seconds(row.whole_seconds),
+                format_number(row.ratio) if row.ratio else "",
+            ]
+            for row in tables.wholes
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "missing": _missing(cells),
+    }
+
+
+def _speedup_text(row: Speedup) -> str:
+    if row.verdict == "base":
+        return "base"
+    if row.speedup is None:
+        return row.reason
+    mark = {"indistinguishable": " =", "unproven": " ?"}.get(row.verdict, "")
+    return f"{format_number(row.speedup)} [{format_range(row.speedup_low, row.speedup_high)}]{mark}"
+
+
+def _missing(cells: list[Cell]) -> list[dict[str, str]]:
+    """The rows and cases without a time, grouped by their reason."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if not cell.seconds:
+            groups.setdefault((cell.label, f"{cell.status}: {cell.reason}"), []).append(cell.case)
+    return [{"label": label, "reason": reason, "cases": ", ".join(names)} for (label, reason), names in groups.items()]
