@@ -1,0 +1,47 @@
+"""The command `respeed`."""
+
+import re
+
+import pytest
+
+from respeed.cli.main import main
+from tests.conftest import Project
+
+
+def test_hardware_says_what_the_machine_is_and_which_profiles_apply(project: Project) -> None:
+    told = project.run("respeed", "hardware", CUDA_VISIBLE_DEVICES="").stdout
+    assert re.search(r"gpu .*no +no CUDA device", told)
+    assert re.search(r"torch-1 .*yes +1 thread on CPU \d", told)
+    assert "GiB" in told
+
+
+def test_status_lists_cells_rounds_and_what_is_missing(measured: Project) -> None:
+    told = measured.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
+    assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-2]/2 +(unconverged|contaminated)", told)
+    assert re.search(r"raina2009 rbm +gpu +36x64 +0/0 +not-run +no CUDA device", told)
+    assert "0 of 8 rounds to measure" in told
+
+
+def test_status_before_any_measurement_says_so(project: Project) -> None:
+    assert "nothing has been measured" in project.run("respeed", "status", CUDA_VISIBLE_DEVICES="").stdout
+
+
+def test_a_wrong_path_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "somewhere/round-01.json"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("measure", "sheet", "tables", "figures", "report", "status", "hardware", "doctor"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert command in capsys.readouterr().out
+
+
+def test_doctor_says_what_it_looked_at_and_what_to_do(project: Project) -> None:
+    done = project.run("respeed", "doctor", check=False)
+    assert done.returncode in (0, 1)
+    for subject in ("cores", "CPU quota", "other programs", "memory", "reference probe", "threads"):
+        assert re.search(rf"^{subject} ", done.stdout, flags=re.MULTILINE), done.stdout
+    assert (done.stdout.splitlines()[-1] == "fit to measure") == (done.returncode == 0)

@@ -1,0 +1,276 @@
+"""The real Snakemake on the real workflow, at smoke sizes."""
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from pypdf import PdfReader
+
+from tests.conftest import Project
+
+SMOKE = ("--config", "preset=smoke")
+SNAKEMAKE = str(Path(sys.executable).parent / "snakemake")
+
+
+@pytest.fixture
+def copy(measured: Project, tmp_path: Path) -> Project:
+    """A copy of the measured project, to change."""
+    folder = tmp_path / "copy"
+    shutil.copytree(measured.folder, folder, symlinks=True)
+    copied = Project.__new__(Project)
+    copied.folder = folder
+    return copied
+
+
+def test_a_run_leaves_records_tables_figures_and_the_report(measured: Project) -> None:
+    smoke = measured.folder / "results" / "smoke"
+    assert len(measured.records()) == 2 * 4 * 2  # experiments x CPU profiles x rounds
+    for name in (
+        "cells.csv",
+        "speedups.csv",
+        "raina2009/rbm.csv",
+        "raina2009/rbm.md",
+        "raina2009/rbm.tex",
+        "raina2009/matmul.csv",
+    ):
+        assert (smoke / "tables" / name).stat().st_size > 0
+    figures = {path.suffix for path in (smoke / "figures" / "raina2009" / "rbm").iterdir()}
+    assert figures == {".svg", ".png"}
+    assert (measured.folder / "report" / "smoke.pdf").exists()
+
+
+def test_smoke_writes_nothing_among_real_results(measured: Project) -> None:
+    assert [path.name for path in (measured.folder / "results").iterdir()] == ["smoke"]
+    assert not (measured.folder / "report" / "report.pdf").exists()
+
+
+def test_every_page_of_the_smoke_report_says_that_it_is_no_measurement(measured: Project) -> None:
+    pages = [page.extract_text() for page in PdfReader(measured.folder / "report" / "smoke.pdf").pages]
+    assert len(pages) >= 4
+    assert all("No measurement" in page for page in pages)
+    text = " ".join(" ".join(pages).split())
+    for wanted in (
+        "72.6",
+        "Densely connected RBM",
+        "OpenBLAS, one core",
+        "no CUDA device",
+        "recalled",
+        "GTX 280",
+        "OpenBLAS 0.",
+    ):
+        assert wanted in text
+
+
+def test_the_gpu_row_says_why_it_was_not_measured(measured: Project) -> None:
+    table = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
+    assert "not measured: no CUDA device" in table
+    cells = (measured.folder / "results/smoke/tables/cells.csv").read_text()
+    assert ",not-run,no CUDA device," in cells
+
+
+def test_nothing_is_to_be_done_after_a_run(measured: Project) -> None:
+    assert "Nothing to be done" in measured.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+
+
+def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> None:
+    before = copy.records()
+    text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
+    (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"))
+    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    after = copy.records()
+    assert {path: after[path] for path in before} == before
+    assert {Path(path).parent.name for path in after.keys() - before.keys()} == {"my-box"}
+    assert "My own row" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
+
+
+def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
+    before = copy.records()
+    copy.edit("config.yaml", "smoke: {rounds: 2", "smoke: {rounds: 3")
+    copy.snakemake(*SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
+    after = copy.records()
+    assert {path: after[path] for path in before} == before
+    assert {Path(path).name for path in after.keys() - before.keys()} == {"round-03.json"}
+
+
+def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None:
+    copy.edit(
+        "workflow/papers/raina2009/paper.yaml",
+        "      - {case: 36x64, visible: 36, hidden: 64}\n",
+        "      - {case: 36x64, visible: 36, hidden: 64}\n      - {case: 50x70, visible: 50, hidden: 70}\n",
+    )
+    planned = copy.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert re.search(r"measure +8\b", planned), planned  # the rbm rounds and no others
+    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert "50x70" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()[0]
+
+
+def test_a_record_that_cannot_be_used_is_set_aside_and_measured_anew(copy: Project) -> None:
+    """Damaged by a full disk, or made elsewhere with other settings: Snakemake itself sees none of it."""
+    rbm = next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm"))
+    (rbm / "torch-1/round-01.json").write_text("{")
+    stale = rbm / "openblas-1/round-02.json"
+    stale.write_text(stale.read_text().replace('"digest": "', '"digest": "0'))
+    done = copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert done.stdout.count("set aside") == 2
+    assert len(list(rbm.rglob("*.set-aside-1"))) == 2
+    assert len(list(rbm.rglob("round-0?.json"))) == 8
+    assert "0 of 8 rounds" in copy.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+
+
+def test_a_damaged_record_does_not_keep_the_others_from_the_report(copy: Project) -> None:
+    next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm/torch-1/round-01.json")).write_text("{")
+    done = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert "left out" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_corrected_published_number_reaches_the_tables(copy: Project) -> None:
+    copy.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", "Another name")
+    before = copy.records()
+    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert copy.records() == before
+    assert "Another name" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
+
+
+def test_two_runs_in_one_folder_are_refused_in_one_line(project: Project) -> None:
+    folder = project.folder / "results/smoke"
+    folder.mkdir(parents=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = project.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode != 0
+    assert "another run is at work in this folder" in done.stdout
+    assert not project.records()
+
+
+def test_the_pdf_target_measures_nothing_even_when_rounds_are_missing_or_stale(copy: Project) -> None:
+    next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm/torch-1/round-02.json")).unlink()
+    copy.edit("config.yaml", "seed: 2009", "seed: 2010")
+    (copy.folder / "report/smoke.pdf").unlink()
+    before = copy.records()
+    done = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert copy.records() == before
+    assert (copy.folder / "report/smoke.pdf").exists()
+    assert "ms a step" not in done.stdout
+
+
+def test_records_of_another_machine_are_shown_and_never_measured_again(copy: Project) -> None:
+    records = copy.folder / "results/smoke/records"
+    mine = next(path for path in records.iterdir())
+    other = records / "elsewhere"
+    shutil.copytree(mine, other)
+    for path in other.rglob("round-*.json"):
+        path.write_text(path.read_text().replace(f'"machine": "{mine.name}"', '"machine": "elsewhere"'))
+    before = copy.records()
+    copy.snakemake("-F", "tables", *SMOKE, "experiments=matmul", CUDA_VISIBLE_DEVICES="")
+    after = copy.records()
+    changed = {path for path in before if after[path] != before[path]}
+    assert changed
+    assert not any("elsewhere" in path for path in changed)
+    assert "elsewhere" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
+
+
+def test_the_html_report_has_the_tables_and_figures(measured: Project) -> None:
+    measured.snakemake("--report", "report/smoke.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    html = (measured.folder / "report/smoke.html").read_text()
+    for wanted in ("rbm.csv", "cells.csv", "speedups.csv", "-seconds.svg", "-speedup.svg"):
+        assert wanted in html
+
+
+def test_the_report_is_the_same_byte_for_byte_when_the_records_are(copy: Project) -> None:
+    def build() -> tuple[bytes, ...]:
+        copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="")
+        svg = next((copy.folder / "results/smoke/figures").rglob("*-seconds.svg"))
+        return (copy.folder / "report/smoke.pdf").read_bytes(), svg.read_bytes()
+
+    assert build() == build()
+
+
+def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Project) -> None:
+    told = project.snakemake("-n", CUDA_VISIBLE_DEVICES="").stdout
+    assert re.search(r"raina2009 rbm: 28 of 28 rounds to measure, about \d+ (s|min)", told)
+    assert "gpu: not measured: no CUDA device" in told
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "complaint"),
+    [
+        ("config.yaml", "preset: quick", "preset: quik", "did you mean quick?"),
+        ("workflow/hardware/torch-1.yaml", "threads: 1", "threads: one", "threads: 'one' must be"),
+        (
+            "workflow/papers/raina2009/paper.yaml",
+            "visible: 576, hidden",
+            "visble: 576, hidden",
+            "did you mean visible?",
+        ),
+    ],
+)
+def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(
+    project: Project, file: str, old: str, new: str, complaint: str
+) -> None:
+    project.edit(file, old, new)
+    done = project.snakemake(check=False)
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert done.returncode == 2
+    assert len(lines) == 1, done.stdout
+    assert file in lines[0]
+    assert complaint in lines[0]
+    assert not (project.folder / "results").exists()
+
+
+def test_a_pdf_from_nothing_says_that_nothing_was_measured(project: Project) -> None:
+    project.snakemake("pdf", CUDA_VISIBLE_DEVICES="")
+    text = " ".join(PdfReader(project.folder / "report" / "report.pdf").pages[0].extract_text().split())
+    assert "Nothing has been measured yet" in text
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(project: Project) -> None:
+    environment = {"PYTHONPATH": str(project.folder / "workflow"), "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.Popen(
+        [SNAKEMAKE, *SMOKE, "experiments=rbm"],
+        cwd=project.folder, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while len(project.records()) < 3:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = project.records()
+    project.snakemake(*SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
+    after = project.records()
+    assert len(after) == 8
+    assert sum(after[path] != before[path] for path in before) <= 1  # at most the round that was being written
+
+
+def test_the_scheduler_does_not_wake_up_more_and_more_while_rounds_run(project: Project) -> None:
+    """One wake-up a second for every finished job, as Snakemake's rate limit has it, would disturb what is measured."""
+    project.edit("config.yaml", "smoke: {rounds: 2", "smoke: {rounds: 6")
+    environment = {"PYTHONPATH": str(project.folder / "workflow"), "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.Popen(
+        [SNAKEMAKE, *SMOKE, "experiments=rbm", "profiles=openblas-1", "--", "tables"],
+        cwd=project.folder, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    threads = set()
+    while process.poll() is None:
+        if project.records():
+            threads.add(psutil.Process(process.pid).num_threads())
+        time.sleep(0.1)
+    assert process.returncode == 0
+    assert max(threads) <= 4, threads
+
+
+def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project) -> None:
+    """The environment is one lock file for the whole project; a container for each rule would be another one."""
+    found = re.findall(r"^ +\* (.*)", project.snakemake("--lint", check=False).stdout, flags=re.MULTILINE)
+    assert set(found) == {"Specify a conda environment or container for each rule.:"}

@@ -1,0 +1,1 @@
+"""The command `respeed`. Snakemake's rules call it; people may, too."""

@@ -1,0 +1,62 @@
+"""respeed doctor: is this machine fit to measure now?"""
+
+from tabulate import tabulate
+
+from respeed.backends import make_backend
+from respeed.measure.bench import make_bench
+from respeed.measure.lock import is_locked
+from respeed.model.block import quiet_probe
+from respeed.model.errors import NotMeasurable
+from respeed.model.timing import REAL
+from respeed.provenance.cpu import usable_cores
+from respeed.provenance.fitness import Finding, examine_machine
+
+# Probes of a few milliseconds each: a second of what a round would see.
+PROBES = 200
+# With more than this share of its probes slow, a machine would have most of its blocks discarded.
+MAX_SLOW_SHARE = 0.2
+
+
+def examine() -> bool:
+    """Print what was found and what to do about it; True if the machine is fit."""
+    findings = [*examine_machine(), _lock(), *_steadiness()]
+    rows = [[finding.subject, finding.found, finding.advice or "–"] for finding in findings]
+    print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
+    fit = not any(finding.advice for finding in findings)
+    print(
+        "\nfit to measure"
+        if fit
+        else "\nnot quite fit to measure: see the last column; what is disturbed will be marked"
+    )
+    return fit
+
+
+def _lock() -> Finding:
+    if is_locked():
+        return Finding("respeed", "another measurement is running", "wait for it")
+    return Finding("respeed", "no other measurement is running")
+
+
+def _steadiness() -> list[Finding]:
+    cores = len(usable_cores())
+    try:
+        backend = make_backend("openblas", device="cpu", precision="fp32", threads=cores, seed=0)
+    except NotMeasurable as reason:
+        return [Finding("reference probe", f"not looked at: {reason}")]
+    bench, proof = make_bench(backend)
+    seconds = [bench.probe.seconds() for _ in range(PROBES)]
+    quiet = quiet_probe(seconds)
+    slow = sum(one > REAL.max_probe_ratio * quiet for one in seconds) / len(seconds)
+    ran = proof["threads_ran"]
+    return [
+        Finding(
+            "reference probe",
+            f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one",
+            "something disturbs the cores: measure later, or on a quieter host" if slow > MAX_SLOW_SHARE else "",
+        ),
+        Finding(
+            "threads",
+            f"{'unknown' if ran is None else ran} ran, {cores} asked",
+            "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else "",
+        ),
+    ]
