@@ -1,6 +1,7 @@
 """How far can the numbers be trusted? Prints figures; minutes long, so no test.
 
-./run python bench/trust.py coverage                  simulated, and from the records under results/records
+./run python bench/trust.py coverage                  simulated, and from the records under results/records; a copy of a
+                                                      hardware file as <name>-again.yaml adds cells measured twice
 ./run python bench/trust.py busy                      a busy loop beside a measurement on all cores
 ./run python bench/trust.py whole                     an extrapolated total against a run of every step
 ./run python bench/trust.py agree FIRST SECOND        two results/tables/cells.csv of the same machine
@@ -22,6 +23,7 @@ from respeed.model.round import RoundId, RoundSpec
 from respeed.plan.spec import make_spec
 from respeed.record.files import read_records
 from respeed.tables.rounds import CellRounds, collect_rounds
+from respeed.tables.speedups import round_speedup
 from respeed.tables.statistics import estimate_median
 
 TRIALS = 4000
@@ -55,6 +57,23 @@ def coverage() -> None:
             claims += not _holds([draw.choice(times) - draw.choice(times) for _ in range(7)], 0.0)
             comparisons += 1
     print(f"  covers {covered / trials:.1%} of {trials}; A/A claims a difference in {claims} of {comparisons}")
+    _report_real_twins()
+
+
+def _report_real_twins() -> None:
+    """Profiles that were really measured twice: a copy of a hardware file under the name <profile>-again."""
+    cells = collect_rounds(read_records(smoke=False))
+    twins = [
+        round_speedup(cells[twin], cell)
+        for key, cell in cells.items()
+        if (twin := key._replace(profile=key.profile.removesuffix("-again"))) != key and twin in cells
+    ]
+    proved = [one for one in twins if one.low is not None and one.high is not None]
+    claims = sum(not one.low <= 1 <= one.high for one in proved if one.low and one.high)
+    widest = max((abs(math.log(one.value)) for one in twins), default=0.0)
+    print(
+        f"measured twice: claims a difference in {claims} of {len(proved)} cells; largest ratio {math.exp(widest):.3f}"
+    )
 
 
 def _process(draw: random.Random) -> float:

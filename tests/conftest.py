@@ -9,9 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from respeed.model.timing import REAL
+
+# The first example of a test may compile a kernel or load a library: how long it takes says nothing.
+hypothesis.settings.register_profile("respeed", deadline=None)
+hypothesis.settings.load_profile("respeed")
 
 ROOT = Path(__file__).resolve().parents[1]
 

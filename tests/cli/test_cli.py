@@ -17,9 +17,9 @@ def test_hardware_says_what_the_machine_is_and_which_profiles_apply(project: Pro
 
 def test_status_lists_cells_rounds_and_what_is_missing(measured: Project) -> None:
     told = measured.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
-    assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-2]/2 +(unconverged|contaminated)", told)
+    assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-1]/1 +(unconverged|contaminated)", told)
     assert re.search(r"raina2009 rbm +gpu +36x64 +0/0 +not-run +no CUDA device", told)
-    assert "0 of 8 rounds to measure" in told
+    assert "0 of 4 rounds to measure" in told
 
 
 def test_status_before_any_measurement_says_so(project: Project) -> None:
@@ -32,7 +32,7 @@ def test_a_wrong_path_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("measure", "sheet", "tables", "figures", "report", "status", "hardware", "doctor"):
+    for command in ("measure", "learn", "sheet", "tables", "figures", "report", "status", "hardware", "doctor"):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0

@@ -56,5 +56,5 @@ def test_a_profile_without_its_device_is_left_out(monkeypatch: pytest.MonkeyPatc
 
 def test_whole_runs_come_last_and_only_where_something_is_extrapolated() -> None:
     wholes = [one for one in plan(whole=True) if one.whole]
-    assert {one.experiment for one in wholes} == {"rbm"}
+    assert {one.experiment for one in wholes} == {"rbm", "patches", "sparse-coding", "dbn"}
     assert plan(whole=True)[-len(wholes) :] == wholes

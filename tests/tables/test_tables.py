@@ -232,11 +232,12 @@ def test_tidy_tables_have_exactly_their_columns(make_record: MakeRecord, tmp_pat
     write_tidy(tmp_path / "cells.csv", cells.COLUMNS, made)
     write_tidy(tmp_path / "speedups.csv", speedups.COLUMNS, ratios)
     assert (tmp_path / "cells.csv").read_text().splitlines()[0] == (
-        "machine,paper,experiment,case,profile,architecture,package,seconds,seconds_low,seconds_high,rounds,discarded,"
-        "status,reason,gflops,peak_share,published_seconds"
+        "machine,paper,experiment,case,algorithm,profile,architecture,package,seconds,seconds_low,seconds_high,rounds,"
+        "discarded,status,reason,gflops,peak_share,published_seconds"
     )
     assert (tmp_path / "speedups.csv").read_text().splitlines()[0] == (
-        "machine,paper,experiment,case,profile,base_profile,speedup,speedup_low,speedup_high,published,verdict,reason"
+        "machine,paper,experiment,case,algorithm,profile,base_algorithm,base_profile,speedup,speedup_low,speedup_high,"
+        "published,verdict,reason"
     )
 
 

@@ -12,6 +12,19 @@ rule describe_machine:
         "respeed sheet {output} 2>&1 | tee {log}"
 
 
+# What the programs learn, once a machine: pictures for the report.
+rule learn:
+    output:
+        f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
+    log:
+        f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/learning.log",
+    threads: workflow.cores
+    params:
+        cases=RESPEED.learning_cases,
+    shell:
+        "respeed learn {output} 2>&1 | tee {log}"
+
+
 # input: asked once for each round of a run that measures, and never for the target `pdf`: the place to clear the way
 #   of records that this run cannot use.
 # params: nothing but what defines the measurement; when it changes, the round is measured again. A function of the

@@ -23,7 +23,7 @@ rule tables:
             caption="../../report/captions/cells.rst",
             category="Every cell",
         ),
-        f"{RESPEED.results}/tables/wholes.csv",
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
         f"{RESPEED.results}/tables/machines.csv",
         [
             f"{RESPEED.results}/tables/{paper}/{name}.{ending}"
@@ -42,6 +42,7 @@ rule tables:
 rule figures:
     input:
         rules.tables.output,
+        RESPEED.learning_records,
     output:
         report(
             [
@@ -49,6 +50,11 @@ rule figures:
                 for paper, name in RESPEED.experiments
                 for machine in RESPEED.machines
                 for figure in ("seconds", "speedup")
+            ]
+            + [
+                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
+                for paper, name, machine in RESPEED.learned
+                for figure in ("learning", "learned")
             ],
             caption="../../report/captions/figure.rst",
             category="Figures",

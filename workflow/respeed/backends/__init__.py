@@ -16,10 +16,16 @@ Array = Any
 class BackendContract(Protocol):
     """What a backend offers to workloads. Matrices are row-major; a row is an example.
 
-    `synchronous` says that an operation is finished when it returns, so that single steps can be timed.
+    Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
+    beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
+
+    `synchronous` says that an operation is finished when it returns, so that single steps can be timed; `pools`, how
+    many pools of threads take turns in a step, one after another, each of `threads`.
     """
 
     synchronous: bool
+    pools: int
+    threads: int
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -28,10 +34,19 @@ class BackendContract(Protocol):
         """An array of zeros on the device."""
 
     def host(self, array: Array) -> np.ndarray:
-        """A copy of `array` as NumPy float32."""
+        """`array` as NumPy float32. On the CPU it may be the same memory: use it before the next operation."""
 
     def copy(self, source: Array, out: Array) -> None:
-        """out <- source."""
+        """out <- source, spread over out's shape as NumPy broadcasts."""
+
+    def add(self, source: Array, out: Array) -> None:
+        """out <- out + source."""
+
+    def scale(self, out: Array, factor: float) -> None:
+        """out <- factor out."""
+
+    def sigmoid(self, out: Array) -> None:
+        """out <- 1 / (1 + exp(-out))."""
 
     def gemm(
         self,
@@ -47,13 +62,40 @@ class BackendContract(Protocol):
         """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
 
     def sigmoid_layer(self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False) -> None:
-        """out (m, n) <- 1 / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (n,)))), one row an example."""
-
-    def scale(self, out: Array, factor: float) -> None:
-        """out <- factor out."""
+        """out (m, n) <- 1 / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
 
     def bernoulli(self, probability: Array, uniform: Array, out: Array) -> None:
         """uniform <- fresh draws from [0, 1); out <- 1 where uniform < probability, else 0."""
+
+    def coordinate_step(
+        self, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array
+    ) -> None:
+        """out (m, n) <- soft(left + coefficients diagonal, penalty) / diagonal - coefficients: the way to the minimum
+        of every coordinate by itself; soft(z, p) = sign(z) max(|z| - p, 0), diagonal (n,). 0 where going (m, 1) is 0.
+        """
+
+    def line_search(
+        self,
+        direction: Array,
+        moved: Array,
+        left: Array,
+        coefficients: Array,
+        penalty: float,
+        lengths: tuple[float, ...],
+        least: float,
+        objective: Array,
+        going: Array,
+    ) -> None:
+        """Each row takes the first length t that lowers its objective (m, 1) by at least the share `least`:
+
+        change(t) = t^2/2 <direction, moved> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
+        coefficients += t direction    left -= t moved    objective += change(t)
+
+        A row that finds none keeps what it has, and its `going` becomes 0.
+        """
+
+    def gradient_step(self, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
+        """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
 
     def sync(self) -> None:
         """Return when everything asked of the device is done."""

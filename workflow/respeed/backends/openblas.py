@@ -12,6 +12,7 @@ import scipy
 from scipy.linalg.blas import sgemm
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from respeed.backends._cpu import CpuSteps
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu",)
@@ -27,10 +28,13 @@ def _scipy_pools() -> list[dict[str, Any]]:
     ]
 
 
-class Backend:
+class Backend(CpuSteps):
     synchronous = True
+    # OpenBLAS's own, and that of the compiled steps.
+    pools = 2
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
+        super().__init__(threads)
         self._random = np.random.Generator(np.random.SFC64(seed))
         if not _scipy_pools():
             raise NotMeasurable("this SciPy computes with another BLAS than OpenBLAS")
@@ -45,10 +49,23 @@ class Backend:
         return np.full(shape, 0.0, dtype=np.float32)
 
     def host(self, array: np.ndarray) -> np.ndarray:
-        return array.copy()
+        return array
 
     def copy(self, source: np.ndarray, out: np.ndarray) -> None:
         np.copyto(out, source)
+
+    def add(self, source: np.ndarray, out: np.ndarray) -> None:
+        np.add(out, source, out=out)
+
+    def scale(self, out: np.ndarray, factor: float) -> None:
+        np.multiply(out, np.float32(factor), out=out)
+
+    def sigmoid(self, out: np.ndarray) -> None:
+        # 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2: tanh is vectorised, never overflows and needs no temporary.
+        np.multiply(out, np.float32(0.5), out=out)
+        np.tanh(out, out=out)
+        np.multiply(out, np.float32(0.5), out=out)
+        np.add(out, np.float32(0.5), out=out)
 
     def gemm(
         self,
@@ -61,6 +78,13 @@ class Backend:
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
+        if out.ndim == 3:  # no batched product in SciPy
+            for index in range(len(out)):
+                self.gemm(
+                    a if a.ndim == 2 else a[index], b if b.ndim == 2 else b[index], out[index],
+                    transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta,
+                )  # fmt: skip
+            return
         # SciPy copies silently what is not laid out as it needs it, and the step would be timed with the copies.
         if not (a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous):
             raise ValueError("gemm takes C-contiguous arrays")
@@ -72,15 +96,8 @@ class Backend:
         self, x: np.ndarray, weights: np.ndarray, bias: np.ndarray, out: np.ndarray, *, transpose: bool = False
     ) -> None:
         self.gemm(x, weights, out, transpose_b=transpose)
-        # 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2: tanh is vectorised, never overflows and needs no temporary.
         np.add(out, bias, out=out)
-        np.multiply(out, np.float32(0.5), out=out)
-        np.tanh(out, out=out)
-        np.multiply(out, np.float32(0.5), out=out)
-        np.add(out, np.float32(0.5), out=out)
-
-    def scale(self, out: np.ndarray, factor: float) -> None:
-        np.multiply(out, np.float32(factor), out=out)
+        self.sigmoid(out)
 
     def bernoulli(self, probability: np.ndarray, uniform: np.ndarray, out: np.ndarray) -> None:
         self._random.random(out=uniform, dtype=np.float32)

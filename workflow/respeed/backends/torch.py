@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from respeed.backends._cpu import CpuSteps
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -22,6 +23,10 @@ class Backend:
         # Strict fp32: no TF32 on CUDA, no bf16 in oneDNN.
         torch.set_float32_matmul_precision("highest")
         self.synchronous = device == "cpu"
+        self.threads = threads
+        # torch's own, and on the CPU that of the compiled steps.
+        self.pools = 2 if device == "cpu" else 1
+        self._cpu = CpuSteps(threads) if device == "cpu" else None
         self._device = torch.device(device)
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
@@ -34,11 +39,20 @@ class Backend:
         return torch.full(shape, 0.0, device=self._device)
 
     def host(self, array: torch.Tensor) -> np.ndarray:
-        copied: np.ndarray = array.to("cpu", torch.float32, copy=True).numpy()
-        return copied
+        on_host: np.ndarray = array.to("cpu", torch.float32).numpy()
+        return on_host
 
     def copy(self, source: torch.Tensor, out: torch.Tensor) -> None:
         out.copy_(source)
+
+    def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
+        out.add_(source)
+
+    def scale(self, out: torch.Tensor, factor: float) -> None:
+        out.mul_(factor)
+
+    def sigmoid(self, out: torch.Tensor) -> None:
+        torch.sigmoid(out, out=out)
 
     def gemm(
         self,
@@ -51,21 +65,85 @@ class Backend:
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        torch.addmm(out, a.t() if transpose_a else a, b.t() if transpose_b else b, beta=beta, alpha=alpha, out=out)
+        a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
+        if out.dim() == 2:
+            torch.addmm(out, a, b, beta=beta, alpha=alpha, out=out)
+        else:
+            stack = (len(out), -1, -1)
+            torch.baddbmm(out, a.expand(stack), b.expand(stack), beta=beta, alpha=alpha, out=out)
 
     def sigmoid_layer(
         self, x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor, out: torch.Tensor, *, transpose: bool = False
     ) -> None:
-        # addmm with the bias as its addend lets the library fold it into the product.
-        torch.addmm(bias, x, weights.t() if transpose else weights, out=out)
+        # The bias as the product's addend lets the library fold it in.
+        product = torch.addmm if out.dim() == 2 else torch.baddbmm
+        product(bias, x, weights.mT if transpose else weights, out=out)
         torch.sigmoid(out, out=out)
-
-    def scale(self, out: torch.Tensor, factor: float) -> None:
-        out.mul_(factor)
 
     def bernoulli(self, probability: torch.Tensor, uniform: torch.Tensor, out: torch.Tensor) -> None:
         uniform.uniform_(generator=self._random)
         torch.lt(uniform, probability, out=out)
+
+    def coordinate_step(
+        self,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        diagonal: torch.Tensor,
+        penalty: float,
+        going: torch.Tensor,
+        out: torch.Tensor,
+    ) -> None:
+        if self._cpu:
+            self._cpu.coordinate_step(
+                left.numpy(), coefficients.numpy(), diagonal.numpy(), penalty, going.numpy(), out.numpy()
+            )
+            return
+        torch.addcmul(left, coefficients, diagonal, out=out)
+        # soft(z, p) = z - clamp(z, -p, p)
+        out.sub_(out.clamp(-penalty, penalty)).div_(diagonal).sub_(coefficients).mul_(going)
+
+    def line_search(
+        self,
+        direction: torch.Tensor,
+        moved: torch.Tensor,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        penalty: float,
+        lengths: tuple[float, ...],
+        least: float,
+        objective: torch.Tensor,
+        going: torch.Tensor,
+    ) -> None:
+        if self._cpu:
+            self._cpu.line_search(
+                direction.numpy(), moved.numpy(), left.numpy(), coefficients.numpy(), penalty, lengths, least,
+                objective.numpy(), going.numpy(),
+            )  # fmt: skip
+            return
+        slope = torch.linalg.vecdot(left, direction).unsqueeze(1)
+        curve = torch.linalg.vecdot(moved, direction).unsqueeze(1)
+        norm = coefficients.abs().sum(1, keepdim=True)
+        taken, change = torch.zeros_like(slope), torch.zeros_like(slope)
+        # From the last length to the first: what is written last is the first that will do.
+        for t in reversed(lengths):
+            moved_norm = torch.add(coefficients, direction, alpha=t).abs_().sum(1, keepdim=True)
+            trial = 0.5 * t * t * curve - t * slope + penalty * (moved_norm - norm)
+            lowers = (trial < -least * objective) & (going > 0)
+            taken.masked_fill_(lowers, t)
+            torch.where(lowers, trial, change, out=change)
+        coefficients.addcmul_(direction, taken)
+        left.addcmul_(moved, taken, value=-1.0)
+        objective.add_(change)
+        torch.gt(taken, 0, out=going)
+
+    def gradient_step(
+        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
+    ) -> None:
+        if self._cpu:
+            self._cpu.gradient_step(bases.numpy(), product.numpy(), target.numpy(), rate, out.numpy())
+            return
+        torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
+        out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))
 
     def sync(self) -> None:
         if not self.synchronous:

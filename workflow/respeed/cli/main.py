@@ -35,6 +35,8 @@ def _parser() -> argparse.ArgumentParser:
         "path", type=Path, help="results/records/<machine>/<paper>/<experiment>/<profile>/round-01.json"
     )
     measure.add_argument("--seed", type=int, help="seed of the order and the data (default: that of config.yaml)")
+    learn = add("learn", _learn, "let an experiment's programs learn, to see what they learn and how fast")
+    learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
     sheet = add("sheet", _sheet, "write this machine's sheet: what it is, which profiles it cannot run")
     sheet.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
     for name, run, text in (
@@ -64,6 +66,12 @@ def _measure(options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     seed = load_config().seed if options.seed is None else options.seed
     measure_round(parse_round_path(options.path), options.path, seed)
+
+
+def _learn(options: argparse.Namespace) -> None:
+    from respeed.measure.learning import learn
+
+    learn(options.path)
 
 
 def _sheet(options: argparse.Namespace) -> None:

@@ -1,17 +1,23 @@
 """Draws every figure of every machine that there are records of."""
 
+from itertools import pairwise
+
+from respeed.figures.learning import draw_curves, draw_pictures
 from respeed.figures.seconds import draw_seconds
 from respeed.figures.speedup import draw_speedup
 from respeed.figures.style import save_figure
 from respeed.model.paper import Experiment
 from respeed.model.timing import SMOKE_STAMP
 from respeed.record.paths import results_folder
-from respeed.tables.build import make_tables
+from respeed.tables.build import Tables, make_tables
 from respeed.tables.cells import Cell
+
+# Two cases nearer than this factor would lie on one another.
+APART = 1.15
 
 
 def build_figures(smoke: bool) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup}.{svg,png}."""
+    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,png}."""
     tables = make_tables(smoke)
     stamp = SMOKE_STAMP if smoke else ""
     for paper in tables.papers.values():
@@ -24,12 +30,25 @@ def build_figures(smoke: bool) -> None:
                 folder = results_folder(smoke) / "figures" / paper.name / experiment.name
                 save_figure(draw_seconds(paper, experiment, cells, positions, stamp), folder / f"{machine}-seconds")
                 save_figure(draw_speedup(paper, experiment, speedups, positions, stamp), folder / f"{machine}-speedup")
+    _build_learning(tables, stamp)
+
+
+def _build_learning(tables: Tables, stamp: str) -> None:
+    for record in tables.learning:
+        experiment = tables.papers[record["paper"]].experiments[record["experiment"]]
+        place = results_folder(tables.smoke) / "figures" / record["paper"] / record["experiment"] / record["machine"]
+        save_figure(draw_curves(experiment, record, stamp), place.with_name(f"{place.name}-learning"))
+        save_figure(draw_pictures(experiment, record, stamp), place.with_name(f"{place.name}-learned"))
 
 
 def place_cases(experiment: Experiment, cells: list[Cell], smoke: bool) -> dict[str, float]:
-    """Where each case lies along the axis: at its arithmetic work or, where that is not known, one after another."""
-    cases = [case.name for case in (experiment.smoke_cases if smoke else experiment.cases)]
+    """Where each case lies along the logarithmic axis: at its arithmetic work or, where that is not known or hardly
+    tells two cases apart, one after another at equal distances.
+    """
+    cases = experiment.case_names(smoke)
     work = {cell.case: cell.work for cell in cells if cell.work}
     if all(case in work for case in cases):
-        return {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
-    return {case: float(position) for position, case in enumerate(cases, start=1)}
+        placed = {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
+        if all(right > APART * left for left, right in pairwise(placed.values())):
+            return placed
+    return {case: 2.0**position for position, case in enumerate(cases)}

@@ -15,9 +15,9 @@ def draw_seconds(
     """Draw one experiment of one machine. `positions` places the cases along the axis, in their order."""
     figure, axes = new_figure()
     _draw_theirs(axes, paper, experiment, positions)
-    profiles = list(dict.fromkeys(cell.profile for cell in cells if cell.seconds))
-    for color, marker, profile in zip(sns.color_palette(n_colors=len(profiles)), MARKERS * 9, profiles, strict=False):
-        row = [cell for cell in cells if cell.profile == profile and cell.seconds]
+    rows = list(dict.fromkeys(cell.row for cell in cells if cell.seconds))
+    for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
+        row = [cell for cell in cells if cell.row == name and cell.seconds]
         row.sort(key=lambda cell: positions[cell.case])
         draw_row(
             axes,
@@ -47,7 +47,7 @@ def draw_seconds(
 
 def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float]) -> None:
     for architecture, dashes in zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), strict=False):
-        points = [(x, paper.published.get((experiment.name, case, architecture.name))) for case, x in positions.items()]
+        points = [(x, paper.printed(experiment.name, case, architecture.name)) for case, x in positions.items()]
         found = [(x, seconds) for x, seconds in points if seconds]
         if found:
             label = f"{architecture.label}, {paper.year}"

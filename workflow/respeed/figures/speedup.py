@@ -25,9 +25,9 @@ def draw_speedup(
     figure, axes = new_figure()
     axes.axhline(1, color="0.2", linewidth=0.8)
     _draw_theirs(axes, paper, experiment, positions)
-    profiles = list(dict.fromkeys(row.profile for row in speedups if row.speedup))
-    for color, marker, profile in zip(sns.color_palette(n_colors=len(profiles)), MARKERS * 9, profiles, strict=False):
-        found = [row for row in speedups if row.profile == profile and row.speedup]
+    rows = list(dict.fromkeys(row.row for row in speedups if row.speedup))
+    for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
+        found = [row for row in speedups if row.row == name and row.speedup]
         found.sort(key=lambda row: positions[row.case])
         points = [(row.workload, positions[row.case], row.speedup or 0) for row in found]
         draw_row(axes, points, color, marker, found[0].label)

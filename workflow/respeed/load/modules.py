@@ -27,6 +27,13 @@ def workload_parameters() -> dict[str, dict[str, str]]:
 
 
 @functools.cache
+def workload_backends() -> dict[str, tuple[str, ...]]:
+    """Each workload's name and the backends that it runs on: BACKENDS of its module, or all."""
+    every = tuple(backend_devices())
+    return {name: _constant(_modules(WORKLOADS)[name], "BACKENDS") or every for name in workload_parameters()}
+
+
+@functools.cache
 def backend_devices() -> dict[str, tuple[str, ...]]:
     """Each backend's name and the devices it runs on: DEVICES of its module."""
     found = {name: _constant(path, "DEVICES") for name, path in _modules(BACKENDS).items()}

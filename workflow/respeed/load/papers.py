@@ -13,7 +13,7 @@ from respeed.load.schema import check_schema
 from respeed.load.yaml_file import read_text, read_yaml
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
-from respeed.model.paper import Architecture, Case, Experiment, Fact, Paper
+from respeed.model.paper import Algorithm, Architecture, Case, Experiment, Fact, Paper
 
 PUBLISHED_COLUMNS = ["experiment", "case", "architecture", "seconds"]
 
@@ -62,18 +62,24 @@ def _facts(data: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
-    def cases(key: str) -> tuple[Case, ...]:
-        found = tuple(
-            _case(case, data, f"{path}: experiments.{name}.{key}.{position}") for position, case in enumerate(data[key])
-        )
-        names = [case.name for case in found]
-        if twice := next((case for case in names if names.count(case) > 1), None):
-            raise UserError(f"{path}: experiments.{name}.{key}: the case {twice!r} stands twice")
-        return found
-
-    used = {
-        key for case in data["cases"] for key in workload_parameters().get(case.get("workload", data["workload"]), ())
+    algorithms = {
+        workload: Algorithm(workload, facts["label"], tuple(facts["published_for"]))
+        for workload, facts in data.get("algorithms", {}).items()
     }
+
+    def cases(key: str) -> tuple[Case, ...]:
+        found: list[Case] = []
+        for position, case in enumerate(data[key]):
+            where = f"{path}: experiments.{name}.{key}.{position}"
+            if case["case"] in {other.name for other in found}:
+                raise UserError(f"{path}: experiments.{name}.{key}: the case {case['case']!r} stands twice")
+            given = {key: value for key, value in case.items() if key != "column"}
+            programs = tuple(algorithms) or (data["workload"],)
+            found += [_case(given, {**data, "workload": program}, where) for program in programs]
+        return tuple(found)
+
+    programs = set(algorithms) | {data["workload"], *(case.get("workload", data["workload"]) for case in data["cases"])}
+    used = {key for program in programs for key in workload_parameters().get(program, ())}
     if data["workload"] not in workload_parameters():
         known = nearest(data["workload"], workload_parameters())
         raise UserError(f"{path}: experiments.{name}.workload: no workload {data['workload']!r}{known}")
@@ -85,6 +91,11 @@ def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
         examples=data.get("examples"),
         cases=cases("cases"),
         smoke_cases=cases("smoke_cases"),
+        learning=cases("learning") if "learning" in data else (),
+        algorithms=algorithms,
+        columns={case["case"]: case["column"] for case in data["cases"] if "column" in case},
+        whole_parameters=data.get("whole_parameters", {}),
+        total=data.get("total"),
         round_seconds=data["round_seconds"],
         facts=_facts(data),
         caveats=tuple(data["caveats"]),
@@ -124,9 +135,10 @@ def _published(
             raise UserError(f"{where}: must have {len(PUBLISHED_COLUMNS)} values")
         if row["experiment"] not in experiments:
             raise UserError(f"{where}: no experiment {row['experiment']!r}{nearest(row['experiment'], experiments)}")
-        cases = [case.name for case in experiments[row["experiment"]].cases]
-        if row["case"] not in cases:
-            raise UserError(f"{where}: no case {row['case']!r}{nearest(row['case'], cases)}")
+        experiment = experiments[row["experiment"]]
+        columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
+        if row["case"] not in columns:
+            raise UserError(f"{where}: no case {row['case']!r}{nearest(row['case'], columns)}")
         if row["architecture"] not in architectures:
             raise UserError(
                 f"{where}: no architecture {row['architecture']!r}{nearest(row['architecture'], architectures)}"

@@ -15,7 +15,7 @@ from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.warmup import warm_up
-from respeed.workloads import Program, Workload, load_workload
+from respeed.workloads import Program, Workload, load_workload, part_weights
 
 # Host memory that building and checking a case takes, in sizes of the program: its inputs, the copy of its state and
 # the float64 reference with its temporaries.
@@ -33,6 +33,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         "flops": workload.flops(case),
         "traffic_bytes": workload.traffic_bytes(case),
         "memory_bytes": workload.memory_bytes(case),
+        "parts": part_weights(workload, case),
         "status": "measured",
         "reason": None,
         "errors": {},
@@ -83,7 +84,7 @@ def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: di
     backend = bench.backend
     warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous)
     timer = Timer(
-        step=program.step,
+        parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
         sync=backend.sync,
         synchronous=backend.synchronous,
         threads=spec.threads,
@@ -96,11 +97,16 @@ def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: di
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
-    if spec.profile.is_cpu and most > spec.threads:
+    if spec.profile.is_cpu and most > _threads_allowed(spec.threads, backend.pools):
         facts |= {"status": "wrong", "reason": f"ran on {most} threads, {spec.threads} asked"}
         return
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
+
+
+def _threads_allowed(threads: int, pools: int) -> int:
+    """The calling thread works in every pool; the others of each take turns with those of the next."""
+    return 1 + pools * (threads - 1)
 
 
 def _discard_times(facts: dict[str, Any]) -> None:
@@ -111,4 +117,5 @@ def _say(facts: dict[str, Any]) -> None:
     """A line of progress: people watch, and the numbers to believe are in the tables."""
     warmup = facts["warmup"]
     text = facts["reason"] or f"{warmup['step_seconds'] * 1e3:.3g} ms a step"
-    print(f"    {facts['case']:<18} {text}", file=sys.stderr, flush=True)
+    name = facts["case"] if not facts["parts"] else f"{facts['case']} {facts['workload']}"
+    print(f"    {name:<18} {text}", file=sys.stderr, flush=True)

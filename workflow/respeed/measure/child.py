@@ -9,36 +9,42 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Collection
 from typing import Any, TextIO
 
 
 def main() -> None:
     """Measure the round that standard input describes."""
-    events = _private_stdout()
-    _die_with_parent()
+    events = private_stdout()
+    die_with_parent()
     _run(sys.stdin.read(), events)
 
 
-def _private_stdout() -> TextIO:
+def private_stdout() -> TextIO:
     """Keep the pipe to the parent for events alone: whatever a library prints goes to standard error."""
     events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     return events
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Ask the kernel to end this process when its parent ends, however that happens (Linux)."""
     if sys.platform == "linux":
         PR_SET_PDEATHSIG = 1
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def bind(cpus: Collection[int]) -> None:
+    """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
+    if cpus and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cpus)
+
+
 def _run(text: str, events: TextIO) -> None:
     from respeed.plan.spec import spec_from_json
 
     spec = spec_from_json(text)
-    if spec.cpus and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, spec.cpus)
+    bind(spec.cpus)
 
     from respeed.backends import make_backend
     from respeed.measure.bench import make_bench, thread_complaint

@@ -26,8 +26,8 @@ def state_errors(inputs: Arrays, state: Arrays, expected: Expected) -> dict[str,
     errors = {}
     for name, reference in expected.items():
         if isinstance(reference, Factors):
-            vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[1], VECTORS))
-            right = reference.left @ _times(reference.right, vectors)
+            vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[-1], VECTORS))
+            right = _applied(reference, vectors)
             found = _times(state[name], vectors, inputs.get(name))
         else:
             right = reference
@@ -38,8 +38,18 @@ def state_errors(inputs: Arrays, state: Arrays, expected: Expected) -> dict[str,
     return errors
 
 
+def _applied(product: Factors, vectors: np.ndarray) -> np.ndarray:
+    """factor left @ (right @ vectors) in float64, the rows of a stack one below another."""
+    if product.left.ndim == 2:
+        return product.factor * _times(product.left, _times(product.right, vectors))
+    pairs = zip(product.left, product.right, strict=True)
+    return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])
+
+
 def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-    """(matrix - before) @ vectors in float64."""
+    """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
+    matrix = matrix.reshape(-1, matrix.shape[-1])
+    before = None if before is None else before.reshape(matrix.shape)
     out = np.empty((len(matrix), vectors.shape[1]))
     for start in range(0, len(matrix), ROWS):
         rows = matrix[start : start + ROWS].astype(np.float64)

@@ -132,6 +132,7 @@ def _not_timed(case: Case, status: str, reason: str) -> dict[str, Any]:
         "flops": None,
         "traffic_bytes": None,
         "memory_bytes": None,
+        "parts": {},
         "status": status,
         "reason": reason,
         "errors": {},

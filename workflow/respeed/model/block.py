@@ -15,7 +15,8 @@ class Block:
 
     A sample is as short as the protocol allows where single steps can be told apart, the whole block where the
     device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
-    reference product before and after the block.
+    reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
+    many samples as `sample_seconds`, which is their sum.
     """
 
     sample_steps: int
@@ -26,6 +27,7 @@ class Block:
     minor_faults: int
     quota_throttles: int | None
     clock_throttles: int | None
+    part_seconds: tuple[tuple[float, ...], ...] = ()
 
     @property
     def steps(self) -> int:

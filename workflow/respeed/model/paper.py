@@ -23,11 +23,24 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Algorithm:
+    """One of several programs for the same cases. `published_for`: the architectures whose printed seconds are its."""
+
+    workload: str
+    label: str
+    published_for: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One table: its cases, and what its seconds are for.
 
     `examples` is how many examples the printed seconds process; None where the seconds are those of one step.
-    `round_seconds` is a first guess at what a round takes, until this machine has records of its own.
+    `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
+    `learning` is the case that is learned to be looked at, once for each algorithm.
+    `columns` maps a case to the printed column that it answers, where that has another name. `total` names what the
+    cases are the parts of, where their seconds add up to something. `round_seconds` is a first guess at what a round
+    takes, until this machine has records of its own.
     """
 
     name: str
@@ -35,9 +48,18 @@ class Experiment:
     examples: int | None
     cases: tuple[Case, ...]
     smoke_cases: tuple[Case, ...]
+    learning: tuple[Case, ...]
+    algorithms: Mapping[str, Algorithm]
+    columns: Mapping[str, str]
+    whole_parameters: Mapping[str, float]
+    total: str | None
     round_seconds: float
     facts: tuple[Fact, ...]
     caveats: tuple[str, ...]
+
+    def case_names(self, smoke: bool = False) -> tuple[str, ...]:
+        """The table's columns, each once."""
+        return tuple(dict.fromkeys(case.name for case in (self.smoke_cases if smoke else self.cases)))
 
     def steps(self, case: Case) -> float:
         """How many steps the table's seconds stand for: examples / batch, which need not be whole."""
@@ -71,3 +93,8 @@ class Paper:
     facts: tuple[Fact, ...]
     experiments: Mapping[str, Experiment]
     published: Mapping[tuple[str, str, str], float]
+
+    def printed(self, experiment: str, case: str, architecture: str) -> float | None:
+        """The seconds printed in the column that the case answers; None where the paper prints none."""
+        column = self.experiments[experiment].columns.get(case, case)
+        return self.published.get((experiment, column, architecture))

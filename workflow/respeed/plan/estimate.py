@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from respeed.model.paper import Paper
+from respeed.model.paper import Case, Paper
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import why_unusable
@@ -46,19 +46,19 @@ def _one_round(round_id: RoundId, paper: Paper) -> float:
     records = list(readable(sorted((folder / round_id.profile).glob("round-[0-9][0-9].json"))))
     experiment = paper.experiments[round_id.experiment]
     if round_id.whole:
-        return sum(_whole_seconds(records, case.name) * experiment.steps(case) for case in experiment.cases)
+        return sum(_whole_seconds(records, case) * experiment.steps(case) for case in experiment.cases)
     if records:
         return float(statistics.median(record["wall_seconds"] for record in records))
     return SMOKE_ROUND_SECONDS if round_id.smoke else experiment.round_seconds
 
 
-def _whole_seconds(records: list[dict], case: str) -> float:  # type: ignore[type-arg]
+def _whole_seconds(records: list[dict], case: Case) -> float:  # type: ignore[type-arg]
     """Seconds a step took in the records; a tenth of a second where there are none."""
     steps = [
         case_record["warmup"]["step_seconds"]
         for record in records
         for case_record in record["cases"]
-        if case_record["case"] == case and case_record["warmup"]
+        if (case_record["case"], case_record["workload"]) == (case.name, case.workload) and case_record["warmup"]
     ]
     return statistics.median(steps) if steps else 0.1
 

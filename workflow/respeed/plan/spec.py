@@ -3,13 +3,14 @@
 import hashlib
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from respeed.load.hardware import load_profile
+from respeed.load.modules import workload_backends
 from respeed.load.papers import load_paper
 from respeed.model.errors import UserError, nearest
-from respeed.model.paper import Case
+from respeed.model.paper import Case, Experiment
 from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import REAL, SMOKE, TimingProtocol
@@ -25,7 +26,11 @@ def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
     experiment = paper.experiments[round_id.experiment]
     profile = load_profile(round_id.profile)
     threads, cpus = resolve_threads(profile)
-    cases = experiment.smoke_cases if round_id.smoke else experiment.cases
+    cases = tuple(
+        _as_measured(case, experiment, round_id.whole)
+        for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
+        if profile.backend in workload_backends()[case.workload]
+    )
     return RoundSpec(
         id=round_id,
         profile=profile,
@@ -36,6 +41,13 @@ def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
         timing=SMOKE if round_id.smoke else REAL,
         seed=seed,
     )
+
+
+def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
+    """The case as it is, or with the parameters of a whole run in which nothing is extrapolated."""
+    if not (whole and experiment.whole_parameters):
+        return case
+    return replace(case, parameters={**case.parameters, **experiment.whole_parameters})
 
 
 def measurement_digest(spec: RoundSpec) -> str:

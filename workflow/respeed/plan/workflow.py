@@ -21,12 +21,12 @@ from respeed.model.round import RoundId
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.availability import why_not
 from respeed.plan.estimate import estimate_seconds, in_words, rounds_to_measure
-from respeed.plan.rounds import plan_rounds
+from respeed.plan.rounds import chosen_experiments, plan_rounds
 from respeed.plan.sheet import make_sheet
 from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import set_aside
 from respeed.provenance.machine import machine_slug
-from respeed.record.paths import machine_sheet, records_folder, results_folder, round_path
+from respeed.record.paths import learning_path, machine_sheet, records_folder, results_folder, round_path
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -83,6 +83,28 @@ class Workflow:
     def planned_records(self) -> list[str]:
         """The records that this run needs, in the order in which they are to be measured."""
         return list(self._order)
+
+    @property
+    def learning_records(self) -> list[str]:
+        """What this machine's programs learn, for every planned experiment that has something to learn."""
+        return [
+            str(learning_path(self.machine, paper, name, self.smoke))
+            for paper in self.config.papers
+            for name in chosen_experiments(self.config, self.papers[paper])
+            if self.papers[paper].experiments[name].learning
+        ]
+
+    def learning_cases(self, wildcards: Any) -> str:
+        """What is to be learned: when it changes, it is learned again."""
+        return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
+
+    @property
+    def learned(self) -> list[tuple[str, str, str]]:
+        """(paper, experiment, machine) of everything learned that figures are drawn of."""
+        found = {Path(path) for path in self.learning_records}
+        found |= set(Path(self.records).glob("*/*/*/learning.json"))
+        parts = sorted(path.relative_to(self.records).parts for path in found)
+        return [(paper, experiment, machine) for machine, paper, experiment, _ in parts]
 
     @property
     def described_by(self) -> list[str]:

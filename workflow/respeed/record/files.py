@@ -34,6 +34,17 @@ def write_text(path: Path, text: str) -> None:
             raise
 
 
+def read_learning(smoke: bool) -> list[dict[str, Any]]:
+    """What was learned, of every machine; a damaged file is skipped with a line."""
+    found = []
+    for path in sorted(records_folder(smoke).glob("*/*/*/learning.json")):
+        try:
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            print(f"respeed: {path}: skipped: {error}", file=sys.stderr)
+    return found
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON, whole or not at all; ValueError for numbers that JSON has not (NaN, infinity)."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")

@@ -25,6 +25,21 @@ def machine_sheet(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / machine / "machine.json"
 
 
+def learning_path(machine: str, paper: str, experiment: str, smoke: bool) -> Path:
+    """The record of what an experiment's programs learn on a machine."""
+    return records_folder(smoke) / machine / paper / experiment / "learning.json"
+
+
+def parse_learning_path(path: PurePath) -> tuple[str, str, str, bool]:
+    """Machine, paper, experiment, and whether it is a smoke run's; UserError if `path` is no such record's."""
+    *folder, machine, paper, experiment, file = path.parts if len(path.parts) > 5 else ("",) * 5
+    if file != "learning.json" or folder[-1] != "records":
+        raise UserError(f"{path}: must look like results/records/<machine>/<paper>/<experiment>/learning.json")
+    for kind, name in (("machine", machine), ("paper", paper), ("experiment", experiment)):
+        check_name(kind, name, str(path))
+    return machine, paper, experiment, tuple(folder[-2:]) == ("smoke", "records")
+
+
 def round_path(round_id: RoundId) -> Path:
     """The path of a round's record, relative to the working directory."""
     kind = "whole" if round_id.whole else "round"

@@ -10,7 +10,7 @@ from respeed.report.machine_facts import machine_facts
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.comparison import compare
-from respeed.tables.numbers import UNCONVERGED, format_number, format_range, format_seconds
+from respeed.tables.numbers import UNCONVERGED, format_duration, format_number, format_range, format_seconds
 from respeed.tables.speedups import Speedup
 from respeed.tables.statistics import CONVERGED_HALF_WIDTH
 
@@ -61,6 +61,8 @@ def _experiment(paper: Paper, experiment: Experiment, machines: list[str], table
     table = next(one for one in tables.published if (one.paper, one.experiment) == (paper.name, experiment.name))
     return {
         "title": experiment.title,
+        "total": experiment.total,
+        "examples": f"{experiment.examples:,}" if experiment.examples else "",
         "unit": f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
         "extrapolated": experiment.examples is not None,
         "cases": list(table.cases),
@@ -84,8 +86,9 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
     where = (machine, paper.name, experiment.name)
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
-    by_cell = {(row.profile, row.case): row for row in speedups}
+    by_cell = {(row.row, row.case): row for row in speedups}
     comparison = compare(paper, experiment, cells, speedups)
+    learned = any((record["machine"], record["paper"], record["experiment"]) == where for record in tables.learning)
     figures = f"/{results_folder(tables.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
     return {
         "machine": machine,
@@ -103,6 +106,7 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
                 "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
             },
         ],
+        "learned": _learned(experiment, machine, figures) if learned else [],
         "cells": [
             [
                 cell.label,
@@ -111,11 +115,42 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
                 format_range(cell.seconds_low, cell.seconds_high) if cell.seconds else "",
                 format_number(cell.gflops) if cell.gflops else "",
                 f"{cell.peak_share:.0%}" if cell.peak_share else "",
-                _speedup_text(by_cell[cell.profile, cell.case]),
+                _speedup_text(by_cell[cell.row, cell.case]),
                 f"{cell.rounds} ({cell.discarded})",
             ]
             for cell in cells
             if cell.seconds
+        ],
+        "parts": [
+            [row.label, row.case, row.part, format_number(row.seconds), format_range(row.seconds_low, row.seconds_high)]
+            for row in tables.parts
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "factors": [
+            [
+                row.label,
+                row.case,
+                *(
+                    f"{format_number(value)}x ({format_range(low, high)})"
+                    for value, low, high in (
+                        (row.speedup, row.speedup_low, row.speedup_high),
+                        (row.algorithm, row.algorithm_low, row.algorithm_high),
+                        (row.hardware, row.hardware_low, row.hardware_high),
+                    )
+                ),
+            ]
+            for row in tables.factors
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "totals": [
+            [
+                row.label,
+                format_number(row.seconds),
+                format_range(row.seconds_low, row.seconds_high) if row.seconds_low else "derived, no interval",
+                format_duration(row.headline_seconds),
+            ]
+            for row in tables.totals
+            if row.machine in {"paper", machine} and where[1:] == (row.paper, row.experiment) and row.seconds
         ],
         "wholes": [
             [
@@ -130,6 +165,21 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
         ],
         "missing": _missing(cells),
     }
+
+
+def _learned(experiment: Experiment, machine: str, figures: str) -> list[dict[str, str]]:
+    return [
+        {
+            "path": f"{figures}-learned.svg",
+            "caption": "Some of what was learned from natural images, each on its own scale, zero as grey.",
+            "alt": f"Grid of small pictures: {experiment.title} on {machine}, what was learned from natural images.",
+        },
+        {
+            "path": f"{figures}-learning.svg",
+            "caption": "What is left to explain after so many seconds of steps on all cores, one run of each program.",
+            "alt": f"Line chart: {experiment.title} on {machine}, what is left to explain against seconds.",
+        },
+    ]
 
 
 def _speedup_text(row: Speedup) -> str:

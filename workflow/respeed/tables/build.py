@@ -7,9 +7,9 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
-from respeed.record.files import read_records, read_sheets
+from respeed.record.files import read_learning, read_records, read_sheets
 from respeed.record.paths import results_folder
-from respeed.tables import cells, machines, speedups, wholes
+from respeed.tables import cells, factors, machines, parts, speedups, totals, wholes
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.rounds import CellKey, CellRounds, collect_rounds
 from respeed.tables.write import write_published, write_tidy
@@ -21,10 +21,14 @@ class Tables:
 
     papers: dict[str, Paper]
     records: list[dict[str, Any]]
+    learning: list[dict[str, Any]]
     sheets: dict[str, dict[str, Any]]
     rounds: dict[CellKey, CellRounds]
     cells: list[cells.Cell]
     speedups: list[speedups.Speedup]
+    factors: list[factors.Factors]
+    parts: list[parts.Part]
+    totals: list[totals.Total]
     wholes: list[wholes.Whole]
     across: list[machines.Across]
     published: list[PublishedTable]
@@ -42,9 +46,22 @@ def make_tables(smoke: bool) -> Tables:
         for paper in papers.values()
         for experiment in paper.experiments.values()
     ]
-    all_wholes = wholes.make_wholes(all_cells, rounds)
-    across = machines.compare_machines(all_cells, rounds)
-    return Tables(papers, records, sheets, rounds, all_cells, all_speedups, all_wholes, across, published, smoke)
+    return Tables(
+        papers=papers,
+        records=records,
+        learning=read_learning(smoke),
+        sheets=sheets,
+        rounds=rounds,
+        cells=all_cells,
+        speedups=all_speedups,
+        factors=factors.make_factors(all_cells, rounds, papers),
+        parts=parts.make_parts(all_cells, rounds, papers),
+        totals=totals.make_totals(all_cells, rounds, papers, smoke),
+        wholes=wholes.make_wholes(all_cells, rounds),
+        across=machines.compare_machines(all_cells, rounds),
+        published=published,
+        smoke=smoke,
+    )
 
 
 def build_tables(smoke: bool) -> None:
@@ -53,6 +70,9 @@ def build_tables(smoke: bool) -> None:
     folder = results_folder(smoke) / "tables"
     write_tidy(folder / "cells.csv", cells.COLUMNS, tables.cells)
     write_tidy(folder / "speedups.csv", speedups.COLUMNS, tables.speedups)
+    write_tidy(folder / "factors.csv", factors.COLUMNS, tables.factors)
+    write_tidy(folder / "parts.csv", parts.COLUMNS, tables.parts)
+    write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
     write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)
     write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
     for table in tables.published:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from respeed.load.modules import workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.tables.rounds import CellKey, CellRounds
@@ -12,9 +13,13 @@ from respeed.tables.statistics import CONVERGED_HALF_WIDTH, Estimate, estimate_m
 # No program is faster than the product it is made of, but for the noise of both.
 MAX_PEAK_SHARE = 1.05
 
+# What a row shows of its profile, and what decides on which programs it runs.
+FACTS = ("label", "package", "architecture", "device", "backend")
+
 COLUMNS = (
-    "machine", "paper", "experiment", "case", "profile", "architecture", "package", "seconds", "seconds_low",
-    "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share", "published_seconds",
+    "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "seconds",
+    "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
+    "published_seconds",
 )  # fmt: skip
 
 
@@ -22,6 +27,7 @@ COLUMNS = (
 class Cell:
     """One row of cells.csv. `seconds` are those of the paper's unit of work (1 million examples, or one step).
 
+    `algorithm` is the workload where the table tells several apart, or else empty.
     Not in the file: `label`, `is_cpu`, `workload`, `work` (FLOP of that unit), `round_seconds` (one a round).
     """
 
@@ -29,6 +35,7 @@ class Cell:
     paper: str
     experiment: str
     case: str
+    algorithm: str
     profile: str
     architecture: str
     package: str
@@ -48,6 +55,15 @@ class Cell:
     work: float | None
     round_seconds: tuple[float, ...]
 
+    @property
+    def row(self) -> tuple[str, str]:
+        """The row of its table: how it ran, and by which algorithm."""
+        return self.profile, self.algorithm
+
+    @property
+    def key(self) -> CellKey:
+        return CellKey(self.machine, self.paper, self.experiment, self.case, self.workload, self.profile)
+
 
 def make_cells(
     rounds: Mapping[CellKey, CellRounds],
@@ -63,13 +79,15 @@ def make_cells(
         names = _profile_facts(machine, rounds, profiles)
         for paper, experiment, case in _cases(papers, smoke):
             for name, facts in names.items():
-                key = CellKey(machine, paper.name, experiment.name, case.name, name)
+                if facts["backend"] not in workload_backends().get(case.workload, ()):
+                    continue
+                key = CellKey(machine, paper.name, experiment.name, case.name, case.workload, name)
                 found = rounds.get(key)
                 if found and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, "not measured yet")
-                cells.append(_cell(key, found, facts, paper, experiment.steps(case), why))
+                cells.append(_cell(key, found, facts, paper, experiment, experiment.steps(case), why))
     return cells
 
 
@@ -85,7 +103,7 @@ def _profile_facts(
 ) -> dict[str, dict[str, Any]]:
     """Label, package, architecture and device of every profile: from its file, or else from the records."""
     facts = {
-        key.profile: {name: cell.profile[name] for name in ("label", "package", "architecture", "device")}
+        key.profile: {name: cell.profile[name] for name in FACTS}
         for key, cell in rounds.items()
         if key.machine == machine
     }
@@ -95,12 +113,7 @@ def _profile_facts(
         ran = measured.get(profile.name)
         if ran and any(ran[key] != getattr(profile, key) for key in ("backend", "device", "threads", "precision")):
             continue
-        facts[profile.name] = {
-            "label": profile.label,
-            "package": profile.package,
-            "architecture": profile.architecture,
-            "device": profile.device,
-        }
+        facts[profile.name] = {name: getattr(profile, name) for name in FACTS}
     order = ("single-cpu", "multi-cpu", "gpu", "tpu")
     return dict(sorted(facts.items(), key=lambda item: (order.index(item[1]["architecture"]), item[0])))
 
@@ -110,9 +123,12 @@ def _cell(
     rounds: CellRounds | None,
     facts: Mapping[str, Any],
     paper: Paper,
+    experiment: Experiment,
     steps: float,
     why_missing: str,
 ) -> Cell:
+    algorithm = experiment.algorithms.get(key.workload)
+    published = algorithm is None or facts["architecture"] in algorithm.published_for
     status, reason = _status(rounds, why_missing)
     estimate = _seconds(rounds, steps) if rounds and status in {"ok", "unconverged"} else None
     if estimate and rounds and status == "ok" and not estimate.converged:
@@ -126,6 +142,7 @@ def _cell(
         )
     return Cell(
         **key._asdict(),
+        algorithm=algorithm.workload if algorithm else "",
         architecture=facts["architecture"],
         package=facts["package"],
         seconds=estimate.value if estimate else None,
@@ -137,10 +154,9 @@ def _cell(
         reason=reason,
         gflops=rate / 1e9 if rate and estimate else None,
         peak_share=share if estimate else None,
-        published_seconds=paper.published.get((key.experiment, key.case, facts["architecture"])),
-        label=facts["label"],
+        published_seconds=paper.printed(key.experiment, key.case, facts["architecture"]) if published else None,
+        label=f"{facts['label']}, {algorithm.label}" if algorithm else facts["label"],
         is_cpu=facts["device"] == "cpu",
-        workload=rounds.workload if rounds else "",
         work=rounds.flops * steps if rounds and rounds.flops else None,
         round_seconds=tuple(steps * time.mean for time in rounds.times.values()) if rounds and estimate else (),
     )

@@ -20,7 +20,7 @@ class Comparison:
 
 def compare(paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup]) -> Comparison | None:
     """Theirs beside ours for one experiment of one machine; None where the paper prints nothing to compare with."""
-    cases = tuple(case.name for case in experiment.cases)
+    cases = experiment.case_names()
     mine = [cell for cell in cells if cell.case in cases]
     if not mine or not any(key[0] == experiment.name for key in paper.published):
         return None
@@ -57,7 +57,7 @@ def compare(paper: Paper, experiment: Experiment, cells: list[Cell], speedups: l
 
 
 def _fastest_published(paper: Paper, experiment: str, case: str, architectures: tuple[str, ...]) -> float | None:
-    found = [paper.published.get((experiment, case, name)) for name in architectures]
+    found = [paper.printed(experiment, case, name) for name in architectures]
     return min((value for value in found if value), default=None)
 
 
@@ -70,7 +70,7 @@ def _seconds(cell: Cell | None) -> str:
 
 
 def _speedup(cell: Cell | None, speedups: list[Speedup]) -> str:
-    found = [row for row in speedups if cell and (row.case, row.profile) == (cell.case, cell.profile) and row.speedup]
+    found = [row for row in speedups if cell and (row.case, row.row) == (cell.case, cell.row) and row.speedup]
     return (
         f"{format_speedup(found[0].speedup)} ({format_range(found[0].speedup_low, found[0].speedup_high)})"
         if found

@@ -9,8 +9,8 @@ from respeed.tables.speedups import verdict_of
 from respeed.tables.statistics import ratio_of_medians
 
 COLUMNS = (
-    "machine", "base_machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low",
-    "speedup_high", "verdict", "reason",
+    "machine", "base_machine", "paper", "experiment", "case", "algorithm", "profile", "base_profile", "speedup",
+    "speedup_low", "speedup_high", "verdict", "reason",
 )  # fmt: skip
 
 
@@ -23,6 +23,7 @@ class Across:
     paper: str
     experiment: str
     case: str
+    algorithm: str
     profile: str
     base_profile: str
     speedup: float
@@ -58,6 +59,7 @@ def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Acr
         paper=cell.paper,
         experiment=cell.experiment,
         case=cell.case,
+        algorithm=cell.algorithm,
         profile=cell.profile,
         base_profile=base.profile,
         speedup=1.0 if cell is base else estimate.value,
@@ -69,4 +71,4 @@ def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Acr
 
 
 def _rounds(cell: Cell, rounds: Mapping[CellKey, CellRounds]) -> CellRounds:
-    return rounds[CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.profile)]
+    return rounds[cell.key]

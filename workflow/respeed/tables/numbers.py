@@ -21,6 +21,16 @@ def format_seconds(value: float | None, status: str = "ok") -> str:
     return format_number(value) + (UNCONVERGED if status == "unconverged" else "")
 
 
+def format_duration(seconds: float | None) -> str:
+    """A long time in the unit that people would use: 3.2 days, 5.1 weeks."""
+    if seconds is None:
+        return ""
+    for unit, length in (("weeks", 14 * 86400.0), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= length:
+            return f"{format_number(seconds / (7 * 86400.0 if unit == 'weeks' else length))} {unit}"
+    return f"{format_number(seconds)} seconds"
+
+
 def format_speedup(value: float | None) -> str:
     """A speedup as the paper prints it, such as 12.9x."""
     return "" if value is None else f"{format_number(value)}x"

@@ -31,7 +31,7 @@ def make_published_table(
     paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup], smoke: bool
 ) -> PublishedTable:
     """The table of one experiment. The paper's rows come first, for those of our cases that are its own."""
-    cases = tuple(case.name for case in (experiment.smoke_cases if smoke else experiment.cases))
+    cases = experiment.case_names(smoke)
     rows = _paper_rows(paper, experiment, cases)
     for machine in sorted({cell.machine for cell in cells}):
         mine = [
@@ -47,7 +47,7 @@ def make_published_table(
 def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) -> list[Row]:
     rows = []
     for architecture in paper.architectures:
-        seconds = [paper.published.get((experiment.name, case, architecture.name)) for case in cases]
+        seconds = [paper.printed(experiment.name, case, architecture.name) for case in cases]
         if any(seconds):
             values = tuple(format_seconds(value) for value in seconds)
             rows.append(Row("paper", architecture.package, architecture.label, "seconds", values))
@@ -62,8 +62,8 @@ def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) ->
 
 def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> list[Row]:
     rows = []
-    for profile in dict.fromkeys(cell.profile for cell in cells):
-        found = {cell.case: cell for cell in cells if cell.profile == profile}
+    for name in dict.fromkeys(cell.row for cell in cells):
+        found = {cell.case: cell for cell in cells if cell.row == name}
         row = [found[case] for case in cases]
         missing = all(cell.seconds is None for cell in row)
         values = tuple(_cell_text(cell) for cell in row)
@@ -73,8 +73,8 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> li
 
 def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup]) -> list[Row]:
     rows = []
-    for profile in dict.fromkeys(row.profile for row in speedups if not row.is_cpu):
-        found = {row.case: row for row in speedups if row.profile == profile}
+    for name in dict.fromkeys(row.row for row in speedups if not row.is_cpu):
+        found = {row.case: row for row in speedups if row.row == name}
         row = [found[case] for case in cases]
         missing = all(item.speedup is None for item in row)
         values = tuple(format_speedup(item.speedup) or _no_time(item.reason) for item in row)

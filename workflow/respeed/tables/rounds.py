@@ -13,12 +13,13 @@ from respeed.model.timing import REAL, SMOKE
 
 
 class CellKey(NamedTuple):
-    """One cell: a case measured on a profile of a machine."""
+    """One cell: a case measured by a program on a profile of a machine."""
 
     machine: str
     paper: str
     experiment: str
     case: str
+    workload: str
     profile: str
 
 
@@ -26,12 +27,14 @@ class CellKey(NamedTuple):
 class RoundTime:
     """Seconds a step in one round, over its clean blocks: the median for speeds, the mean for totals.
 
-    `started` is when the round began: rounds are pairs only if they lie close together.
+    `started` is when the round began: rounds are pairs only if they lie close together. `parts` has the mean seconds of
+    each part of a step that is timed in parts, as often as it counts in a step.
     """
 
     median: float
     mean: float
     started: datetime
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -44,7 +47,6 @@ class CellRounds:
     """
 
     profile: dict[str, Any]
-    workload: str
     parameters: dict[str, float]
     flops: float | None = None
     times: dict[int, RoundTime] = field(default_factory=dict)
@@ -69,10 +71,9 @@ def collect_rounds(records: Iterable[dict[str, Any]]) -> dict[CellKey, CellRound
     for record in latest:
         round_id = record["id"]
         for case in record["cases"]:
-            key = CellKey(
-                round_id["machine"], round_id["paper"], round_id["experiment"], case["case"], round_id["profile"]
-            )
-            fresh = CellRounds(record["profile"], case["workload"], case["parameters"], peak=peaks.get(_row(record)))
+            where = (round_id["machine"], round_id["paper"], round_id["experiment"])
+            key = CellKey(*where, case["case"], case["workload"], round_id["profile"])
+            fresh = CellRounds(record["profile"], case["parameters"], peak=peaks.get(_row(record)))
             cell = cells.setdefault(key, fresh)
             _add(cell, record, case, quiet.get(_row(record), math.inf))
     return cells
@@ -146,6 +147,7 @@ def _add(cell: CellRounds, record: dict[str, Any], case: dict[str, Any], quiet_p
     if whole:
         cell.whole_seconds = sum(block.seconds for block in blocks)
         return
+    cell.parameters = case["parameters"]
     # The thresholds of today, not of the day of the record: a better judgement needs no new measurement.
     protocol, clean = SMOKE if record["id"]["smoke"] else REAL, []
     for block in blocks:
@@ -157,11 +159,23 @@ def _add(cell: CellRounds, record: dict[str, Any], case: dict[str, Any], quiet_p
     cell.discarded += len(blocks) - len(clean)
     cell.unsettled += not case["warmup"]["settled"]
     if clean:
-        cell.times[record["id"]["index"]] = _round_time(clean, datetime.fromisoformat(record["started"]))
+        started = datetime.fromisoformat(record["started"])
+        cell.times[record["id"]["index"]] = _round_time(clean, case.get("parts") or {}, started)
 
 
-def _round_time(blocks: list[Block], started: datetime) -> RoundTime:
+def _round_time(blocks: list[Block], weights: dict[str, float], started: datetime) -> RoundTime:
     steps = sum(block.steps for block in blocks)
-    seconds = sum(block.seconds for block in blocks)
-    samples = [time / block.sample_steps for block in blocks for time in block.sample_seconds]
-    return RoundTime(statistics.median(samples), seconds / steps, started)
+    if not weights:
+        seconds = sum(block.seconds for block in blocks)
+        samples = [time / block.sample_steps for block in blocks for time in block.sample_seconds]
+        return RoundTime(statistics.median(samples), seconds / steps, started)
+    parts = {
+        name: weight * sum(math.fsum(block.part_seconds[index]) for block in blocks) / steps
+        for index, (name, weight) in enumerate(weights.items())
+    }
+    samples = [
+        sum(weight * seconds for weight, seconds in zip(weights.values(), sample, strict=True)) / block.sample_steps
+        for block in blocks
+        for sample in zip(*block.part_seconds, strict=True)
+    ]
+    return RoundTime(statistics.median(samples), math.fsum(parts.values()), started, parts)

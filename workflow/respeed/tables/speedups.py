@@ -12,8 +12,8 @@ from respeed.tables.rounds import CellKey, CellRounds
 from respeed.tables.statistics import Estimate, estimate_median, ratio_of_medians, smallest_sample
 
 COLUMNS = (
-    "machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low", "speedup_high",
-    "published", "verdict", "reason",
+    "machine", "paper", "experiment", "case", "algorithm", "profile", "base_algorithm", "base_profile", "speedup",
+    "speedup_low", "speedup_high", "published", "verdict", "reason",
 )  # fmt: skip
 
 # Rounds further apart than this were not taken in turns. A round of a table lasts minutes.
@@ -30,7 +30,9 @@ class Speedup:
     paper: str
     experiment: str
     case: str
+    algorithm: str
     profile: str
+    base_algorithm: str
     base_profile: str
     speedup: float | None
     speedup_low: float | None
@@ -41,6 +43,11 @@ class Speedup:
     label: str
     is_cpu: bool
     workload: str
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """The row of its table: how it ran, and by which algorithm."""
+        return self.profile, self.algorithm
 
 
 def make_speedups(
@@ -59,8 +66,8 @@ def make_speedups(
 
 def published_speedup(paper: Paper, experiment: str, case: str, architecture: str) -> float | None:
     """The paper's own: its fastest CPU seconds over the architecture's; None where it prints none of the two."""
-    seconds = paper.published.get((experiment, case, architecture))
-    cpu = [paper.published.get((experiment, case, name)) for name in CPU_ARCHITECTURES]
+    seconds = paper.printed(experiment, case, architecture)
+    cpu = [paper.printed(experiment, case, name) for name in CPU_ARCHITECTURES]
     fastest = min((value for value in cpu if value), default=None)
     return fastest / seconds if fastest and seconds else None
 
@@ -87,7 +94,7 @@ def round_speedup(base: CellRounds, cell: CellRounds) -> Estimate:
 def _speedup(cell: Cell, base: Cell | None, rounds: Mapping[CellKey, CellRounds], paper: Paper) -> Speedup:
     estimate, verdict, reason = None, "none", cell.reason
     if cell.seconds and base:
-        estimate = round_speedup(rounds[_key(base)], rounds[_key(cell)])
+        estimate = round_speedup(rounds[base.key], rounds[cell.key])
         verdict, reason = verdict_of(estimate, is_base=cell is base)
     elif cell.seconds:
         reason = "no CPU row was measured to compare with"
@@ -96,12 +103,16 @@ def _speedup(cell: Cell, base: Cell | None, rounds: Mapping[CellKey, CellRounds]
         paper=cell.paper,
         experiment=cell.experiment,
         case=cell.case,
+        algorithm=cell.algorithm,
         profile=cell.profile,
+        base_algorithm=base.algorithm if base else "",
         base_profile=base.profile if base else "",
         speedup=estimate.value if estimate else None,
         speedup_low=estimate.low if estimate else None,
         speedup_high=estimate.high if estimate else None,
-        published=published_speedup(paper, cell.experiment, cell.case, cell.architecture),
+        published=published_speedup(paper, cell.experiment, cell.case, cell.architecture)
+        if cell.published_seconds
+        else None,
         verdict=verdict,
         reason=reason,
         label=cell.label,
@@ -121,7 +132,3 @@ def verdict_of(estimate: Estimate, *, is_base: bool) -> tuple[str, str]:
     if estimate.high < 1:
         return "slower", ""
     return "indistinguishable", "the interval includes 1"
-
-
-def _key(cell: Cell) -> CellKey:
-    return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.profile)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from respeed.tables.cells import Cell
 from respeed.tables.rounds import CellKey, CellRounds
 
-COLUMNS = ("machine", "paper", "experiment", "case", "profile", "whole_seconds", "extrapolated_seconds", "ratio")
+COLUMNS = (
+    "machine", "paper", "experiment", "case", "algorithm", "profile", "whole_seconds", "extrapolated_seconds", "ratio",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Whole:
     paper: str
     experiment: str
     case: str
+    algorithm: str
     profile: str
     whole_seconds: float
     extrapolated_seconds: float | None
@@ -28,9 +31,9 @@ def make_wholes(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> list
     """A row for every cell that was run whole."""
     wholes = []
     for cell in cells:
-        key = CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.profile)
-        whole = rounds[key].whole_seconds if key in rounds else None
+        whole = rounds[cell.key].whole_seconds if cell.key in rounds else None
         if whole:
             ratio = whole / cell.seconds if cell.seconds else None
-            wholes.append(Whole(*key, whole, cell.seconds, ratio, cell.label))
+            where = (cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
+            wholes.append(Whole(*where, whole, cell.seconds, ratio, cell.label))
     return wholes

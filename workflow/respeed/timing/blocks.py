@@ -13,12 +13,13 @@ from respeed.timing.probe import Probe
 
 @dataclass(frozen=True)
 class Timer:
-    """Times the steps of one program. `step_seconds` is what warm-up says a step takes, to size the samples.
+    """Times the steps of one program, each the `parts` one after another. `step_seconds` is what warm-up says a step
+    takes, to size the samples.
 
     `probes` collects those of the whole round: what is quiet shows only in comparison.
     """
 
-    step: Callable[[], None]
+    parts: tuple[Callable[[], None], ...]
     sync: Callable[[], None]
     synchronous: bool
     threads: int
@@ -30,7 +31,8 @@ class Timer:
     def measure(self) -> tuple[Block, ...]:
         """Blocks until enough of them are clean, or the cap on their total is reached."""
         protocol = self.protocol
-        per_block = max(protocol.block_steps, math.ceil(protocol.block_seconds / self.step_seconds))
+        steps = math.ceil(protocol.block_seconds / self.step_seconds)
+        per_block = max(protocol.block_steps, steps) if steps > 1 else 1
         blocks: list[Block] = []
         while self._clean_seconds(blocks) < protocol.measure_seconds:
             if sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds:
@@ -61,19 +63,34 @@ class Timer:
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
 
     def _samples(self, steps: int, count: int, *, refill: bool = False) -> Block:
-        samples = []
+        samples: list[list[float]] = []
         probe_before = self.probe.seconds()
         if refill:
-            self.step()
+            self._run(1)
         self.sync()
         before = take_snapshot()
         for _ in range(count):
-            start = seconds_now()
-            for _ in range(steps):
-                self.step()
-            self.sync()
-            samples.append(seconds_now() - start)
+            samples.append(self._run(steps))
         happened = difference(before, take_snapshot())
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
-        return Block(steps, tuple(samples), probes, **happened)
+        seconds = tuple(math.fsum(sample) for sample in samples)
+        parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
+        return Block(steps, seconds, probes, **happened, part_seconds=parts)
+
+    def _run(self, steps: int) -> list[float]:
+        """Seconds of `steps` steps, by part. A step in one part is not waited for until the last one is on its way."""
+        if len(self.parts) == 1:
+            start = seconds_now()
+            for _ in range(steps):
+                self.parts[0]()
+            self.sync()
+            return [seconds_now() - start]
+        seconds = [0.0] * len(self.parts)
+        for _ in range(steps):
+            for index, part in enumerate(self.parts):
+                start = seconds_now()
+                part()
+                self.sync()
+                seconds[index] += seconds_now() - start
+        return seconds

@@ -34,6 +34,8 @@ def warm_up(
         steps += count
         elapsed = seconds_now() - began
         needed = protocol.warmup_slow_steps if median > protocol.slow_step_seconds else protocol.warmup_steps
+        if median > protocol.block_seconds:
+            return Warmup(steps, elapsed, True, median)
         agreed = abs(median - previous) <= protocol.warmup_agreement * median
         enough = elapsed >= protocol.warmup_seconds and steps >= needed
         if (enough and agreed) or elapsed >= max(protocol.warmup_cap_seconds, 4 * median):

@@ -6,8 +6,11 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
 - build(backend, case, inputs) -> program: everything is allocated here;
 - reference(case, inputs, seen) -> arrays, or products as Factors: the state after one step in NumPy float64, given
   what was `seen` of the program (its random draws); of an array that is among the inputs, what the step changed in it;
-- flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step, the least it must read and write, and
-  what the program keeps on the device.
+- flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step (None if not known beforehand), the least
+  it must read and write, and what the program keeps on the device.
+
+It may have BACKENDS, the backends that it runs on where not all will do, and part_weights(case) for a step that is
+timed in parts (`parts` of the program): name -> how often the part counts in a step of the table.
 """
 
 import importlib
@@ -25,7 +28,8 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Factors:
-    """The product left @ right, which a reference leaves undone: in float64 it would cost more than what it checks.
+    """The product factor left @ right, which a reference leaves undone: in float64 it would cost more than what it
+    checks. Stacks of matrices, (P, m, k) and (P, k, n), are as many products.
 
     It is compared by what it does to random vectors (Freivalds, Probabilistic machines can use less running time,
     1977): (left @ right) r = left @ (right @ r), for the cost of reading the matrices once.
@@ -33,6 +37,7 @@ class Factors:
 
     left: np.ndarray
     right: np.ndarray
+    factor: float = 1.0
 
 
 Expected = Mapping[str, np.ndarray | Factors]
@@ -45,7 +50,8 @@ class Program(Protocol):
         """Do one step. Allocates nothing; on an asynchronous backend it need not be finished on return."""
 
     def state(self) -> Arrays:
-        """What the last step left, copied to NumPy: what `reference` gives, and what it needs to have `seen`."""
+        """What the last step left, as NumPy: what `reference` gives, and what it needs to have `seen`. It may share
+        memory with the program: use it before the next step."""
 
 
 class Workload(Protocol):
@@ -56,9 +62,15 @@ class Workload(Protocol):
     def inputs(self, case: Case, seed: int) -> Arrays: ...
     def build(self, backend: BackendContract, case: Case, inputs: Arrays) -> Program: ...
     def reference(self, case: Case, inputs: Arrays, seen: Arrays) -> Expected: ...
-    def flops(self, case: Case) -> float: ...
+    def flops(self, case: Case) -> float | None: ...
     def traffic_bytes(self, case: Case) -> float: ...
     def memory_bytes(self, case: Case) -> float: ...
+
+
+def part_weights(workload: Workload, case: Case) -> dict[str, float]:
+    """How often each part of a step counts; empty for a step in one part."""
+    weights: Mapping[str, float] = workload.part_weights(case) if hasattr(workload, "part_weights") else {}
+    return dict(weights)
 
 
 def load_workload(name: str) -> Workload:

@@ -10,6 +10,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads._checked import checked_rows
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
 
@@ -17,7 +18,7 @@ PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
 class _Products:
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         V, H, B = _sizes(case)
-        self.backend = backend
+        self.backend, self.rows = backend, inputs["rows"]
         self.weights = backend.array(inputs["weights"])  # (V, H)
         self.gradient = backend.zeros(V, H)
         self.visible = backend.array(np.concatenate([inputs["x"], inputs["x"]]))  # (2B, V)
@@ -33,8 +34,16 @@ class _Products:
         backend.gemm(self.visible, self.hidden, self.gradient, transpose_a=True)
 
     def state(self) -> Arrays:
-        host = self.backend.host
-        return {"visible": host(self.visible), "hidden": host(self.hidden), "gradient": host(self.gradient)}
+        host, B, rows = self.backend.host, len(self.x), self.rows
+        visible, hidden = host(self.visible), host(self.hidden)
+        return {
+            "y0": hidden[rows],
+            "z": visible[B + rows],
+            "y1": hidden[B + rows],
+            "gradient": host(self.gradient),
+            "visible": visible,
+            "hidden": hidden,
+        }
 
 
 def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Products:
@@ -42,7 +51,9 @@ def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Products:
 
 
 def inputs(case: Case, seed: int) -> Arrays:
-    """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor vanish."""
+    """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor vanish;
+    `rows`: the examples that are checked.
+    """
     V, H, B = _sizes(case)
     random = np.random.default_rng(seed)
     weights = random.random((V, H), dtype=np.float32)
@@ -51,17 +62,16 @@ def inputs(case: Case, seed: int) -> Arrays:
     return {
         "weights": weights,
         "x": random.random((B, V), dtype=np.float32) * 2 - 1,
+        "rows": checked_rows(B, seed),
     }
 
 
 def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+    """The products in float64 for the checked examples; the gradient from those of all examples, as they were seen."""
     W = inputs["weights"].astype(np.float64)
-    x = inputs["x"].astype(np.float64)
-    y0 = x @ W
+    y0 = inputs["x"][inputs["rows"]].astype(np.float64) @ W
     z = y0 @ W.T
-    y1 = z @ W
-    visible, hidden = np.concatenate([x, z]), np.concatenate([y0, y1])
-    return {"visible": visible, "hidden": hidden, "gradient": Factors(visible.T, hidden)}
+    return {"y0": y0, "z": z, "y1": z @ W, "gradient": Factors(seen["visible"].T, seen["hidden"])}
 
 
 def flops(case: Case) -> float:

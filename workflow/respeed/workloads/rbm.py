@@ -15,13 +15,19 @@ a probability follows Hinton's practical guide, 2010, section 3.
 import numpy as np
 
 from respeed.backends import BackendContract
+from respeed.data.natural_patches import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads._checked import checked_rows
+from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 
 # Mini-batches that are cycled through. More than one, so that a step finds its examples in memory, not in a cache.
 BATCHES = 8
+# Patches that are learned for the pictures, and how strongly their pixels are squeezed.
+LEARNED = 20000
+CONTRAST = 2.0
 # A draw this close to its probability may fall on either side of it in fp32 and in float64.
 SAMPLE_MARGIN = 1e-5
 
@@ -30,7 +36,7 @@ class _Rbm:
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         V, H, B = _sizes(case)
         self.backend = backend
-        self.rate = case.parameters["learning_rate"] / B
+        self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
         self.examples = [backend.array(batch) for batch in inputs["examples"]]  # BATCHES x (B, V)
         self.weights = backend.array(inputs["weights"])  # (V, H)
         self.visible_bias = backend.array(inputs["biases"][None, :V])  # (1, V)
@@ -48,35 +54,59 @@ class _Rbm:
 
     def step(self) -> None:
         backend = self.backend
-        backend.copy(self.examples[self.count % BATCHES], self.v0)
+        backend.copy(self.examples[self.count % len(self.examples)], self.v0)
         self.count += 1
-        backend.sigmoid_layer(self.v0, self.weights, self.hidden_bias[0], self.h0)
+        backend.sigmoid_layer(self.v0, self.weights, self.hidden_bias, self.h0)
         backend.bernoulli(self.h0, self.uniform, self.sample)
-        backend.sigmoid_layer(self.sample, self.weights, self.visible_bias[0], self.v1, transpose=True)
-        backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias[0], self.h1)
+        backend.sigmoid_layer(self.sample, self.weights, self.visible_bias, self.v1, transpose=True)
+        backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1)
         backend.scale(self.h1, -1.0)
         backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
 
     def state(self) -> Arrays:
-        host = self.backend.host
+        host, B, rows = self.backend.host, len(self.v0), self.rows
+        visible, hidden = host(self.visible), host(self.hidden)
         return {
             "weights": host(self.weights),
             "biases": np.concatenate([host(self.visible_bias)[0], host(self.hidden_bias)[0]]),
-            "hidden": host(self.hidden),
-            "visible": host(self.visible),
-            "sample": host(self.sample),
-            "uniform": host(self.uniform),
+            "h0": hidden[rows],
+            "v1": visible[B + rows],
+            "h1": hidden[B + rows],
+            "sample": host(self.sample)[rows],
+            "uniform": host(self.uniform)[rows],
+            "visible": visible,
+            "hidden": hidden,
         }
+
+    def left_over(self) -> float:
+        """Mean square of what the reconstruction misses, over the examples' variance."""
+        visible, B = self.backend.host(self.visible), len(self.v0)
+        return float(((visible[:B] - visible[B:]) ** 2).mean() / visible[:B].var())
+
+    def pictures(self) -> np.ndarray:
+        """The weights of each hidden unit as a picture."""
+        weights = self.backend.host(self.weights)
+        side = round(len(weights) ** 0.5)
+        return weights.T.reshape(-1, side, side)
 
 
 def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Rbm:
     return _Rbm(backend, case, inputs)
 
 
+def build_learner(backend: BackendContract, case: Case) -> _Rbm:
+    """A program that learns patches of natural images, whitened, their pixels squeezed into (0, 1)."""
+    V, _, B = _sizes(case)
+    patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1) * V**0.5
+    examples = sigmoid(CONTRAST * patches).astype(np.float32).reshape(-1, B, V)
+    return _Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
+
+
 def inputs(case: Case, seed: int) -> Arrays:
-    """Weights N(0, 0.01^2); examples uniform in [0, 1), as pixel intensities are; small biases, visible then hidden.
+    """Weights N(0, 0.01^2); examples uniform in [0, 1), as pixel intensities are; small biases, visible then hidden;
+    `rows`: the examples that are checked.
 
     Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
     """
@@ -88,28 +118,31 @@ def inputs(case: Case, seed: int) -> Arrays:
         "weights": weights,
         "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
         "examples": random.random((BATCHES, B, V), dtype=np.float32),
+        "rows": checked_rows(B, seed),
     }
 
 
 def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
-    """The first step in float64, on the uniform draws that the backend made; of weights and biases, their change."""
+    """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
+    and biases from the activations of all examples, as they were seen."""
     V, _, B = _sizes(case)
-    rate = case.parameters["learning_rate"] / B
+    rate, rows = case.parameters["learning_rate"] / B, inputs["rows"]
     W = inputs["weights"].astype(np.float64)
-    v0 = inputs["examples"][0].astype(np.float64)
+    v0 = inputs["examples"][0, rows].astype(np.float64)
     b, c = np.split(inputs["biases"].astype(np.float64), [V])
-    h0 = _sigmoid(v0 @ W + c)
+    h0 = sigmoid(v0 @ W + c)
     sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["sample"], seen["uniform"] < h0)
-    v1 = _sigmoid(sample @ W.T + b)
-    h1 = _sigmoid(v1 @ W + c)
-    visible, hidden = np.concatenate([v0, v1]), np.concatenate([h0, -h1])
+    v1 = sigmoid(sample @ W.T + b)
+    visible, hidden = seen["visible"], seen["hidden"]
+    change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
     return {
-        "weights": Factors(rate * visible.T, hidden),
-        # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
-        "biases": rate * np.concatenate([(v0 - v1).sum(axis=0), (h0 - h1).sum(axis=0)]),
-        "hidden": hidden,
-        "visible": visible,
+        "h0": h0,
         "sample": sample.astype(np.float64),
+        "v1": v1,
+        "h1": -sigmoid(v1 @ W + c),
+        "weights": Factors(visible.T, hidden, rate),
+        # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
+        "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
     }
 
 
@@ -133,9 +166,3 @@ def memory_bytes(case: Case) -> float:
 
 def _sizes(case: Case) -> tuple[int, int, int]:
     return int(case.parameters["visible"]), int(case.parameters["hidden"]), int(case.parameters["batch"])
-
-
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    # tanh neither overflows nor warns, whatever z is.
-    half: np.ndarray = 0.5 * (1.0 + np.tanh(0.5 * z))
-    return half

@@ -1,0 +1,53 @@
+"""Find the penalties of the sparse-coding cases: the ones at which their share of coefficients is nonzero.
+
+./run python bench/penalty.py      prints, for each case of each paper, the penalty to write into its paper.yaml
+"""
+
+import numpy as np
+
+from respeed.kernels.descent import descend, workspace
+from respeed.load.papers import load_papers
+from respeed.model.paper import Case
+from respeed.workloads import _sparse
+
+HALVINGS = 30
+
+
+def share(gram: np.ndarray, correlations: np.ndarray, penalty: float) -> float:
+    """Share of nonzero coefficients of all examples at this penalty."""
+    coefficients = np.zeros_like(correlations)
+    descend(0, len(coefficients), gram, correlations, penalty, coefficients, workspace(len(gram)))
+    return np.count_nonzero(coefficients) / coefficients.size
+
+
+def find(case: Case) -> tuple[float, float, float]:
+    """The penalty to four digits, and the share it gives for the first batch and for all patches."""
+    given = {name: int(value) for name, value in case.parameters.items()}
+    x, bases = _sparse._data(given["bases"], given["side"], given["patches"])
+    gram, correlations = bases @ bases.T, x @ bases.T
+    first = correlations[: given["batch"]]
+    low, high = 0.0, float(np.abs(first).max())
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if share(gram, first, middle) > case.parameters["nonzero"]:
+            low = middle
+        else:
+            high = middle
+        if high - low < 1e-4 * high:
+            break
+    penalty = float(f"{high:.4g}")
+    return penalty, share(gram, first, penalty), share(gram, correlations, penalty)
+
+
+def main() -> None:
+    for paper in load_papers().values():
+        for experiment in paper.experiments.values():
+            for name in dict.fromkeys(case.name for case in (*experiment.cases, *experiment.smoke_cases)):
+                case = next(c for c in (*experiment.cases, *experiment.smoke_cases) if c.name == name)
+                if "penalty" in case.parameters:
+                    penalty, first, every = find(case)
+                    print(f"{paper.name} {name}: penalty {penalty}: {first:.3%} of the first batch, {every:.3%} of all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What a speedup consists of, the parts of a step, and tables that add up."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.model.paper import Case
+from respeed.tables.cells import Cell, make_cells
+from respeed.tables.factors import make_factors
+from respeed.tables.numbers import format_duration
+from respeed.tables.parts import make_parts
+from respeed.tables.published import make_published_table
+from respeed.tables.rounds import CellKey, CellRounds, collect_rounds
+from respeed.tables.speedups import make_speedups
+from respeed.tables.totals import make_totals
+
+MakeRecord = Callable[..., dict[str, Any]]
+PAPERS = load_papers()
+SPARSE, DBN = (PAPERS["raina2009"].experiments[name] for name in ("sparse-coding", "dbn"))
+GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
+ONE = {"profile": "openblas-1"}
+ALL = {"profile": "openblas-all", "architecture": "multi-cpu"}
+
+
+def record_of(make_record: MakeRecord, experiment: str, case: Case, seconds: float, **facts: Any) -> dict[str, Any]:
+    record = make_record([seconds], case=case.name, **facts)
+    record["id"]["experiment"] = experiment
+    record["cases"][0] |= {"workload": case.workload, "parameters": dict(case.parameters), "flops": None}
+    if facts.get("profile", "").startswith("openblas"):
+        record["profile"]["backend"] = "openblas"
+    return record
+
+
+def derive(records: list[dict[str, Any]]) -> tuple[list[Cell], dict[CellKey, CellRounds]]:
+    rounds = collect_rounds(records)
+    return make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False), rounds
+
+
+def sparse_case(algorithm: str) -> Case:
+    return next(case for case in SPARSE.cases if (case.name, case.workload) == ("3-percent", algorithm))
+
+
+def sparse_records(make_record: MakeRecord) -> list[dict[str, Any]]:
+    times = [
+        ("sparse_feature_sign", 0.8, ONE), ("sparse_feature_sign", 0.4, ALL), ("sparse_parallel", 1.0, ONE),
+        ("sparse_parallel", 0.5, ALL), ("sparse_descent", 0.1, ALL), ("sparse_parallel", 0.01, GPU),
+    ]  # fmt: skip
+    return [
+        record_of(make_record, "sparse-coding", sparse_case(algorithm), seconds, index=index, **facts)
+        for index in range(1, 8)
+        for algorithm, seconds, facts in times
+    ]
+
+
+def test_the_papers_kind_of_speedup_is_the_algorithms_factor_times_the_hardwares(make_record: MakeRecord) -> None:
+    cells, rounds = derive(sparse_records(make_record))
+    gpu = next(row for row in make_factors(cells, rounds, PAPERS) if row.profile == "gpu")
+    assert gpu.speedup == pytest.approx(40)
+    assert (gpu.algorithm, gpu.hardware) == pytest.approx((0.8, 50))
+    assert gpu.speedup == pytest.approx(gpu.algorithm * gpu.hardware)
+    assert gpu.published == pytest.approx(191 / 37.0)
+
+
+def test_the_base_of_a_speedup_is_the_fastest_cpu_result_of_any_algorithm(make_record: MakeRecord) -> None:
+    cells, rounds = derive(sparse_records(make_record))
+    gpu = next(row for row in make_speedups(cells, rounds, PAPERS) if (row.profile, row.case) == ("gpu", "3-percent"))
+    assert (gpu.base_profile, gpu.base_algorithm) == ("openblas-all", "sparse_descent")
+    assert gpu.speedup == pytest.approx(10)
+
+
+def test_a_published_number_stands_beside_the_algorithm_that_it_was_printed_for(make_record: MakeRecord) -> None:
+    cells, _ = derive(sparse_records(make_record))
+    published = {cell.row: cell.published_seconds for cell in cells if cell.case == "3-percent"}
+    assert published["openblas-1", "sparse_feature_sign"] == 215
+    assert published["openblas-1", "sparse_parallel"] is None
+    assert published["gpu", "sparse_parallel"] == 37.0
+
+
+def test_a_table_has_a_row_for_every_algorithm_on_the_backends_that_it_runs_on(make_record: MakeRecord) -> None:
+    cells, rounds = derive(sparse_records(make_record))
+    table = make_published_table(PAPERS["raina2009"], SPARSE, cells, make_speedups(cells, rounds, PAPERS), smoke=False)
+    ours = [row.architecture for row in table.rows if row.source == "box"]
+    assert table.cases == ("3-percent", "6-percent", "10-percent")
+    assert sum("feature-sign" in label for label in ours) == 2
+    assert not any("PyTorch" in label and "descent" in label for label in ours)
+
+
+def test_parts_count_as_often_as_they_stand_for_in_a_step(make_record: MakeRecord) -> None:
+    case = sparse_case("sparse_parallel")
+    records = []
+    for index in range(1, 8):
+        record = record_of(make_record, "sparse-coding", case, 0.3, index=index, **ONE)
+        record["cases"][0]["parts"] = {"coefficients": 10.0, "bases": 1.0}
+        record["cases"][0]["blocks"][0]["part_seconds"] = [[0.1], [0.2]]
+        records.append(record)
+    cells, rounds = derive(records)
+    cell = next(cell for cell in cells if cell.seconds)
+    assert cell.seconds == pytest.approx(5 * (10 * 0.1 + 0.2))
+    parts = {part.part: part.seconds for part in make_parts(cells, rounds, PAPERS)}
+    assert parts == pytest.approx({"coefficients": 5.0, "bases": 1.0})
+
+
+def flops(case: Case) -> float:
+    products = 5 if case.workload == "rbm" else 1
+    return products * 2 * case.parameters["batch"] * case.parameters["visible"] * case.parameters["hidden"]
+
+
+def dbn_records(make_record: MakeRecord, cases: tuple[Case, ...]) -> list[dict[str, Any]]:
+    records = []
+    for index in range(1, 8):
+        record = record_of(make_record, "dbn", cases[0], 0.1, index=index)
+        template = record["cases"][0]
+        record["cases"] = [
+            template | {
+                "case": case.name, "workload": case.workload, "parameters": dict(case.parameters),
+                "flops": flops(case),
+            }
+            for case in cases
+        ]  # fmt: skip
+        records.append(record)
+    return records
+
+
+def test_a_total_adds_up_its_cases_round_by_round(make_record: MakeRecord) -> None:
+    cells, rounds = derive(dbn_records(make_record, DBN.cases))
+    totals = make_totals(cells, rounds, PAPERS, smoke=False)
+    ours = next(total for total in totals if (total.machine, total.profile) == ("box", "torch-1"))
+    assert ours.seconds == pytest.approx(len(DBN.cases) * 0.1 * 1_000_000 / 192)
+    assert (ours.seconds_low, ours.rounds) == (ours.seconds, 7)
+
+
+def test_the_papers_total_is_the_same_work_at_its_own_rates(make_record: MakeRecord) -> None:
+    cells, rounds = derive(dbn_records(make_record, DBN.cases))
+    totals = {
+        total.profile: total for total in make_totals(cells, rounds, PAPERS, smoke=False) if total.machine == "paper"
+    }
+    printed = 1726.0  # 4096x11008: a layer of that size, either way round, takes exactly what is printed
+    assert 2 * printed < totals["gpu"].seconds < 3 * printed
+    assert totals["gpu"].headline_seconds == pytest.approx(86400)
+    # "From several weeks to around a day".
+    assert 3 < totals["multi-cpu"].headline_seconds / (7 * 86400) < 15
+
+
+def test_a_total_with_a_missing_part_says_which(make_record: MakeRecord) -> None:
+    cells, rounds = derive(dbn_records(make_record, DBN.cases[:2]))
+    ours = next(total for total in make_totals(cells, rounds, PAPERS, smoke=False) if total.profile == "torch-1")
+    assert ours.seconds is None
+    assert ours.reason.startswith("4096x2048: ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(30.0, "30.0 seconds"), (5400, "1.50 hours"), (86400, "1.00 days"), (30 * 86400, "4.29 weeks")],
+)
+def test_a_duration_is_said_in_the_unit_that_people_use(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text

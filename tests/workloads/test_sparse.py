@@ -1,0 +1,168 @@
+"""Sparse coding: every solver finds the optimum that others find, objectives never rise, bases stay in the ball."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from respeed.backends import make_backend
+from respeed.data.natural_patches import natural_patches
+from respeed.kernels.descent import descend, workspace
+from respeed.kernels.feature_sign import search
+from respeed.load.papers import load_papers
+from respeed.model.paper import Case
+from respeed.workloads import _lasso, _sparse, load_workload, sparse_parallel
+from respeed.workloads._sparse import SparseProgram
+
+ALGORITHMS = ("sparse_parallel", "sparse_feature_sign", "sparse_descent")
+SMALL = {"bases": 96, "side": 8, "patches": 300, "batch": 100, "timed": 100, "penalty": 0.1, "nonzero": 0.1}
+
+
+def program_of(algorithm: str, backend: str = "openblas", **changed: float) -> SparseProgram:
+    case = Case("small", algorithm, {**SMALL, **changed})
+    made = make_backend(backend, device="cpu", precision="fp32", threads=2, seed=1)
+    program: SparseProgram = load_workload(algorithm).build_learner(made, case)  # type: ignore[attr-defined]
+    return program
+
+
+def small_problem(seed: int, examples: int = 20, bases: int = 48) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    start = random.standard_normal((bases, 36)).astype(np.float32)
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    x = random.standard_normal((examples, 36)).astype(np.float32)
+    return x / np.float32(6), start
+
+
+@given(st.integers(0, 2**31), st.floats(0.02, 0.6))
+def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> None:
+    x, bases = small_problem(seed)
+    gram, correlations = bases @ bases.T, x @ bases.T
+    for solver in (descend, search):
+        found = np.zeros_like(correlations)
+        solver(0, len(x), gram, correlations, penalty, found, workspace(len(bases)))
+        value = _lasso.objective(x, bases, found, penalty)
+        best = _lasso.objective(x, bases, _lasso.optimum(x, bases, found, penalty), penalty)
+        np.testing.assert_allclose(value, best, rtol=1e-4, atol=1e-7)
+
+
+def test_the_reference_finds_the_optimum_from_anywhere() -> None:
+    x, bases = small_problem(3)
+    far = np.random.default_rng(1).standard_normal((len(x), len(bases)))
+    for start in (np.zeros_like(far), far):
+        found = _lasso.optimum(x, bases, start, 0.1)
+        assert _lasso.duality_gap(x, bases, found, 0.1).max() < 1e-9
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_optima_equal_those_of_scikit_learn(algorithm: str) -> None:
+    from sklearn.decomposition import sparse_encode
+
+    program = program_of(algorithm)
+    program.code()
+    x, bases = program.first, program.first_bases
+    theirs = sparse_encode(
+        x.astype(np.float64), bases.astype(np.float64), algorithm="lasso_cd", alpha=program.penalty, max_iter=20000
+    )
+    ours = _lasso.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
+    np.testing.assert_allclose(ours.sum(), _lasso.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_parallel_steps_never_raise_an_examples_objective(backend: str) -> None:
+    program = program_of("sparse_parallel", backend)
+    values = []
+    for iterations in range(1, 40):
+        sparse_parallel.MAX_ITERATIONS, kept = iterations, sparse_parallel.MAX_ITERATIONS
+        try:
+            program.code()
+        finally:
+            sparse_parallel.MAX_ITERATIONS = kept
+        values.append(
+            _lasso.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
+        )
+    assert (np.diff(np.array(values), axis=0) <= 1e-6).all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_objective_falls_over_an_epoch_and_no_basis_exceeds_norm_1(algorithm: str) -> None:
+    program = program_of(algorithm)
+    left = []
+    for _ in range(9):
+        program.code()
+        before = program.left_over_now()
+        program.learn()
+        left.append(program.left_over())
+        # The bases' half never raises the objective of the batch that it is for.
+        assert left[-1] <= before + 1e-6
+        assert np.linalg.norm(program.backend.host(program.bases), axis=1).max() <= 1 + 1e-5
+    assert left[-1] < left[0]
+
+
+def test_block_descent_does_not_leave_more_than_the_papers_gradient_steps() -> None:
+    """The faster update of the bases must not be faster by doing less."""
+    after = {}
+    for algorithm in ALGORITHMS:
+        program = program_of(algorithm, bases=256, side=16, patches=3000, batch=1000, timed=1000)
+        program.step()
+        after[algorithm] = program.left_over()
+    assert after["sparse_descent"] <= after["sparse_parallel"] + 1e-6
+    # The Lagrange dual is the optimum for these coefficients.
+    assert after["sparse_feature_sign"] <= after["sparse_descent"] + 1e-4
+
+
+def test_the_lagrange_dual_finds_the_best_bases() -> None:
+    program = program_of("sparse_feature_sign", bases=6, side=3, patches=60, batch=60, timed=60, penalty=0.02)
+    program.step()
+    s, x = program.coefficients.astype(np.float64), program.first.astype(np.float64)
+
+    def value(flat: np.ndarray) -> float:
+        return float(0.5 * ((x - s @ flat.reshape(6, 9)) ** 2).sum())
+
+    norms = [
+        {"type": "ineq", "fun": lambda flat, row=row: 1 - (flat.reshape(6, 9)[row] ** 2).sum()} for row in range(6)
+    ]
+    best = minimize(
+        value,
+        program.first_bases.ravel().astype(np.float64),
+        constraints=norms,
+        method="SLSQP",
+        options={"maxiter": 500},
+    )
+    assert value(program.bases.ravel()) <= best.fun * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("paper", load_papers().values(), ids=lambda paper: paper.name)
+def test_every_penalty_reaches_the_share_that_its_case_is_named_after(paper: object) -> None:
+    for experiment in paper.experiments.values():  # type: ignore[attr-defined]
+        for case in {case.name: case for case in (*experiment.cases, *experiment.smoke_cases)}.values():
+            if "penalty" in case.parameters:
+                inputs = _sparse.inputs(case, seed=1)
+                share = np.count_nonzero(inputs["coefficients"]) / inputs["coefficients"].size
+                assert abs(share - case.parameters["nonzero"]) <= _sparse.SHARE_MARGIN
+
+
+def test_what_is_timed_has_as_many_nonzero_coefficients_as_the_batch() -> None:
+    case = next(case for case in load_papers()["raina2009"].experiments["sparse-coding"].cases)
+    counts = np.count_nonzero(_sparse.inputs(case, seed=1)["coefficients"], axis=1)
+    assert abs(counts[: int(case.parameters["timed"])].mean() / counts.mean() - 1) < 0.02
+
+
+def test_a_pass_that_times_all_carries_its_bases_from_batch_to_batch_and_starts_again() -> None:
+    program = program_of("sparse_descent")
+    program.restart = True
+    learned = []
+    for _ in range(6):
+        program.step()
+        learned.append(program.bases.copy())
+    assert not np.array_equal(learned[0], learned[1])
+    np.testing.assert_array_equal(learned[0], learned[3])
+    np.testing.assert_array_equal(learned[2], learned[5])
+
+
+def test_natural_patches_are_whitened_and_have_no_mean() -> None:
+    patches = natural_patches(2000, 16, seed=1)
+    assert np.abs(patches.mean(axis=1)).max() < 1e-5
+    spectrum = np.abs(np.fft.fft2(patches.reshape(-1, 16, 16))).mean(axis=0)
+    # Raw natural images fall as 1/f, eightfold between one and eight cycles a patch; whitened ones are near flat.
+    assert 0.4 < spectrum[0, 4] / spectrum[0, 2] < 2.5

@@ -1,0 +1,1 @@
+"""Data that workloads compute on: real images that need no download."""

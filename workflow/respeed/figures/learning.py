@@ -1,0 +1,43 @@
+"""What was learned: bases and filters as pictures, and the objective against time."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from respeed.figures.style import HEIGHT, MARKERS, WIDTH, finish, new_figure
+from respeed.model.paper import Experiment
+
+ROWS, COLUMNS = 4, 16
+
+
+def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
+    """What is left to explain after so many seconds of steps, a line for each program."""
+    figure, axes = new_figure()
+    programs = record["programs"]
+    for color, marker, program in zip(sns.color_palette(n_colors=len(programs)), MARKERS * 9, programs, strict=False):
+        algorithm = experiment.algorithms.get(program["workload"])
+        seconds, left = zip(*program["curve"], strict=True)
+        label = algorithm.label if algorithm else experiment.title
+        axes.plot(seconds, left, color=color, marker=marker, markersize=3, linewidth=1, label=label)
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds of steps, all cores")
+    axes.set_ylabel("objective / objective of no bases" if experiment.algorithms else "reconstruction error / variance")
+    axes.set_title(f"{experiment.title}: what is left to explain", loc="left")
+    return finish(figure, axes, stamp)
+
+
+def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
+    """Some of what the last program has learned, each on its own scale, 0 as grey."""
+    pictures = np.array(record["programs"][-1]["pictures"])[: ROWS * COLUMNS]
+    rows = -(-len(pictures) // COLUMNS)
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH, HEIGHT * rows / (2 * ROWS)), layout="constrained")
+    for place, axes in enumerate(grid.flat):
+        axes.set_axis_off()
+        if place < len(pictures):
+            axes.imshow(pictures[place], cmap="gray", vmin=1, vmax=255, interpolation="nearest")
+    if stamp:
+        figure.text(0.5, 0.5, "no measurement", ha="center", va="center", fontsize=24, color="0.85")
+    return figure

@@ -1,0 +1,34 @@
+"""Spreads a kernel's rows over threads of this process."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+# Pieces for each thread: examples differ in what they cost, and who is done early takes another piece.
+PIECES = 8
+
+
+class Workers:
+    """`threads` threads, the calling one among them."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="respeed-worker") if threads > 1 else None
+
+    def spread(self, kernel: Callable[[int, int, int], object], rows: int) -> None:
+        """Call kernel(start, stop, worker) until all of `rows` are done; worker = 0, ... threads - 1 tells whose
+        workspace to use. A kernel that releases the lock runs in parallel."""
+        if self._pool is None:
+            kernel(0, rows, 0)
+            return
+        size = max(1, -(-rows // (PIECES * self.threads)))
+        starts = iter(range(0, rows, size))
+
+        def work(worker: int) -> None:
+            for start in starts:
+                kernel(start, min(start + size, rows), worker)
+
+        others = [self._pool.submit(work, worker) for worker in range(1, self.threads)]
+        work(0)
+        wait(others)
+        for other in others:
+            other.result()

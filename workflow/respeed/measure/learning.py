@@ -1,0 +1,139 @@
+"""What a program learns, beside how fast it is: its objective against time, and pictures of what it has learned.
+
+The parent starts `python -m respeed.measure.learning` in the environment of a measurement, on all cores, with the
+products of OpenBLAS, and writes what it prints as results/records/<machine>/<paper>/<experiment>/learning.json.
+"""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from respeed.load.folders import ROOT
+from respeed.load.papers import load_paper
+from respeed.measure.child import bind, die_with_parent, private_stdout
+from respeed.measure.environment import child_environment
+from respeed.measure.lock import machine_lock
+from respeed.model.errors import UserError
+from respeed.model.paper import Case
+from respeed.provenance.cpu import usable_cores
+from respeed.provenance.software import source_commit
+from respeed.record.files import write_json
+from respeed.record.paths import parse_learning_path
+from respeed.timing.clock import seconds_now, utc_now
+
+SCHEMA = 1
+BACKEND = "openblas"
+# Seconds of steps for each program; a smoke run only shows that it works.
+SECONDS, SMOKE_SECONDS = 10.0, 0.2
+# Time between two points of a curve, of which the objective takes a part that is not counted.
+POINT_SECONDS = 0.2
+PICTURES = 64
+
+
+def learn(path: Path) -> None:
+    """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn."""
+    machine, paper, experiment, smoke = parse_learning_path(path)
+    cases = load_paper(paper).experiments[experiment].learning
+    if not cases:
+        raise UserError(f"{path}: {paper} {experiment} has no case to learn")
+    cores = usable_cores()
+    order = {
+        "cases": [asdict(case) for case in cases],
+        "threads": len(cores),
+        "cpus": list(cores),
+        "seconds": SMOKE_SECONDS if smoke else SECONDS,
+    }
+    started = utc_now()
+    with machine_lock():
+        done = subprocess.run(
+            [sys.executable, "-m", "respeed.measure.learning"],
+            input=json.dumps(order),
+            stdout=subprocess.PIPE,
+            env=child_environment(len(cores)),
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise UserError(f"{path}: learning ended with exit code {done.returncode}; its message stands above")
+    write_json(
+        path,
+        {
+            "schema": SCHEMA,
+            "machine": machine,
+            "paper": paper,
+            "experiment": experiment,
+            "smoke": smoke,
+            "started": started,
+            "threads": len(cores),
+            "commit": source_commit(ROOT),
+            "programs": json.loads(done.stdout),
+        },
+    )
+
+
+def _run(order: dict[str, Any]) -> list[dict[str, Any]]:
+    from respeed.backends import make_backend
+
+    backend = make_backend(BACKEND, device="cpu", precision="fp32", threads=order["threads"], seed=1)
+    return [_learn_case(Case(**case), backend, order["seconds"]) for case in order["cases"]]
+
+
+def _learn_case(case: Case, backend: Any, budget: float) -> dict[str, Any]:
+    """The curve of one program: seconds of its steps alone, and what is left to explain after them."""
+    from respeed.workloads import load_workload
+
+    workload: Any = load_workload(case.workload)
+    program = workload.build_learner(backend, case)
+    seconds, point, steps = 0.0, 0.0, 0
+    curve: list[tuple[float, float]] = []
+    program.step()  # compiles, and is not counted: every program then starts again
+    program = workload.build_learner(backend, case)
+    while seconds < budget:
+        begin = seconds_now()
+        program.step()
+        backend.sync()
+        seconds += seconds_now() - begin
+        steps += 1
+        if seconds >= point or seconds >= budget:
+            curve.append((round(seconds, 4), round(float(program.left_over()), 6)))
+            point = seconds + min(POINT_SECONDS, budget / 10)
+    print(f"    {case.workload}: {steps} steps, {curve[0][1]:.3f} to {curve[-1][1]:.3f}", file=sys.stderr, flush=True)
+    return {
+        "workload": case.workload,
+        "parameters": dict(case.parameters),
+        "steps": steps,
+        "curve": curve,
+        "pictures": [_grey(picture) for picture in _evenly(program.pictures())],
+    }
+
+
+def _evenly(pictures: np.ndarray) -> np.ndarray:
+    """So many pictures, evenly from all."""
+    some: np.ndarray = pictures[np.linspace(0, len(pictures) - 1, min(PICTURES, len(pictures))).astype(int)]
+    return some
+
+
+def _grey(picture: np.ndarray) -> list[list[int]]:
+    """0 to 255, with 128 for zero: each picture has its own scale."""
+    largest = float(np.abs(picture).max()) or 1.0
+    grey: list[list[int]] = np.rint(128 + 127 * picture / largest).astype(int).tolist()
+    return grey
+
+
+def main() -> None:
+    """Learn what standard input asks for, and print what came of it."""
+    output = private_stdout()
+    die_with_parent()
+    order = json.load(sys.stdin)
+    bind(order["cpus"])
+    json.dump(_run(order), output)
+    output.flush()
+
+
+if __name__ == "__main__":
+    main()

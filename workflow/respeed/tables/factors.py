@@ -1,0 +1,90 @@
+"""What of a speedup is the algorithm and what the hardware: results/tables/factors.csv.
+
+Where the paper's CPU rows run another algorithm than its accelerator's, its speedup is a product of two:
+
+    t(CPU, its algorithm) / t(device, the device's algorithm)
+        = t(CPU, its algorithm) / t(CPU, the device's algorithm)     the algorithm's factor
+        * t(CPU, the device's algorithm) / t(device, ...)            the hardware's factor
+
+each CPU time that of the machine's fastest CPU row with that algorithm.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.cells import Cell
+from respeed.tables.rounds import CellKey, CellRounds
+from respeed.tables.speedups import CPU_ARCHITECTURES, published_speedup, round_speedup
+from respeed.tables.statistics import Estimate
+
+COLUMNS = (
+    "machine", "paper", "experiment", "case", "profile", "speedup", "speedup_low", "speedup_high",
+    "algorithm", "algorithm_low", "algorithm_high", "hardware", "hardware_low", "hardware_high", "published",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Factors:
+    """One row: the paper's kind of speedup of a profile that runs the accelerator's algorithm, and its factors."""
+
+    machine: str
+    paper: str
+    experiment: str
+    case: str
+    profile: str
+    speedup: float
+    speedup_low: float | None
+    speedup_high: float | None
+    algorithm: float
+    algorithm_low: float | None
+    algorithm_high: float | None
+    hardware: float
+    hardware_low: float | None
+    hardware_high: float | None
+    published: float | None
+    label: str
+
+
+def make_factors(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]) -> list[Factors]:
+    """A row for every measured cell of the accelerator's algorithm, in tables that tell algorithms apart."""
+    found: list[Factors] = []
+    for (_, paper_name, name, _), group in groupby(
+        cells, key=lambda cell: (cell.machine, cell.paper, cell.experiment, cell.case)
+    ):
+        paper = papers[paper_name]
+        found += _of_column([cell for cell in group if cell.seconds], rounds, paper, paper.experiments[name])
+    return found
+
+
+def _of_column(
+    column: list[Cell], rounds: Mapping[CellKey, CellRounds], paper: Paper, experiment: Experiment
+) -> Iterator[Factors]:
+    theirs = {
+        kind: {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(architectures)}
+        for kind, architectures in (("cpu", CPU_ARCHITECTURES), ("device", ("gpu", "tpu")))
+    }
+    base, same = (_fastest_cpu(column, theirs[kind]) for kind in ("cpu", "device"))
+    if base is None or same is None or theirs["cpu"] == theirs["device"]:
+        return
+    for cell in column:
+        if cell.algorithm in theirs["device"]:
+            whole, algorithm, hardware = (
+                round_speedup(rounds[slow.key], rounds[fast.key])
+                for slow, fast in ((base, cell), (base, same), (same, cell))
+            )
+            yield Factors(
+                cell.machine, cell.paper, cell.experiment, cell.case, cell.profile,
+                *_three(whole), *_three(algorithm), *_three(hardware),
+                published_speedup(paper, experiment.name, cell.case, cell.architecture), cell.label,
+            )  # fmt: skip
+
+
+def _fastest_cpu(column: list[Cell], algorithms: set[str]) -> Cell | None:
+    found = [cell for cell in column if cell.is_cpu and cell.algorithm in algorithms]
+    return min(found, key=lambda cell: cell.seconds or 0, default=None)
+
+
+def _three(estimate: Estimate) -> tuple[float, float | None, float | None]:
+    return estimate.value, estimate.low, estimate.high

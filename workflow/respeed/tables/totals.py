@@ -1,0 +1,117 @@
+"""Tables whose cases are the parts of one thing, added up: results/tables/totals.csv.
+
+Ours is the sum of what was measured, round by round. Theirs cannot be: the paper prints seconds for other sizes. It is
+the same work at the paper's own rates, each interpolated between the sizes that it prints (the logarithm of the rate
+against that of the number of weights, held constant beyond the ends).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from respeed.model.paper import Case, Experiment, Paper
+from respeed.tables.cells import Cell
+from respeed.tables.rounds import CellKey, CellRounds
+from respeed.tables.statistics import estimate_median
+
+COLUMNS = (
+    "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds", "headline_seconds",
+    "reason",
+)  # fmt: skip
+DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class Total:
+    """One row of ours, or (machine "paper") the paper's own rates applied to the same work.
+
+    `headline_seconds` are those for as many examples as the paper's accelerator is through with in a day.
+    """
+
+    machine: str
+    paper: str
+    experiment: str
+    profile: str
+    seconds: float | None
+    seconds_low: float | None
+    seconds_high: float | None
+    rounds: int
+    reason: str
+    label: str
+    headline_seconds: float | None = None
+
+
+def make_totals(
+    cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper], smoke: bool
+) -> list[Total]:
+    """For every table with a total: a row for each profile of each machine, and one for each row of the paper."""
+    totals: list[Total] = []
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            if experiment.total is None:
+                continue
+            mine = [cell for cell in cells if (cell.paper, cell.experiment) == (paper.name, experiment.name)]
+            theirs = [] if smoke else list(_theirs(paper, experiment, mine))
+            ours = []
+            for machine, profile in dict.fromkeys((cell.machine, cell.profile) for cell in mine):
+                column = [cell for cell in mine if (cell.machine, cell.profile) == (machine, profile)]
+                ours.append(_ours(column, rounds, experiment))
+            totals += _with_headline([*theirs, *ours], theirs)
+    return totals
+
+
+def _with_headline(totals: list[Total], theirs: list[Total]) -> list[Total]:
+    fastest = min((total.seconds for total in theirs if total.seconds), default=None)
+    return [
+        replace(total, headline_seconds=DAY * total.seconds / fastest) if fastest and total.seconds else total
+        for total in totals
+    ]
+
+
+def _ours(column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: Experiment) -> Total:
+    first = column[0]
+    where = (first.machine, first.paper, first.experiment, first.profile)
+    missing = next((cell for cell in column if not cell.seconds), None)
+    if missing:
+        return Total(*where, None, None, None, 0, f"{missing.case}: {missing.reason}", first.label)
+    steps = {case.name: experiment.steps(case) for case in (*experiment.smoke_cases, *experiment.cases)}
+    times = {cell.case: rounds[cell.key].times for cell in column}
+    common = set.intersection(*(set(found) for found in times.values()))
+    if not common:
+        return Total(*where, None, None, None, 0, "no round in which every case has a clean block", first.label)
+    sums = [sum(steps[case] * found[index].mean for case, found in times.items()) for index in sorted(common)]
+    estimate = estimate_median(sums)
+    return Total(*where, estimate.value, estimate.low, estimate.high, len(sums), "", first.label)
+
+
+def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[Total]:
+    work = {cell.case: cell.work for cell in mine if cell.work}
+    if set(work) != set(experiment.case_names()):
+        return
+    weights = {case.name: _weights(case) for case in experiment.cases}
+    for architecture in paper.architectures:
+        points = sorted(_rates(paper, architecture.name))
+        if points:
+            sizes, rates = zip(*points, strict=True)
+            seconds = sum(
+                amount / math.exp(np.interp(math.log(weights[case]), np.log(sizes), np.log(rates)))
+                for case, amount in work.items()
+                if amount
+            )
+            label = f"{architecture.label}, {paper.year}, at its own rates"
+            yield Total("paper", paper.name, experiment.name, architecture.name, seconds, None, None, 0, "", label)
+
+
+def _rates(paper: Paper, architecture: str) -> Iterator[tuple[float, float]]:
+    """(weights, FLOP a second) of every printed RBM: five products of 2 V H FLOP an example."""
+    for experiment in paper.experiments.values():
+        for case in experiment.cases:
+            seconds = paper.printed(experiment.name, case.name, architecture)
+            if case.workload == "rbm" and seconds and experiment.examples:
+                yield _weights(case), 10 * _weights(case) * experiment.examples / seconds
+
+
+def _weights(case: Case) -> float:
+    return case.parameters["visible"] * case.parameters["hidden"]
