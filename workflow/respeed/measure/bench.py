@@ -1,5 +1,6 @@
 """What all cases of a round share: the backend, and the reference probe on its threads."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,12 @@ MANY = 8
 
 @dataclass(frozen=True)
 class Bench:
-    """`probes` collects the seconds of every probe of the round."""
+    """`probes` collects the seconds of every probe of the round; `peak` is the profile's product rate, FLOP/s."""
 
     backend: BackendContract
     probe: Probe
     probes: list[float]
+    peak: float = math.inf
 
 
 def make_bench(backend: BackendContract) -> tuple[Bench, dict[str, Any]]:

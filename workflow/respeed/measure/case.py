@@ -82,7 +82,13 @@ def _checked_program(
 
 def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: dict[str, Any]) -> None:
     backend = bench.backend
-    warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous)
+    warmup = warm_up(
+        program.step,
+        backend.sync,
+        spec.timing,
+        synchronous=backend.synchronous,
+        at_least=(facts["flops"] or 0.0) / bench.peak,
+    )
     timer = Timer(
         parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
         sync=backend.sync,
@@ -115,7 +121,8 @@ def _discard_times(facts: dict[str, Any]) -> None:
 
 def _say(facts: dict[str, Any]) -> None:
     """A line of progress: people watch, and the numbers to believe are in the tables."""
-    warmup = facts["warmup"]
-    text = facts["reason"] or f"{warmup['step_seconds'] * 1e3:.3g} ms a step"
+    steps = sum(block["sample_steps"] * len(block["sample_seconds"]) for block in facts["blocks"])
+    seconds = sum(sum(block["sample_seconds"]) for block in facts["blocks"])
+    text = facts["reason"] or f"{seconds / steps * 1e3:.3g} ms a step"
     name = facts["case"] if not facts["parts"] else f"{facts['case']} {facts['workload']}"
     print(f"    {name:<18} {text}", file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, TextIO
 
 
@@ -89,6 +90,7 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=complaint)
         return
     emit("ceilings", **ceilings)
+    bench = replace(bench, peak=ceilings["flops_per_second"])
     for index in range(len(spec.cases)):
         emit("begin", case=spec.cases[index].name)
         emit("case", facts=measure_case(spec, index, bench))

@@ -9,9 +9,9 @@ class TimingProtocol:
 
     Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
     `slow_step_seconds`) and then until two windows agree, at most `warmup_cap_seconds`. A step longer than
-    `block_seconds` fills a block and has warmed up after one: the step that was checked came before it. Then blocks
-    of at least `block_seconds` and `block_steps` until `measure_seconds` of clean blocks, at most `measure_cap` times
-    that.
+    `block_seconds` fills a block and has warmed up after one, or after none where its products alone take that long:
+    the step that was checked came before it. Then blocks of at least `block_seconds` and `block_steps` until
+    `measure_seconds` of clean blocks, at most `measure_cap` times that.
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
     could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
     a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see inside the guest).
