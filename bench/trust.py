@@ -118,10 +118,12 @@ def busy() -> None:
 
 
 def whole() -> None:
-    """The RBM at 576x1024: 5,209 steps extrapolated from seven rounds, and run whole."""
+    """The RBM at 576x1024: 5,209 steps run whole, and extrapolated from four rounds before and four after."""
     spec = _one_case("torch-1", "576x1024")
-    records = [measure_spec(replace(spec, id=replace(spec.id, index=index))) for index in range(1, 8)]
+    rounds = [replace(spec, id=replace(spec.id, index=index)) for index in range(1, 9)]
+    records = [measure_spec(one) for one in rounds[:4]]
     full = measure_spec(replace(spec, id=replace(spec.id, whole=True), whole_steps=(5209,)))
+    records += [measure_spec(one) for one in rounds[4:]]
     (cell,) = collect_rounds([*records, full]).values()
     extrapolated = estimate_median([5209 * time.mean for time in cell.times.values()]).value
     assert cell.whole_seconds is not None
@@ -141,8 +143,8 @@ def _median(record: dict[str, Any]) -> float | None:
 
 def agree(first: Path, second: Path) -> None:
     """Share of cells of two runs on one machine whose intervals overlap."""
-    keys = ["machine", "paper", "experiment", "case", "profile"]
-    both = pd.read_csv(first).merge(pd.read_csv(second), on=keys, suffixes=("_1", "_2"))
+    keys = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
+    both = pd.read_csv(first).merge(pd.read_csv(second), on=keys, suffixes=("_1", "_2"), validate="one_to_one")
     both = both.dropna(subset=["seconds_low_1", "seconds_low_2"])
     overlap = (both.seconds_low_1 <= both.seconds_high_2) & (both.seconds_low_2 <= both.seconds_high_1)
     ratio = both.seconds_2 / both.seconds_1

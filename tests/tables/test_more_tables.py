@@ -59,9 +59,11 @@ def test_the_papers_kind_of_speedup_is_the_algorithms_factor_times_the_hardwares
     cells, rounds = derive(sparse_records(make_record))
     gpu = next(row for row in make_factors(cells, rounds, PAPERS) if row.profile == "gpu")
     assert gpu.speedup == pytest.approx(40)
-    assert (gpu.algorithm, gpu.hardware) == pytest.approx((0.8, 50))
-    assert gpu.speedup == pytest.approx(gpu.algorithm * gpu.hardware)
+    assert (gpu.algorithm_factor, gpu.hardware_factor) == pytest.approx((0.8, 50))
+    assert gpu.speedup == pytest.approx(gpu.algorithm_factor * gpu.hardware_factor)
+    assert gpu.base_profile == "openblas-all"
     assert gpu.published == pytest.approx(191 / 37.0)
+    assert {row.published for row in make_factors(cells, rounds, PAPERS) if row.profile != "gpu"} == {None}
 
 
 def test_the_base_of_a_speedup_is_the_fastest_cpu_result_of_any_algorithm(make_record: MakeRecord) -> None:

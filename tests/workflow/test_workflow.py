@@ -91,7 +91,7 @@ def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> Non
     before = copy.records()
     text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
     (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"))
-    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
     after = copy.records()
     assert {path: after[path] for path in before} == before
     assert {Path(path).parent.name for path in after.keys() - before.keys()} == {"my-box"}
@@ -101,7 +101,7 @@ def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> Non
 def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
     before = copy.records()
     copy.edit("config.yaml", "smoke: {rounds: 1", "smoke: {rounds: 2")
-    copy.snakemake(*SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("tables", *SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
     after = copy.records()
     assert {path: after[path] for path in before} == before
     assert {Path(path).name for path in after.keys() - before.keys()} == {"round-02.json"}
@@ -115,7 +115,7 @@ def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None
     )
     planned = copy.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
     assert re.search(r"measure +4\b", planned), planned  # the rbm rounds and no others
-    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
     assert "50x70" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()[0]
 
 
@@ -125,7 +125,7 @@ def test_a_record_that_cannot_be_used_is_set_aside_and_measured_anew(copy: Proje
     (rbm / "torch-1/round-01.json").write_text("{")
     stale = rbm / "openblas-1/round-01.json"
     stale.write_text(stale.read_text().replace('"digest": "', '"digest": "0'))
-    done = copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    done = copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
     assert done.stdout.count("set aside") == 2
     assert len(list(rbm.rglob("*.set-aside-1"))) == 2
     assert len(list(rbm.rglob("round-0?.json"))) == 4
@@ -142,7 +142,7 @@ def test_a_damaged_record_does_not_keep_the_others_from_the_report(copy: Project
 def test_a_corrected_published_number_reaches_the_tables(copy: Project) -> None:
     copy.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", "Another name")
     before = copy.records()
-    copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
     assert copy.records() == before
     assert "Another name" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
 
@@ -254,7 +254,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(project: Project) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     before = project.records()
-    project.snakemake(*SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
+    project.snakemake("tables", *SMOKE, "experiments=rbm", CUDA_VISIBLE_DEVICES="")
     after = project.records()
     assert len(after) == 4
     assert sum(after[path] != before[path] for path in before) <= 1  # at most the round that was being written

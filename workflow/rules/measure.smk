@@ -14,6 +14,8 @@ rule describe_machine:
 
 # What the programs learn, once a machine: pictures for the report.
 rule learn:
+    input:
+        lambda wildcards: RESPEED.clear_learning(wildcards, workflow=workflow),
     output:
         f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
     log:

@@ -43,6 +43,7 @@ rule figures:
     input:
         rules.tables.output,
         RESPEED.learning_records,
+        RESPEED.foreign_learning,
     output:
         report(
             [
@@ -50,14 +51,18 @@ rule figures:
                 for paper, name in RESPEED.experiments
                 for machine in RESPEED.machines
                 for figure in ("seconds", "speedup")
-            ]
-            + [
+            ],
+            caption="../../report/captions/figure.rst",
+            category="Figures",
+        ),
+        report(
+            [
                 f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
                 for paper, name, machine in RESPEED.learned
                 for figure in ("learning", "learned")
             ],
-            caption="../../report/captions/figure.rst",
-            category="Figures",
+            caption="../../report/captions/learning.rst",
+            category="Learning",
         ),
         [
             f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.png"

@@ -19,12 +19,10 @@ class BackendContract(Protocol):
     Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
     beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
 
-    `synchronous` says that an operation is finished when it returns, so that single steps can be timed; `pools`, how
-    many pools of threads take turns in a step, one after another, each of `threads`.
+    `synchronous` says that an operation is finished when it returns, so that single steps can be timed.
     """
 
     synchronous: bool
-    pools: int
     threads: int
 
     def array(self, values: np.ndarray) -> Array:

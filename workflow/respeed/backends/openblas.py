@@ -30,8 +30,6 @@ def _scipy_pools() -> list[dict[str, Any]]:
 
 class Backend(CpuSteps):
     synchronous = True
-    # OpenBLAS's own, and that of the compiled steps.
-    pools = 2
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(threads)

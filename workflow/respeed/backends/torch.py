@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from respeed.backends._cpu import CpuSteps
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -24,10 +23,8 @@ class Backend:
         torch.set_float32_matmul_precision("highest")
         self.synchronous = device == "cpu"
         self.threads = threads
-        # torch's own, and on the CPU that of the compiled steps.
-        self.pools = 2 if device == "cpu" else 1
-        self._cpu = CpuSteps(threads) if device == "cpu" else None
         self._device = torch.device(device)
+        self._kept: torch.Tensor | None = None
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
 
@@ -75,9 +72,12 @@ class Backend:
     def sigmoid_layer(
         self, x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor, out: torch.Tensor, *, transpose: bool = False
     ) -> None:
-        # The bias as the product's addend lets the library fold it in.
-        product = torch.addmm if out.dim() == 2 else torch.baddbmm
-        product(bias, x, weights.mT if transpose else weights, out=out)
+        # A bias of one dimension as the product's addend is what libraries fold into the product.
+        weights = weights.mT if transpose else weights
+        if out.dim() == 2:
+            torch.addmm(bias.view(-1), x, weights, out=out)
+        else:
+            torch.baddbmm(bias, x, weights, out=out)
         torch.sigmoid(out, out=out)
 
     def bernoulli(self, probability: torch.Tensor, uniform: torch.Tensor, out: torch.Tensor) -> None:
@@ -93,14 +93,10 @@ class Backend:
         going: torch.Tensor,
         out: torch.Tensor,
     ) -> None:
-        if self._cpu:
-            self._cpu.coordinate_step(
-                left.numpy(), coefficients.numpy(), diagonal.numpy(), penalty, going.numpy(), out.numpy()
-            )
-            return
         torch.addcmul(left, coefficients, diagonal, out=out)
         # soft(z, p) = z - clamp(z, -p, p)
-        out.sub_(out.clamp(-penalty, penalty)).div_(diagonal).sub_(coefficients).mul_(going)
+        clamped = torch.clamp(out, -penalty, penalty, out=self._scratch(out))
+        out.sub_(clamped).div_(diagonal).sub_(coefficients).mul_(going)
 
     def line_search(
         self,
@@ -114,19 +110,14 @@ class Backend:
         objective: torch.Tensor,
         going: torch.Tensor,
     ) -> None:
-        if self._cpu:
-            self._cpu.line_search(
-                direction.numpy(), moved.numpy(), left.numpy(), coefficients.numpy(), penalty, lengths, least,
-                objective.numpy(), going.numpy(),
-            )  # fmt: skip
-            return
         slope = torch.linalg.vecdot(left, direction).unsqueeze(1)
         curve = torch.linalg.vecdot(moved, direction).unsqueeze(1)
-        norm = coefficients.abs().sum(1, keepdim=True)
+        scratch = self._scratch(coefficients)
+        norm = torch.abs(coefficients, out=scratch).sum(1, keepdim=True)
         taken, change = torch.zeros_like(slope), torch.zeros_like(slope)
         # From the last length to the first: what is written last is the first that will do.
         for t in reversed(lengths):
-            moved_norm = torch.add(coefficients, direction, alpha=t).abs_().sum(1, keepdim=True)
+            moved_norm = torch.add(coefficients, direction, alpha=t, out=scratch).abs_().sum(1, keepdim=True)
             trial = 0.5 * t * t * curve - t * slope + penalty * (moved_norm - norm)
             lowers = (trial < -least * objective) & (going > 0)
             taken.masked_fill_(lowers, t)
@@ -136,12 +127,15 @@ class Backend:
         objective.add_(change)
         torch.gt(taken, 0, out=going)
 
+    def _scratch(self, like: torch.Tensor) -> torch.Tensor:
+        """An array of the same shape for intermediate results, made once."""
+        if self._kept is None or self._kept.shape != like.shape:
+            self._kept = torch.empty_like(like)
+        return self._kept
+
     def gradient_step(
         self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
     ) -> None:
-        if self._cpu:
-            self._cpu.gradient_step(bases.numpy(), product.numpy(), target.numpy(), rate, out.numpy())
-            return
         torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
         out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))
 

@@ -18,7 +18,7 @@ def show_status(workflow: Workflow) -> None:
     rows = [
         [
             f"{cell.paper} {cell.experiment}",
-            cell.profile,
+            " ".join(filter(None, cell.row)),
             cell.case,
             f"{cell.rounds}/{planned.get((cell.paper, cell.experiment, cell.profile), 0)}",
             cell.status,

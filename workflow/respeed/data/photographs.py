@@ -13,7 +13,7 @@ from respeed.model.errors import NotMeasurable
 
 NAMES = ("china.jpg", "flower.jpg")
 # Where a copy is kept for machines that have neither scikit-learn nor a decoder of pictures.
-COPY = Path("results/data/photographs.npz")
+COPY = Path(__file__).resolve().parents[3] / "results" / "data" / "photographs.npz"
 
 
 def photographs() -> dict[str, np.ndarray]:

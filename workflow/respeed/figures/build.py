@@ -26,29 +26,40 @@ def build_figures(smoke: bool) -> None:
                 where = (machine, paper.name, experiment.name)
                 cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
                 speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
-                positions = place_cases(experiment, cells, smoke)
+                positions, ordered = place_cases(experiment, cells, smoke)
                 folder = results_folder(smoke) / "figures" / paper.name / experiment.name
-                save_figure(draw_seconds(paper, experiment, cells, positions, stamp), folder / f"{machine}-seconds")
-                save_figure(draw_speedup(paper, experiment, speedups, positions, stamp), folder / f"{machine}-speedup")
+                save_figure(
+                    draw_seconds(paper, experiment, cells, positions, stamp, lines=ordered),
+                    folder / f"{machine}-seconds",
+                )
+                save_figure(
+                    draw_speedup(paper, experiment, speedups, positions, stamp, lines=ordered),
+                    folder / f"{machine}-speedup",
+                )
     _build_learning(tables, stamp)
 
 
 def _build_learning(tables: Tables, stamp: str) -> None:
     for record in tables.learning:
-        experiment = tables.papers[record["paper"]].experiments[record["experiment"]]
+        paper = tables.papers.get(record["paper"])
+        experiment = paper.experiments.get(record["experiment"]) if paper else None
+        if experiment is None:
+            continue
         place = results_folder(tables.smoke) / "figures" / record["paper"] / record["experiment"] / record["machine"]
         save_figure(draw_curves(experiment, record, stamp), place.with_name(f"{place.name}-learning"))
         save_figure(draw_pictures(experiment, record, stamp), place.with_name(f"{place.name}-learned"))
 
 
-def place_cases(experiment: Experiment, cells: list[Cell], smoke: bool) -> dict[str, float]:
-    """Where each case lies along the logarithmic axis: at its arithmetic work or, where that is not known or hardly
-    tells two cases apart, one after another at equal distances.
+def place_cases(experiment: Experiment, cells: list[Cell], smoke: bool) -> tuple[dict[str, float], bool]:
+    """Where each case lies along the logarithmic axis, and whether lines may join them.
+
+    At its arithmetic work; where that is not known (sparsities, which are ordered) or hardly tells two cases apart
+    (which are not), one after another at equal distances.
     """
     cases = experiment.case_names(smoke)
     work = {cell.case: cell.work for cell in cells if cell.work}
     if all(case in work for case in cases):
         placed = {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
         if all(right > APART * left for left, right in pairwise(placed.values())):
-            return placed
-    return {case: 2.0**position for position, case in enumerate(cases)}
+            return placed, True
+    return {case: 2.0**position for position, case in enumerate(cases)}, not work

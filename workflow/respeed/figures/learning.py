@@ -30,8 +30,8 @@ def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> F
 
 
 def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
-    """Some of what the last program has learned, each on its own scale, 0 as grey."""
-    pictures = np.array(record["programs"][-1]["pictures"])[: ROWS * COLUMNS]
+    """Some of what the first program has learned, the paper's own, each on its own scale, 0 as grey."""
+    pictures = np.array(record["programs"][0]["pictures"])[: ROWS * COLUMNS]
     rows = -(-len(pictures) // COLUMNS)
     figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH, HEIGHT * rows / (2 * ROWS)), layout="constrained")
     for place, axes in enumerate(grid.flat):

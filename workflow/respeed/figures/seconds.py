@@ -10,11 +10,17 @@ from respeed.tables.cells import Cell
 
 
 def draw_seconds(
-    paper: Paper, experiment: Experiment, cells: list[Cell], positions: dict[str, float], stamp: str
+    paper: Paper,
+    experiment: Experiment,
+    cells: list[Cell],
+    positions: dict[str, float],
+    stamp: str,
+    *,
+    lines: bool = True,
 ) -> Figure:
     """Draw one experiment of one machine. `positions` places the cases along the axis, in their order."""
     figure, axes = new_figure()
-    _draw_theirs(axes, paper, experiment, positions)
+    _draw_theirs(axes, paper, experiment, positions, lines=lines)
     rows = list(dict.fromkeys(cell.row for cell in cells if cell.seconds))
     for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
         row = [cell for cell in cells if cell.row == name and cell.seconds]
@@ -25,6 +31,7 @@ def draw_seconds(
             color,
             marker,
             row[0].label,
+            lines=lines,
         )
         for cell in row:
             if cell.seconds_low and cell.seconds_high:
@@ -45,10 +52,18 @@ def draw_seconds(
     return finish(figure, axes, stamp)
 
 
-def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float]) -> None:
-    for architecture, dashes in zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), strict=False):
+def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float], *, lines: bool) -> None:
+    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
+    for architecture, dashes, theirs_marker in kinds:
         points = [(x, paper.printed(experiment.name, case, architecture.name)) for case, x in positions.items()]
         found = [(x, seconds) for x, seconds in points if seconds]
         if found:
             label = f"{architecture.label}, {paper.year}"
-            axes.plot(*zip(*found, strict=True), color=THEIRS, linestyle=dashes, marker="x", markersize=4, label=label)
+            axes.plot(
+                *zip(*found, strict=True),
+                color=THEIRS,
+                linestyle=dashes if lines else "",
+                marker=theirs_marker,
+                markersize=4,
+                label=label,
+            )

@@ -19,18 +19,24 @@ from respeed.tables.speedups import Speedup, published_speedup
 
 
 def draw_speedup(
-    paper: Paper, experiment: Experiment, speedups: list[Speedup], positions: dict[str, float], stamp: str
+    paper: Paper,
+    experiment: Experiment,
+    speedups: list[Speedup],
+    positions: dict[str, float],
+    stamp: str,
+    *,
+    lines: bool = True,
 ) -> Figure:
     """Draw one experiment of one machine; the row that is the base lies on the line at 1."""
     figure, axes = new_figure()
     axes.axhline(1, color="0.2", linewidth=0.8)
-    _draw_theirs(axes, paper, experiment, positions)
+    _draw_theirs(axes, paper, experiment, positions, lines=lines)
     rows = list(dict.fromkeys(row.row for row in speedups if row.speedup))
     for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
         found = [row for row in speedups if row.row == name and row.speedup]
         found.sort(key=lambda row: positions[row.case])
         points = [(row.workload, positions[row.case], row.speedup or 0) for row in found]
-        draw_row(axes, points, color, marker, found[0].label)
+        draw_row(axes, points, color, marker, found[0].label, lines=lines)
         for row in found:
             if row.speedup_low and row.speedup_high:
                 draw_interval(axes, positions[row.case], row.speedup_low, row.speedup_high, color)
@@ -41,12 +47,20 @@ def draw_speedup(
     return finish(figure, axes, stamp)
 
 
-def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float]) -> None:
-    for architecture, dashes in zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), strict=False):
+def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float], *, lines: bool) -> None:
+    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
+    for architecture, dashes, theirs_marker in kinds:
         points = [
             (x, published_speedup(paper, experiment.name, case, architecture.name)) for case, x in positions.items()
         ]
         found = [(x, ratio) for x, ratio in points if ratio]
         if found:
             label = f"{architecture.label}, {paper.year}"
-            axes.plot(*zip(*found, strict=True), color=THEIRS, linestyle=dashes, marker="x", markersize=4, label=label)
+            axes.plot(
+                *zip(*found, strict=True),
+                color=THEIRS,
+                linestyle=dashes if lines else "",
+                marker=theirs_marker,
+                markersize=4,
+                label=label,
+            )

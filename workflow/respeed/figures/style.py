@@ -37,13 +37,16 @@ def label_cases(axes: Axes, positions: dict[str, float]) -> None:
     axes.margins(x=0.08)
 
 
-def draw_row(axes: Axes, points: list[tuple[str, float, float]], color: Color, marker: str, label: str) -> None:
-    """One profile's points (workload, x, y): a line joins only sizes of the same workload."""
+def draw_row(
+    axes: Axes, points: list[tuple[str, float, float]], color: Color, marker: str, label: str, *, lines: bool = True
+) -> None:
+    """One row's points (workload, x, y): a line joins sizes of the same workload only, and none that have no order."""
     for workload, group in groupby(sorted(points, key=lambda point: point[0]), key=lambda point: point[0]):
         line = sorted((x, y) for _, x, y in group)
         xs, ys = [x for x, _ in line], [y for _, y in line]
         first = workload == min(point[0] for point in points)
-        axes.plot(xs, ys, color=color, marker=marker, markersize=4, label=label if first else None)
+        style = "-" if lines else ""
+        axes.plot(xs, ys, color=color, linestyle=style, marker=marker, markersize=4, label=label if first else None)
 
 
 def draw_interval(axes: Axes, x: float, low: float, high: float, color: Color) -> None:

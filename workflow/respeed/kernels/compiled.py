@@ -13,4 +13,4 @@ FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 def compiled(function: Kernel) -> Kernel:
     """Compile once and keep the result beside the source; runs without Python's lock."""
-    return cast(Kernel, njit(cache=True, nogil=True, fastmath=FAST)(function))
+    return cast(Kernel, njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function))

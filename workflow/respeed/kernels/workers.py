@@ -28,7 +28,9 @@ class Workers:
                 kernel(start, min(start + size, rows), worker)
 
         others = [self._pool.submit(work, worker) for worker in range(1, self.threads)]
-        work(0)
-        wait(others)
+        try:
+            work(0)
+        finally:
+            wait(others)
         for other in others:
             other.result()

@@ -67,6 +67,10 @@ def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
         for workload, facts in data.get("algorithms", {}).items()
     }
 
+    if unknown := next((workload for workload in algorithms if workload not in workload_parameters()), None):
+        known = nearest(unknown, workload_parameters())
+        raise UserError(f"{path}: experiments.{name}.algorithms: no workload {unknown!r}{known}")
+
     def cases(key: str) -> tuple[Case, ...]:
         found: list[Case] = []
         for position, case in enumerate(data[key]):
@@ -74,8 +78,14 @@ def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
             if case["case"] in {other.name for other in found}:
                 raise UserError(f"{path}: experiments.{name}.{key}: the case {case['case']!r} stands twice")
             given = {key: value for key, value in case.items() if key != "column"}
+            if algorithms and "workload" in given:
+                raise UserError(f"{where}: workload: a table of several algorithms has them in `algorithms` alone")
             programs = tuple(algorithms) or (data["workload"],)
-            found += [_case(given, {**data, "workload": program}, where) for program in programs]
+            for program in programs:
+                # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
+                own = data["algorithms"][program].get("parameters", {}) if algorithms and key == "cases" else {}
+                found.append(_case(given | own, {**data, "workload": program}, where))
+                _case(given | data.get("whole_parameters", {}), {**data, "workload": program}, f"{where}: whole run")
         return tuple(found)
 
     programs = set(algorithms) | {data["workload"], *(case.get("workload", data["workload"]) for case in data["cases"])}
@@ -147,6 +157,12 @@ def _published(
         if key in found:
             raise UserError(f"{where}: {', '.join(key)} stands twice")
         found[key] = _seconds(row["seconds"], where)
+    for experiment in experiments.values():
+        printed = {case for name, case, _ in found if name == experiment.name}
+        for case, column in experiment.columns.items():
+            if column not in printed:
+                known = nearest(column, printed)
+                raise UserError(f"{path}: nothing is printed for the column {column!r} of the case {case!r}{known}")
     return found
 
 

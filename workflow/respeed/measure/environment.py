@@ -12,10 +12,10 @@ MALLOC = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 
-# OpenBLAS's threads look for work for 2^26 cycles (25 ms) after a product before they sleep, and take a core from the
-# compiled steps that come next: on two cores a sparse solver took 27 ms in place of 15. 2^20 cycles are a third of a
-# millisecond; RBM steps, product after product, take as long with either.
-WAITING = {"OPENBLAS_THREAD_TIMEOUT": "20"}
+# OpenBLAS's threads look for work for 2^26 cycles (25 ms) after a product before they sleep, and keep the compiled
+# steps that come next waiting for a core: with 2^20 cycles still for 3 % of their time, with 2^12 for at most 0.4 %.
+# RBM steps, product after product, take as long with any of them.
+WAITING = {"OPENBLAS_THREAD_TIMEOUT": "12"}
 
 _THREADS = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM")
 # What a user's shell may say about threads must not reach the measurement.

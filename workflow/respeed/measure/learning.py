@@ -18,15 +18,14 @@ from respeed.load.papers import load_paper
 from respeed.measure.child import bind, die_with_parent, private_stdout
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.model.errors import UserError
+from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.software import source_commit
-from respeed.record.files import write_json
+from respeed.record.files import LEARNING_SCHEMA, write_json
 from respeed.record.paths import parse_learning_path
 from respeed.timing.clock import seconds_now, utc_now
 
-SCHEMA = 1
 BACKEND = "openblas"
 # Seconds of steps for each program; a smoke run only shows that it works.
 SECONDS, SMOKE_SECONDS = 10.0, 0.2
@@ -38,7 +37,10 @@ PICTURES = 64
 def learn(path: Path) -> None:
     """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn."""
     machine, paper, experiment, smoke = parse_learning_path(path)
-    cases = load_paper(paper).experiments[experiment].learning
+    experiments = load_paper(paper).experiments
+    if experiment not in experiments:
+        raise UserError(f"{path}: {paper} has no experiment {experiment!r}{nearest(experiment, experiments)}")
+    cases = experiments[experiment].learning
     if not cases:
         raise UserError(f"{path}: {paper} {experiment} has no case to learn")
     cores = usable_cores()
@@ -63,7 +65,7 @@ def learn(path: Path) -> None:
     write_json(
         path,
         {
-            "schema": SCHEMA,
+            "schema": LEARNING_SCHEMA,
             "machine": machine,
             "paper": paper,
             "experiment": experiment,

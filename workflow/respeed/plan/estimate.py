@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from respeed.load.hardware import load_profile
+from respeed.load.modules import workload_backends
 from respeed.model.paper import Case, Paper
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec, measurement_digest
@@ -46,21 +48,29 @@ def _one_round(round_id: RoundId, paper: Paper) -> float:
     records = list(readable(sorted((folder / round_id.profile).glob("round-[0-9][0-9].json"))))
     experiment = paper.experiments[round_id.experiment]
     if round_id.whole:
-        return sum(_whole_seconds(records, case) * experiment.steps(case) for case in experiment.cases)
+        backend = load_profile(round_id.profile).backend
+        cases = [case for case in experiment.cases if backend in workload_backends()[case.workload]]
+        return sum(_whole_seconds(records, case) * experiment.steps(case) for case in cases)
     if records:
         return float(statistics.median(record["wall_seconds"] for record in records))
     return SMOKE_ROUND_SECONDS if round_id.smoke else experiment.round_seconds
 
 
 def _whole_seconds(records: list[dict], case: Case) -> float:  # type: ignore[type-arg]
-    """Seconds a step took in the records; a tenth of a second where there are none."""
-    steps = [
-        case_record["warmup"]["step_seconds"]
-        for record in records
-        for case_record in record["cases"]
-        if (case_record["case"], case_record["workload"]) == (case.name, case.workload) and case_record["warmup"]
-    ]
+    """Seconds a step took in the records, its parts as often as they count; a tenth of one where there are none."""
+    steps = []
+    for record in records:
+        for facts in record["cases"]:
+            if (facts["case"], facts["workload"]) == (case.name, case.workload):
+                steps += [_step_seconds(block, facts.get("parts") or {}) for block in facts["blocks"]]
     return statistics.median(steps) if steps else 0.1
+
+
+def _step_seconds(block: dict, weights: dict[str, float]) -> float:  # type: ignore[type-arg]
+    samples = block.get("part_seconds") or [block["sample_seconds"]]
+    counts = list(weights.values()) or [1.0]
+    total = sum(count * sum(part) for count, part in zip(counts, samples, strict=True))
+    return float(total / (block["sample_steps"] * len(block["sample_seconds"])))
 
 
 def in_words(seconds: float) -> str:

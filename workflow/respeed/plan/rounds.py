@@ -4,8 +4,9 @@ import random
 from collections.abc import Mapping
 from typing import TypeVar
 
+from respeed.load.modules import workload_backends
 from respeed.model.config import Config
-from respeed.model.paper import Paper
+from respeed.model.paper import Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.model.round import RoundId
 from respeed.plan.availability import why_not
@@ -28,13 +29,21 @@ def plan_rounds(
     planned = []
     for index in range(1, config.preset.rounds + 1):
         for paper, experiment in _shuffled(experiments, f"{config.seed}/{index}"):
-            for profile in _shuffled(runnable, f"{config.seed}/{index}/{paper}/{experiment}"):
+            able = _able(runnable, profiles, papers[paper].experiments[experiment])
+            for profile in _shuffled(able, f"{config.seed}/{index}/{paper}/{experiment}"):
                 planned.append(RoundId(machine, paper, experiment, profile, index, smoke=smoke))
     if config.preset.whole:
         for paper, experiment in experiments:
             if papers[paper].experiments[experiment].examples:
-                planned += [RoundId(machine, paper, experiment, profile, 1, whole=True) for profile in runnable]
+                able = _able(runnable, profiles, papers[paper].experiments[experiment])
+                planned += [RoundId(machine, paper, experiment, profile, 1, whole=True) for profile in able]
     return planned
+
+
+def _able(names: list[str], profiles: Mapping[str, Profile], experiment: Experiment) -> list[str]:
+    """Those whose backend runs a case of the experiment at all."""
+    backends = {backend for case in experiment.cases for backend in workload_backends()[case.workload]}
+    return [name for name in names if profiles[name].backend in backends]
 
 
 def chosen_experiments(config: Config, paper: Paper) -> list[str]:

@@ -26,6 +26,7 @@ from respeed.plan.sheet import make_sheet
 from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import set_aside
 from respeed.provenance.machine import machine_slug
+from respeed.record.files import usable_learning
 from respeed.record.paths import learning_path, machine_sheet, records_folder, results_folder, round_path
 
 # The descriptor of the folder's lock: held until the process ends.
@@ -101,10 +102,26 @@ class Workflow:
     @property
     def learned(self) -> list[tuple[str, str, str]]:
         """(paper, experiment, machine) of everything learned that figures are drawn of."""
-        found = {Path(path) for path in self.learning_records}
-        found |= set(Path(self.records).glob("*/*/*/learning.json"))
-        parts = sorted(path.relative_to(self.records).parts for path in found)
-        return [(paper, experiment, machine) for machine, paper, experiment, _ in parts]
+        planned = {Path(path) for path in self.learning_records}
+        there = {path for path in Path(self.records).glob("*/*/*/learning.json") if usable_learning(path, self.smoke)}
+        parts = sorted(path.relative_to(self.records).parts for path in planned | there)
+        known = set(self.experiments)
+        return [(paper, experiment, machine) for machine, paper, experiment, _ in parts if (paper, experiment) in known]
+
+    @property
+    def foreign_learning(self) -> list[str]:
+        """What other machines' programs learned: read, never made here."""
+        found = Path(self.records).glob("*/*/*/learning.json")
+        return sorted(str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine)
+
+    def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
+        """Take a damaged file out of the way, as `clear_way` does with a record."""
+        path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
+        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+        if runs and path.exists() and not usable_learning(path, self.smoke):
+            print(f"respeed: {path}: removed: damaged, or of another kind of run", file=sys.stderr)
+            path.unlink()
+        return []
 
     @property
     def described_by(self) -> list[str]:

@@ -28,7 +28,7 @@ TELLING_VARIABLES = (
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide a number."""
     found = {"python": platform.python_version()}
-    for name in ("respeed", "numpy", "scipy", "torch"):
+    for name in ("respeed", "numpy", "scipy", "numba", "torch"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

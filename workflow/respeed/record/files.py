@@ -14,6 +14,7 @@ from respeed.model.errors import UserError
 from respeed.record.paths import machine_sheet, records_folder
 
 SCHEMA = 2
+LEARNING_SCHEMA = 1
 
 
 def write_text(path: Path, text: str) -> None:
@@ -35,14 +36,32 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_learning(smoke: bool) -> list[dict[str, Any]]:
-    """What was learned, of every machine; a damaged file is skipped with a line."""
+    """What was learned, of every machine; a file that cannot be used is left out with a line."""
     found = []
     for path in sorted(records_folder(smoke).glob("*/*/*/learning.json")):
-        try:
-            found.append(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            print(f"respeed: {path}: skipped: {error}", file=sys.stderr)
+        record = _learning(path, smoke)
+        if record is None:
+            print(f"respeed: {path}: left out: damaged, or of another kind of run", file=sys.stderr)
+        else:
+            found.append(record)
     return found
+
+
+def usable_learning(path: Path, smoke: bool) -> bool:
+    """Whether figures can be drawn of the file."""
+    return _learning(path, smoke) is not None
+
+
+def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        where = (record["machine"], record["paper"], record["experiment"])
+        programs = record["programs"]
+        drawn = all(program["curve"] and program["pictures"] and program["workload"] for program in programs)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    right = record.get("schema") == LEARNING_SCHEMA and record.get("smoke") == smoke and where == path.parts[-4:-1]
+    return record if right and programs and drawn else None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -10,9 +10,17 @@ from respeed.report.machine_facts import machine_facts
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.comparison import compare
-from respeed.tables.numbers import UNCONVERGED, format_duration, format_number, format_range, format_seconds
+from respeed.tables.numbers import (
+    UNCONVERGED,
+    format_duration,
+    format_number,
+    format_range,
+    format_seconds,
+    format_speedup,
+)
 from respeed.tables.speedups import Speedup
 from respeed.tables.statistics import CONVERGED_HALF_WIDTH
+from respeed.tables.totals import Total
 
 
 def gather_facts(tables: Tables) -> dict[str, Any]:
@@ -31,7 +39,7 @@ def gather_facts(tables: Tables) -> dict[str, Any]:
                 row.experiment,
                 row.case,
                 row.machine,
-                row.profile,
+                row.label,
                 "fastest" if row.verdict == "base" else f"{format_number(row.speedup)}x",
                 "" if row.verdict == "base" else format_range(row.speedup_low, row.speedup_high),
             ]
@@ -65,6 +73,7 @@ def _experiment(paper: Paper, experiment: Experiment, machines: list[str], table
         "examples": f"{experiment.examples:,}" if experiment.examples else "",
         "unit": f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
         "extrapolated": experiment.examples is not None,
+        "share": _timed_share(experiment, tables.smoke),
         "cases": list(table.cases),
         "rows": [
             {
@@ -82,13 +91,30 @@ def _experiment(paper: Paper, experiment: Experiment, machines: list[str], table
     }
 
 
+def _timed_share(experiment: Experiment, smoke: bool) -> str:
+    """What a reader must know where only a part of the work is timed."""
+    cases = experiment.smoke_cases if smoke else experiment.cases
+    part = [case for case in cases if case.parameters.get("timed", 0) < case.parameters.get("batch", 0)]
+    if not part or "timed" not in part[0].parameters:
+        return ""
+    labels = dict.fromkeys(experiment.algorithms[case.workload].label for case in part)
+    return (
+        f"The first batch is timed, and scaled to all. For {' and '.join(labels)} the coefficients of "
+        f"{part[0].parameters['timed']} of its {part[0].parameters['batch']} examples are, drawn evenly by how many of "
+        "them are nonzero, and scaled to the batch."
+        + (" The preset full times every example of every batch." if experiment.whole_parameters else "")
+    )
+
+
 def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any]:
     where = (machine, paper.name, experiment.name)
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
     by_cell = {(row.row, row.case): row for row in speedups}
     comparison = compare(paper, experiment, cells, speedups)
-    learned = any((record["machine"], record["paper"], record["experiment"]) == where for record in tables.learning)
+    learned = [
+        record for record in tables.learning if (record["machine"], record["paper"], record["experiment"]) == where
+    ]
     figures = f"/{results_folder(tables.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
     return {
         "machine": machine,
@@ -106,7 +132,7 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
                 "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
             },
         ],
-        "learned": _learned(experiment, machine, figures) if learned else [],
+        "learned": _learned(experiment, machine, figures, learned[0]) if learned else [],
         "cells": [
             [
                 cell.label,
@@ -134,24 +160,24 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
                     f"{format_number(value)}x ({format_range(low, high)})"
                     for value, low, high in (
                         (row.speedup, row.speedup_low, row.speedup_high),
-                        (row.algorithm, row.algorithm_low, row.algorithm_high),
-                        (row.hardware, row.hardware_low, row.hardware_high),
+                        (row.algorithm_factor, row.algorithm_low, row.algorithm_high),
+                        (row.hardware_factor, row.hardware_low, row.hardware_high),
                     )
                 ),
+                format_speedup(row.published),
             ]
             for row in tables.factors
             if (row.machine, row.paper, row.experiment) == where
         ],
-        "totals": [
-            [
-                row.label,
-                format_number(row.seconds),
-                format_range(row.seconds_low, row.seconds_high) if row.seconds_low else "derived, no interval",
-                format_duration(row.headline_seconds),
-            ]
-            for row in tables.totals
-            if row.machine in {"paper", machine} and where[1:] == (row.paper, row.experiment) and row.seconds
-        ],
+        "totals": _totals([row for row in tables.totals if row.machine in {"paper", machine}], where),
+        "headline_examples": next(
+            (
+                f"{row.headline_examples:,.0f}"
+                for row in tables.totals
+                if where[1:] == (row.paper, row.experiment) and row.headline_examples
+            ),
+            "",
+        ),
         "wholes": [
             [
                 row.label,
@@ -167,16 +193,38 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
     }
 
 
-def _learned(experiment: Experiment, machine: str, figures: str) -> list[dict[str, str]]:
+def _totals(rows: list[Total], where: tuple[str, str, str]) -> list[list[str]]:
+    texts = []
+    for row in rows:
+        if where[1:] != (row.paper, row.experiment):
+            continue
+        if row.seconds is None:
+            texts.append([row.label, f"not known: {row.reason}", "", ""])
+            continue
+        interval = "derived, no interval" if row.machine == "paper" else format_range(row.seconds_low, row.seconds_high)
+        texts.append([row.label, format_number(row.seconds), interval, format_duration(row.headline_seconds)])
+    return texts
+
+
+def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
+    program = record["programs"][0]
+    sizes = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in program["parameters"].items())
+    algorithm = experiment.algorithms.get(program["workload"])
+    by = f" by {algorithm.label}" if algorithm else ""
+    left = (
+        "the objective over that of no bases at all" if algorithm else "the reconstruction's square error over variance"
+    )
     return [
         {
             "path": f"{figures}-learned.svg",
-            "caption": "Some of what was learned from natural images, each on its own scale, zero as grey.",
+            "caption": f"Some of what was learned from natural images{by} after {program['steps']} steps, each on its "
+            f"own scale, zero as grey. A case of its own, smaller than those that are timed: {sizes}.",
             "alt": f"Grid of small pictures: {experiment.title} on {machine}, what was learned from natural images.",
         },
         {
             "path": f"{figures}-learning.svg",
-            "caption": "What is left to explain after so many seconds of steps on all cores, one run of each program.",
+            "caption": f"What is left to explain, {left}, after so many seconds of steps on all cores; the case of the "
+            "pictures above, one run of each program, no interval.",
             "alt": f"Line chart: {experiment.title} on {machine}, what is left to explain against seconds.",
         },
     ]

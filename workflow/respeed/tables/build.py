@@ -57,7 +57,7 @@ def make_tables(smoke: bool) -> Tables:
         factors=factors.make_factors(all_cells, rounds, papers),
         parts=parts.make_parts(all_cells, rounds, papers),
         totals=totals.make_totals(all_cells, rounds, papers, smoke),
-        wholes=wholes.make_wholes(all_cells, rounds),
+        wholes=wholes.make_wholes(all_cells, rounds, papers),
         across=machines.compare_machines(all_cells, rounds),
         published=published,
         smoke=smoke,

@@ -83,7 +83,7 @@ def make_cells(
                     continue
                 key = CellKey(machine, paper.name, experiment.name, case.name, case.workload, name)
                 found = rounds.get(key)
-                if found and found.parameters != dict(case.parameters):
+                if found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, "not measured yet")

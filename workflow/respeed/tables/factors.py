@@ -6,7 +6,8 @@ Where the paper's CPU rows run another algorithm than its accelerator's, its spe
         = t(CPU, its algorithm) / t(CPU, the device's algorithm)     the algorithm's factor
         * t(CPU, the device's algorithm) / t(device, ...)            the hardware's factor
 
-each CPU time that of the machine's fastest CPU row with that algorithm.
+both CPU times those of the profile that is fastest with the CPU's algorithm. Each is a median over rounds, so that they
+multiply only up to what medians differ by.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,27 +21,32 @@ from respeed.tables.speedups import CPU_ARCHITECTURES, published_speedup, round_
 from respeed.tables.statistics import Estimate
 
 COLUMNS = (
-    "machine", "paper", "experiment", "case", "profile", "speedup", "speedup_low", "speedup_high",
-    "algorithm", "algorithm_low", "algorithm_high", "hardware", "hardware_low", "hardware_high", "published",
+    "machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low",
+    "speedup_high", "algorithm_factor", "algorithm_low", "algorithm_high", "hardware_factor", "hardware_low",
+    "hardware_high", "published",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Factors:
-    """One row: the paper's kind of speedup of a profile that runs the accelerator's algorithm, and its factors."""
+    """One row: the paper's kind of speedup of a profile that runs the accelerator's algorithm, and its factors.
+
+    `base_profile` is the fastest CPU row with the CPU's algorithm; the device's algorithm is compared on it, too.
+    """
 
     machine: str
     paper: str
     experiment: str
     case: str
     profile: str
+    base_profile: str
     speedup: float
     speedup_low: float | None
     speedup_high: float | None
-    algorithm: float
+    algorithm_factor: float
     algorithm_low: float | None
     algorithm_high: float | None
-    hardware: float
+    hardware_factor: float
     hardware_low: float | None
     hardware_high: float | None
     published: float | None
@@ -65,7 +71,10 @@ def _of_column(
         kind: {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(architectures)}
         for kind, architectures in (("cpu", CPU_ARCHITECTURES), ("device", ("gpu", "tpu")))
     }
-    base, same = (_fastest_cpu(column, theirs[kind]) for kind in ("cpu", "device"))
+    base = _fastest_cpu(column, theirs["cpu"])
+    same = next(
+        (cell for cell in column if base and cell.profile == base.profile and cell.algorithm in theirs["device"]), None
+    )
     if base is None or same is None or theirs["cpu"] == theirs["device"]:
         return
     for cell in column:
@@ -75,9 +84,12 @@ def _of_column(
                 for slow, fast in ((base, cell), (base, same), (same, cell))
             )
             yield Factors(
-                cell.machine, cell.paper, cell.experiment, cell.case, cell.profile,
+                cell.machine, cell.paper, cell.experiment, cell.case, cell.profile, base.profile,
                 *_three(whole), *_three(algorithm), *_three(hardware),
-                published_speedup(paper, experiment.name, cell.case, cell.architecture), cell.label,
+                published_speedup(paper, experiment.name, cell.case, cell.architecture)
+                if cell.published_seconds
+                else None,
+                f"{cell.label} (CPU: {base.profile})",
             )  # fmt: skip
 
 

@@ -9,14 +9,16 @@ from respeed.tables.speedups import verdict_of
 from respeed.tables.statistics import ratio_of_medians
 
 COLUMNS = (
-    "machine", "base_machine", "paper", "experiment", "case", "algorithm", "profile", "base_profile", "speedup",
+    "machine", "base_machine", "paper", "experiment", "case", "algorithm", "profile", "base_algorithm",
+    "base_profile", "speedup",
     "speedup_low", "speedup_high", "verdict", "reason",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Across:
-    """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest profile."""
+    """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest row, whatever the
+    algorithm; which one it is, is said."""
 
     machine: str
     base_machine: str
@@ -25,12 +27,14 @@ class Across:
     case: str
     algorithm: str
     profile: str
+    base_algorithm: str
     base_profile: str
     speedup: float
     speedup_low: float | None
     speedup_high: float | None
     verdict: str
     reason: str
+    label: str
 
 
 def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> list[Across]:
@@ -61,12 +65,14 @@ def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Acr
         case=cell.case,
         algorithm=cell.algorithm,
         profile=cell.profile,
+        base_algorithm=base.algorithm,
         base_profile=base.profile,
         speedup=1.0 if cell is base else estimate.value,
         speedup_low=None if cell is base else estimate.low,
         speedup_high=None if cell is base else estimate.high,
         verdict=verdict,
         reason=reason,
+        label=cell.label,
     )
 
 

@@ -41,13 +41,15 @@ class RoundTime:
 class CellRounds:
     """All rounds of one cell. `times` has those with clean blocks; `failures` the reasons of those without a time.
 
-    `parameters` are those of the workload as it was measured, to tell a case that has changed since.
+    `parameters` are those of the workload as it was measured in rounds, `whole_parameters` as it was run whole, to tell
+    a case that has changed since; None if there are none.
 
     `causes` counts why blocks were discarded; `peak` is the highest product rate seen on the profile, FLOP/s.
     """
 
     profile: dict[str, Any]
-    parameters: dict[str, float]
+    parameters: dict[str, float] | None = None
+    whole_parameters: dict[str, float] | None = None
     flops: float | None = None
     times: dict[int, RoundTime] = field(default_factory=dict)
     whole_seconds: float | None = None
@@ -73,7 +75,7 @@ def collect_rounds(records: Iterable[dict[str, Any]]) -> dict[CellKey, CellRound
         for case in record["cases"]:
             where = (round_id["machine"], round_id["paper"], round_id["experiment"])
             key = CellKey(*where, case["case"], case["workload"], round_id["profile"])
-            fresh = CellRounds(record["profile"], case["parameters"], peak=peaks.get(_row(record)))
+            fresh = CellRounds(record["profile"], peak=peaks.get(_row(record)))
             cell = cells.setdefault(key, fresh)
             _add(cell, record, case, quiet.get(_row(record), math.inf))
     return cells
@@ -139,6 +141,10 @@ def _peaks(records: list[dict[str, Any]]) -> dict[Row, float]:
 def _add(cell: CellRounds, record: dict[str, Any], case: dict[str, Any], quiet_probe_seconds: float) -> None:
     whole = record["id"]["whole"]
     cell.flops = case["flops"] or cell.flops
+    if whole:
+        cell.whole_parameters = case["parameters"]
+    else:
+        cell.parameters = case["parameters"]
     if case["status"] != "measured":
         if not whole or case["status"] == "wrong":
             cell.failures[case["status"]] = case["reason"]
@@ -147,7 +153,6 @@ def _add(cell: CellRounds, record: dict[str, Any], case: dict[str, Any], quiet_p
     if whole:
         cell.whole_seconds = sum(block.seconds for block in blocks)
         return
-    cell.parameters = case["parameters"]
     # The thresholds of today, not of the day of the record: a better judgement needs no new measurement.
     protocol, clean = SMOKE if record["id"]["smoke"] else REAL, []
     for block in blocks:

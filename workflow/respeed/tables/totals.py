@@ -17,8 +17,8 @@ from respeed.tables.rounds import CellKey, CellRounds
 from respeed.tables.statistics import estimate_median
 
 COLUMNS = (
-    "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds", "headline_seconds",
-    "reason",
+    "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds",
+    "headline_examples", "headline_seconds", "reason",
 )  # fmt: skip
 DAY = 86400.0
 
@@ -27,7 +27,7 @@ DAY = 86400.0
 class Total:
     """One row of ours, or (machine "paper") the paper's own rates applied to the same work.
 
-    `headline_seconds` are those for as many examples as the paper's accelerator is through with in a day.
+    `headline_seconds` are those for `headline_examples`, as many as the paper's accelerator is through with in a day.
     """
 
     machine: str
@@ -41,6 +41,7 @@ class Total:
     reason: str
     label: str
     headline_seconds: float | None = None
+    headline_examples: float | None = None
 
 
 def make_totals(
@@ -58,14 +59,18 @@ def make_totals(
             for machine, profile in dict.fromkeys((cell.machine, cell.profile) for cell in mine):
                 column = [cell for cell in mine if (cell.machine, cell.profile) == (machine, profile)]
                 ours.append(_ours(column, rounds, experiment))
-            totals += _with_headline([*theirs, *ours], theirs)
+            totals += _with_headline([*theirs, *ours], theirs, experiment)
     return totals
 
 
-def _with_headline(totals: list[Total], theirs: list[Total]) -> list[Total]:
+def _with_headline(totals: list[Total], theirs: list[Total], experiment: Experiment) -> list[Total]:
     fastest = min((total.seconds for total in theirs if total.seconds), default=None)
+    if fastest is None:
+        return totals
+    days = DAY / fastest
+    examples = (experiment.examples or 1) * days
     return [
-        replace(total, headline_seconds=DAY * total.seconds / fastest) if fastest and total.seconds else total
+        replace(total, headline_examples=examples, headline_seconds=total.seconds * days if total.seconds else None)
         for total in totals
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
 from respeed.tables.rounds import CellKey, CellRounds
 
@@ -27,12 +28,18 @@ class Whole:
     label: str
 
 
-def make_wholes(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> list[Whole]:
-    """A row for every cell that was run whole."""
+def make_wholes(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]) -> list[Whole]:
+    """A row for every cell that was run whole, with the parameters that the paper's file has now."""
     wholes = []
     for cell in cells:
-        whole = rounds[cell.key].whole_seconds if cell.key in rounds else None
-        if whole:
+        found = rounds.get(cell.key)
+        whole = found.whole_seconds if found else None
+        experiment = papers[cell.paper].experiments[cell.experiment]
+        case = next(
+            (case for case in experiment.cases if (case.name, case.workload) == (cell.case, cell.workload)), None
+        )
+        wanted = {**case.parameters, **experiment.whole_parameters} if case else None
+        if whole and found and found.whole_parameters == wanted:
             ratio = whole / cell.seconds if cell.seconds else None
             where = (cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
             wholes.append(Whole(*where, whole, cell.seconds, ratio, cell.label))

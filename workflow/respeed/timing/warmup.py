@@ -10,7 +10,9 @@ from respeed.timing.clock import seconds_now
 
 @dataclass(frozen=True)
 class Warmup:
-    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median."""
+    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or the
+    least that a step must take where there was no step to warm up with.
+    """
 
     steps: int
     seconds: float
@@ -36,7 +38,8 @@ def warm_up(
     `at_least` seconds a step must take, whatever it does: if that fills a block, the step that was checked, and the
     reference after it on the same cores, were warm-up enough.
     """
-    if at_least > protocol.block_seconds:
+    # Twice: the rate that `at_least` was worked out from may itself have been disturbed.
+    if at_least > 2 * protocol.block_seconds:
         return Warmup(0, 0.0, True, at_least)
     began = seconds_now()
     steps, previous = 0, float("nan")

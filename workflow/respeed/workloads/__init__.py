@@ -10,7 +10,9 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
   it must read and write, and what the program keeps on the device.
 
 It may have BACKENDS, the backends that it runs on where not all will do, and part_weights(case) for a step that is
-timed in parts (`parts` of the program): name -> how often the part counts in a step of the table.
+timed in parts (`parts` of the program): name -> how often the part counts in a step of the table; and, where flops is
+None, least_flops(case), those of the products that every step does. A program whose step uses two pools of threads in
+turn, the backend's and its own, says so by `pools`.
 """
 
 import importlib

@@ -2,8 +2,8 @@
 
 Coefficients: compiled coordinate descent over a working set for each example, see respeed.kernels.descent.
 Bases: block coordinate descent, each basis in turn to its own minimum with the others fixed (Mairal et al., Online
-learning for matrix factorization and sparse coding, 2010, algorithm 2), SWEEPS times over all: after two the objective
-is within 0.3 % of the Lagrange dual's, far below where the paper's 30 gradient steps leave it. The gradients of BLOCK
+learning for matrix factorization and sparse coding, 2010, algorithm 2), SWEEPS times over all, which leaves the
+objective near the Lagrange dual's and far below where the paper's 30 gradient steps leave it. The gradients of BLOCK
 bases at a time are one product; what changes within a block is made good as it changes.
 """
 

@@ -49,7 +49,6 @@ class _FeatureSign(SparseProgram):
 
     def improve(self, bases: np.ndarray) -> None:
         """Newton's method on the dual, from multipliers of 1."""
-        n = len(bases)
         multipliers = self.multipliers
         multipliers[:] = 1.0
         for _ in range(MAX_NEWTON):
@@ -58,13 +57,10 @@ class _FeatureSign(SparseProgram):
             free = (multipliers > FLOOR) | (norms > 1.0)
             if np.abs(np.where(free, norms - 1.0, 0.0)).max() <= SETTLED:
                 return
-            # (A + L)^-1 from its factor, both triangles.
+            # (A + L)^-1 from its factor: the lower triangle, the one that Newton's system is read from.
             inverse, _ = spotri(self.system.T, lower=False, overwrite_c=True)
-            inverse = inverse.T
-            lower = np.tril_indices(n, -1)
-            inverse[lower[::-1]] = inverse[lower]
             self.backend.gemm(self.bases, self.bases, self.squares, transpose_b=True)
-            self.squares *= inverse
+            self.squares *= inverse.T
             step = self._newton(free, 0.5 * (norms - 1.0))
             # Never more than a tenth of what is left of a multiplier: the dual is barely quadratic close to 0.
             np.maximum(multipliers + step, 0.1 * multipliers, out=multipliers)

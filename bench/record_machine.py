@@ -1,0 +1,130 @@
+"""Measure a machine in one command and pack what came of it: for machines that are lent by the minute.
+
+python bench/record_machine.py --minutes 9 --bundle records.tar.gz
+
+Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, psutil, threadpoolctl, nvidia-ml-py and pytest, no network,
+no Snakemake, no Typst and no set-up of the project. Runs the conformance tests of the accelerator, then the rounds of
+the preset in their order, round 1 of everything first, until the minutes are up. Called again, it goes on where it was.
+Unpacked in a checkout (tar -xzf records.tar.gz), the bundle's records are tables, figures and report at the next
+./run snakemake --cores all pdf.
+
+Where scikit-learn's pictures will be missing, run this here first and take results/data along:
+python bench/record_machine.py --photographs
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow"))
+
+from respeed.data.photographs import keep_copy
+from respeed.load.config import load_config
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.measure.learning import learn
+from respeed.measure.parent import measure_round
+from respeed.model.errors import UserError
+from respeed.plan.availability import why_not
+from respeed.plan.rounds import chosen_experiments, plan_rounds
+from respeed.plan.sheet import make_sheet
+from respeed.provenance.machine import machine_slug
+from respeed.record.files import write_json, write_text
+from respeed.record.paths import learning_path, machine_sheet, records_folder, round_path
+
+# A first guess at how long a round takes, until one of its kind has been measured.
+ROUND_SECONDS = 25.0
+CONFORMANCE_MINUTES = 3.0
+
+
+def conformance(folder: Path) -> bool:
+    """Run the tests that need an accelerator, once; keep what they print, and their verdict, beside the records."""
+    if (folder / "conformance.txt").exists():
+        return (folder / "conformance.txt").read_text().startswith("passed")
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "tests/conformance"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow")}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * CONFORMANCE_MINUTES,
+            check=False,
+        )  # fmt: skip
+        told, passed = done.stdout + done.stderr, done.returncode == 0
+    except subprocess.TimeoutExpired as late:
+        told, passed = f"not done after {CONFORMANCE_MINUTES:g} minutes\n{late.stdout!r}", False
+    write_text(folder / "conformance.txt", f"{'passed' if passed else 'failed'}\n{told}")
+    print("\n".join(told.splitlines()[-12:]), flush=True)
+    return passed
+
+
+def measure_all(preset: str | None, machine: str, deadline: float) -> tuple[int, int]:
+    """Measure rounds in their order until they are done or the next would end too late; done, and planned."""
+    config = load_config(overrides={"preset": preset} if preset else {})
+    papers, profiles = load_papers(), load_profiles()
+    smoke = config.preset.is_smoke
+    planned = plan_rounds(config, papers, profiles, machine)
+    took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
+    for round_id in planned:
+        path, kind = round_path(round_id), (round_id.experiment, round_id.profile, round_id.whole)
+        if path.exists():
+            continue
+        if time.monotonic() + statistics.median(took[kind] or [ROUND_SECONDS]) > deadline:
+            break
+        began = time.monotonic()
+        try:
+            measure_round(round_id, path, config.seed)
+        except UserError as error:
+            print(f"{path}: {error}", flush=True)
+        took[kind].append(time.monotonic() - began)
+    for paper in config.papers:
+        for experiment in chosen_experiments(config, papers[paper]):
+            path = learning_path(machine, paper, experiment, smoke)
+            waits = papers[paper].experiments[experiment].learning and not path.exists()
+            if waits and time.monotonic() + 2 * ROUND_SECONDS < deadline:
+                try:
+                    learn(path)
+                except UserError as error:
+                    print(error, flush=True)
+    return sum(round_path(round_id).exists() for round_id in planned), len(planned)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=9.0, help="how long all of it may take (9)")
+    parser.add_argument("--bundle", type=Path, default=Path("records.tar.gz"), help="where to pack the records")
+    parser.add_argument("--preset", help="in place of the one in config.yaml")
+    parser.add_argument("--photographs", action="store_true", help="only keep a copy of scikit-learn's pictures")
+    options = parser.parse_args()
+    bundle = options.bundle.absolute()
+    os.chdir(ROOT)
+    if options.photographs:
+        print(keep_copy())
+        return 0
+    deadline = time.monotonic() + 60 * options.minutes
+    config = load_config(overrides={"preset": options.preset} if options.preset else {})
+    machine = config.machine or machine_slug()
+    folder = records_folder(config.preset.is_smoke) / machine
+    profiles = load_profiles()
+    for name, profile in profiles.items():
+        print(f"{name}: {why_not(profile) or 'will be measured'}", flush=True)
+    write_json(machine_sheet(machine, config.preset.is_smoke), make_sheet(machine, profiles))
+    accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
+    passed = conformance(folder) if accelerated else True
+    try:
+        done, planned = measure_all(options.preset, machine, deadline)
+    finally:
+        # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
+        with tarfile.open(bundle, "w:gz") as archive:
+            archive.add(folder)
+    print(f"{done} of {planned} rounds are measured; packed in {bundle}" + ("" if passed else "; CONFORMANCE FAILED"))
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
