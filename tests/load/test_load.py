@@ -100,6 +100,11 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
         ("case: 1024x4096", "case: 576x1024", ("stands twice",)),
         ("confidence: stated", "confidence: state", ("confidence", "did you mean stated?")),
         ("year: 2009", "year: MMIX", ("year",)),
+        ("      sparse_parallel: {", "      sparse_paralel: {", ("algorithms", "did you mean sparse_parallel?")),
+        ("published_for: [gpu]", "published_for: [gup]", ("published_for", "did you mean gpu?")),
+        ("whole_parameters: {timed", "whole_parameters: {timd", ("whole run", "did you mean timed?")),
+        ("whole_parameters: {timed: 1000", "whole_parameters: {timed: 10.5", ("whole run", "whole number")),
+        ("case: 3-percent,", "case: 3-percent, workload: sparse_descent,", ("algorithms", "alone")),
     ],
 )
 def test_a_wrong_paper_gets_one_line(tmp_path: Path, old: str, new: str, parts: tuple[str, ...]) -> None:
@@ -127,6 +132,13 @@ def test_a_wrong_published_table_gets_one_line(tmp_path: Path, old: str, new: st
     with pytest.raises(UserError) as error:
         load_papers(tmp_path)
     one_line(error, "published.csv", *parts)
+
+
+def test_a_case_that_answers_no_printed_column_gets_one_line(tmp_path: Path) -> None:
+    write_paper(tmp_path, PAPER.replace("patch32, column: 20736x49152", "patch32, column: 20736x49125"), PUBLISHED)
+    with pytest.raises(UserError) as error:
+        load_papers(tmp_path)
+    one_line(error, "published.csv", "20736x49125", "did you mean 20736x49152?")
 
 
 def write_paper(folder: Path, paper: str, published: str) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.record.files import read_record, read_records, write_json
-from respeed.record.paths import parse_round_path, round_path
+from respeed.record.files import read_learning, read_record, read_records, write_json
+from respeed.record.paths import learning_path, parse_learning_path, parse_round_path, round_path
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)
 
@@ -100,3 +100,40 @@ def test_a_smoke_record_never_gets_among_the_real_ones(
     write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1)), make_record([0.1], smoke=True))
     with pytest.raises(UserError, match="wrong folder"):
         list(read_records(smoke=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "usable"),
+    [
+        ({}, True),
+        ({"schema": 99}, False),
+        ({"smoke": True}, False),
+        ({"machine": "other"}, False),
+        ({"programs": []}, False),
+        ({"programs": [{"workload": "rbm", "curve": []}]}, False),
+    ],
+)
+def test_what_was_learned_is_read_only_if_it_is_what_its_place_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object], usable: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = learning_path("box", "raina2009", "rbm", smoke=False)
+    program = {"workload": "rbm", "curve": [[0.1, 0.9]], "pictures": [[[0]]], "steps": 1, "parameters": {}}
+    record = {
+        "schema": 1, "machine": "box", "paper": "raina2009", "experiment": "rbm", "smoke": False, "programs": [program],
+    }  # fmt: skip
+    write_json(path, record | change)
+    assert bool(read_learning(smoke=False)) == usable
+    path.write_text("{")
+    assert read_learning(smoke=False) == []
+
+
+def test_a_path_that_is_no_learning_record_is_one_line() -> None:
+    with pytest.raises(UserError, match=r"must look like results/records/<machine>"):
+        parse_learning_path(Path("somewhere/learning.json"))
+    assert parse_learning_path(learning_path("box", "raina2009", "rbm", smoke=True)) == (
+        "box",
+        "raina2009",
+        "rbm",
+        True,
+    )

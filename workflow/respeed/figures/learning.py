@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from respeed.figures.style import HEIGHT, MARKERS, WIDTH, finish, new_figure
 from respeed.model.paper import Experiment
+from respeed.tables.learning import shown_program
 
 ROWS, COLUMNS = 4, 16
 
@@ -30,8 +31,8 @@ def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> F
 
 
 def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
-    """Some of what the first program has learned, the paper's own, each on its own scale, 0 as grey."""
-    pictures = np.array(record["programs"][0]["pictures"])[: ROWS * COLUMNS]
+    """Some of what the program that came furthest has learned, each on its own scale, 0 as grey."""
+    pictures = np.array(shown_program(record)["pictures"])[: ROWS * COLUMNS]
     rows = -(-len(pictures) // COLUMNS)
     figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH, HEIGHT * rows / (2 * ROWS)), layout="constrained")
     for place, axes in enumerate(grid.flat):

@@ -10,6 +10,7 @@ from respeed.report.machine_facts import machine_facts
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.comparison import compare
+from respeed.tables.learning import shown_program
 from respeed.tables.numbers import (
     UNCONVERGED,
     format_duration,
@@ -207,7 +208,7 @@ def _totals(rows: list[Total], where: tuple[str, str, str]) -> list[list[str]]:
 
 
 def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
-    program = record["programs"][0]
+    program = shown_program(record)
     sizes = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in program["parameters"].items())
     algorithm = experiment.algorithms.get(program["workload"])
     by = f" by {algorithm.label}" if algorithm else ""

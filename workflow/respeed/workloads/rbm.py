@@ -25,9 +25,8 @@ PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning
 
 # Mini-batches that are cycled through. More than one, so that a step finds its examples in memory, not in a cache.
 BATCHES = 8
-# Patches that are learned for the pictures, and how strongly their pixels are squeezed.
+# Patches that are learned for the pictures.
 LEARNED = 20000
-CONTRAST = 2.0
 # A draw this close to its probability may fall on either side of it in fp32 and in float64.
 SAMPLE_MARGIN = 1e-5
 
@@ -97,10 +96,11 @@ def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Rbm:
 
 
 def build_learner(backend: BackendContract, case: Case) -> _Rbm:
-    """A program that learns patches of natural images, whitened, their pixels squeezed into (0, 1)."""
+    """A program that learns patches of natural images in black and white: units are binary, and pixels are 1 where they
+    are brighter than their patch."""
     V, _, B = _sizes(case)
-    patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1) * V**0.5
-    examples = sigmoid(CONTRAST * patches).astype(np.float32).reshape(-1, B, V)
+    patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1, whiten=False)
+    examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
     return _Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
 
 
