@@ -125,7 +125,7 @@ def test_a_record_that_cannot_be_used_is_set_aside_and_measured_anew(copy: Proje
     (rbm / "torch-1/round-01.json").write_text("{")
     stale = rbm / "openblas-1/round-01.json"
     stale.write_text(stale.read_text().replace('"digest": "', '"digest": "0'))
-    done = copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    done = copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="")
     assert done.stdout.count("set aside") == 2
     assert len(list(rbm.rglob("*.set-aside-1"))) == 2
     assert len(list(rbm.rglob("round-0?.json"))) == 4
