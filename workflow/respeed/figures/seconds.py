@@ -1,10 +1,9 @@
 """Seconds by size, log-log: every row of the paper and of one machine, each round a point."""
 
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from respeed.figures.style import MARKERS, THEIRS, draw_interval, draw_row, finish, label_cases, new_figure
+from respeed.figures.style import MARKERS, draw_interval, draw_row, draw_theirs, finish, label_cases, new_figure
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
 
@@ -20,7 +19,7 @@ def draw_seconds(
 ) -> Figure:
     """Draw one experiment of one machine. `positions` places the cases along the axis, in their order."""
     figure, axes = new_figure()
-    _draw_theirs(axes, paper, experiment, positions, lines=lines)
+    draw_theirs(axes, paper, positions, lambda case, row: paper.printed(experiment.name, case, row), lines=lines)
     rows = list(dict.fromkeys(cell.row for cell in cells if cell.seconds))
     for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
         row = [cell for cell in cells if cell.row == name and cell.seconds]
@@ -50,20 +49,3 @@ def draw_seconds(
     axes.set_ylabel(f"seconds for {unit}")
     axes.set_title(f"{experiment.title}: seconds by size", loc="left")
     return finish(figure, axes, stamp)
-
-
-def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float], *, lines: bool) -> None:
-    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
-    for architecture, dashes, theirs_marker in kinds:
-        points = [(x, paper.printed(experiment.name, case, architecture.name)) for case, x in positions.items()]
-        found = [(x, seconds) for x, seconds in points if seconds]
-        if found:
-            label = f"{architecture.label}, {paper.year}"
-            axes.plot(
-                *zip(*found, strict=True),
-                color=THEIRS,
-                linestyle=dashes if lines else "",
-                marker=theirs_marker,
-                markersize=4,
-                label=label,
-            )

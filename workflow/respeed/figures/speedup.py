@@ -1,14 +1,13 @@
 """Speedup over the fastest CPU row by size, with intervals: the paper's and one machine's."""
 
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from respeed.figures.style import (
     MARKERS,
-    THEIRS,
     draw_interval,
     draw_row,
+    draw_theirs,
     finish,
     label_cases,
     label_factors,
@@ -30,7 +29,9 @@ def draw_speedup(
     """Draw one experiment of one machine; the row that is the base lies on the line at 1."""
     figure, axes = new_figure()
     axes.axhline(1, color="0.2", linewidth=0.8)
-    _draw_theirs(axes, paper, experiment, positions, lines=lines)
+    draw_theirs(
+        axes, paper, positions, lambda case, row: published_speedup(paper, experiment.name, case, row), lines=lines
+    )
     rows = list(dict.fromkeys(row.row for row in speedups if row.speedup))
     for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
         found = [row for row in speedups if row.row == name and row.speedup]
@@ -45,22 +46,3 @@ def draw_speedup(
     axes.set_ylabel("speedup over the fastest CPU row")
     axes.set_title(f"{experiment.title}: speedup by size", loc="left")
     return finish(figure, axes, stamp)
-
-
-def _draw_theirs(axes: Axes, paper: Paper, experiment: Experiment, positions: dict[str, float], *, lines: bool) -> None:
-    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
-    for architecture, dashes, theirs_marker in kinds:
-        points = [
-            (x, published_speedup(paper, experiment.name, case, architecture.name)) for case, x in positions.items()
-        ]
-        found = [(x, ratio) for x, ratio in points if ratio]
-        if found:
-            label = f"{architecture.label}, {paper.year}"
-            axes.plot(
-                *zip(*found, strict=True),
-                color=THEIRS,
-                linestyle=dashes if lines else "",
-                marker=theirs_marker,
-                markersize=4,
-                label=label,
-            )

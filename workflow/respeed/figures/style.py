@@ -1,5 +1,6 @@
 """One look for all figures, and files that are the same byte for byte when the data are."""
 
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from respeed.model.paper import Paper
 
 Color = tuple[float, float, float]
 
@@ -47,6 +50,24 @@ def draw_row(
         first = workload == min(point[0] for point in points)
         style = "-" if lines else ""
         axes.plot(xs, ys, color=color, linestyle=style, marker=marker, markersize=4, label=label if first else None)
+
+
+def draw_theirs(
+    axes: Axes, paper: Paper, positions: dict[str, float], value: Callable[[str, str], float | None], *, lines: bool
+) -> None:
+    """The paper's rows in grey: value(case, architecture) at each case's place."""
+    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
+    for architecture, dashes, marker in kinds:
+        found = [(x, y) for case, x in positions.items() if (y := value(case, architecture.name))]
+        if found:
+            axes.plot(
+                *zip(*found, strict=True),
+                color=THEIRS,
+                linestyle=dashes if lines else "",
+                marker=marker,
+                markersize=4,
+                label=f"{architecture.label}, {paper.year}",
+            )
 
 
 def draw_interval(axes: Axes, x: float, low: float, high: float, color: Color) -> None:

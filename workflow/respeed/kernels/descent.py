@@ -22,13 +22,6 @@ SETTLED = 2e-3
 OPTIMAL = 5e-3
 MAX_SWEEPS = 400
 MAX_ROUNDS = 100
-# The piece of G is kept in rows that are a little longer than a power of two, or they would all meet in one cache set.
-PADDING = 16
-
-
-def workspace(bases: int) -> np.ndarray:
-    """What a thread needs to solve for so many bases."""
-    return np.zeros((bases, bases + PADDING), np.float32)
 
 
 @compiled

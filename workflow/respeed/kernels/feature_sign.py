@@ -16,13 +16,6 @@ from respeed.kernels.compiled import compiled
 # A coefficient outside may exceed the penalty by this share; one in the set is settled if its sign is what was guessed.
 OPTIMAL = 1e-3
 MAX_STEPS = 4000
-# The factor is kept in rows that are a little longer than a power of two, or they would all meet in one cache set.
-PADDING = 16
-
-
-def workspace(bases: int) -> np.ndarray:
-    """What a thread needs to solve for so many bases."""
-    return np.zeros((bases, bases + PADDING), np.float32)
 
 
 @compiled

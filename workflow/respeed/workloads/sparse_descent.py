@@ -11,8 +11,9 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.kernels.blocks import descend_block
-from respeed.kernels.descent import descend, workspace
+from respeed.kernels.descent import descend
 from respeed.kernels.workers import Workers
+from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, _sparse
 from respeed.workloads._sparse import SparseProgram

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.linalg.lapack import spotrf, spotri, spotrs
 
 from respeed.backends import BackendContract
-from respeed.kernels.feature_sign import search, workspace
+from respeed.kernels.feature_sign import search
 from respeed.kernels.workers import Workers
+from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors, _sparse
 from respeed.workloads._sparse import SparseProgram
