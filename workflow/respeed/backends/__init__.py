@@ -9,8 +9,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from respeed.kernels.workers import Workers
+
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
+
+
+class Draws(Protocol):
+    """Where a layer's uniform draws come from."""
+
+    def last(self) -> np.ndarray:
+        """Those that the last sample was compared with, as NumPy float32."""
 
 
 class BackendContract(Protocol):
@@ -19,11 +28,16 @@ class BackendContract(Protocol):
     Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
     beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
 
-    `synchronous` says that an operation is finished when it returns, so that single steps can be timed.
+    `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
+    `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
+    of more than `stack_bytes` leaves the caches, and is better worked off in several; an accelerator takes any.
     """
 
     synchronous: bool
     threads: int
+    pools: int
+    workers: Workers
+    stack_bytes: float
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -39,9 +53,6 @@ class BackendContract(Protocol):
 
     def add(self, source: Array, out: Array) -> None:
         """out <- out + source."""
-
-    def scale(self, out: Array, factor: float) -> None:
-        """out <- factor out."""
 
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""
@@ -59,11 +70,24 @@ class BackendContract(Protocol):
     ) -> None:
         """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
 
-    def sigmoid_layer(self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False) -> None:
-        """out (m, n) <- 1 / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
+    def sigmoid_layer(
+        self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False, scale: float = 1.0
+    ) -> None:
+        """out (m, n) <- scale / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
 
-    def bernoulli(self, probability: Array, uniform: Array, out: Array) -> None:
-        """uniform <- fresh draws from [0, 1); out <- 1 where uniform < probability, else 0."""
+    def draws(self, *shape: int) -> Draws:
+        """What `sample_layer` needs for layers of this shape."""
+
+    def sample_layer(self, x: Array, weights: Array, bias: Array, out: Array, sample: Array, draws: Draws) -> None:
+        """out <- as sigmoid_layer; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
+
+    def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
+        """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the
+        linear map K. Window w of R^2, R = G - across + 1, has the across x across blocks from (w // R, w % R) on.
+        """
+
+    def add_up(self, added: Array, first: int, across: int, image: Array) -> None:
+        """image <- image + the windows `added` (c, B, across^2 n), each at its place: K^T, the adjoint of `cut`."""
 
     def coordinate_step(
         self, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array

@@ -4,6 +4,7 @@ SciPy's BLAS is column-major. A C-ordered (m, n) array passed transposed is a co
 memory, so that C = A B is asked for as C^T = B^T A^T and nothing is copied.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from scipy.linalg.blas import sgemm
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from respeed.backends._cpu import CpuSteps
+from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
+
+# Elements below which another thread has hardly woken when the work is done: one thread takes 0.1 ms for so many.
+TWO_THREADS = 2**18
 
 
 def _scipy_pools() -> list[dict[str, Any]]:
@@ -30,10 +35,12 @@ def _scipy_pools() -> list[dict[str, Any]]:
 
 class Backend(CpuSteps):
     synchronous = True
+    # OpenBLAS's own threads, and those of the compiled steps between products.
+    pools = 2
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
-        super().__init__(threads)
-        self._random = np.random.Generator(np.random.SFC64(seed))
+        super().__init__(threads, seed)
+        self.threads, self.workers = threads, Workers(threads)
         if not _scipy_pools():
             raise NotMeasurable("this SciPy computes with another BLAS than OpenBLAS")
         # The environment has set this before the libraries were loaded; said again for callers from Python.
@@ -49,21 +56,21 @@ class Backend(CpuSteps):
     def host(self, array: np.ndarray) -> np.ndarray:
         return array
 
+    def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
+        self._spread(lambda start, stop: kernel(start, stop, *arguments), count, elements)
+
     def copy(self, source: np.ndarray, out: np.ndarray) -> None:
-        np.copyto(out, source)
+        here = np.broadcast_to(source, out.shape)
+        self._spread(lambda start, stop: np.copyto(out[start:stop], here[start:stop]), len(out), out.size)
 
     def add(self, source: np.ndarray, out: np.ndarray) -> None:
-        np.add(out, source, out=out)
+        here = np.broadcast_to(source, out.shape)
+        add = np.add
+        self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
 
-    def scale(self, out: np.ndarray, factor: float) -> None:
-        np.multiply(out, np.float32(factor), out=out)
-
-    def sigmoid(self, out: np.ndarray) -> None:
-        # 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2: tanh is vectorised, never overflows and needs no temporary.
-        np.multiply(out, np.float32(0.5), out=out)
-        np.tanh(out, out=out)
-        np.multiply(out, np.float32(0.5), out=out)
-        np.add(out, np.float32(0.5), out=out)
+    def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
+        pieces = 1 if elements < TWO_THREADS else None
+        self.workers.spread(lambda start, stop, _: work(start, stop), count, pieces)
 
     def gemm(
         self,
@@ -89,17 +96,6 @@ class Backend(CpuSteps):
         result = sgemm(alpha, b.T, a.T, beta=beta, c=out.T, trans_a=transpose_b, trans_b=transpose_a, overwrite_c=True)
         if not np.may_share_memory(result, out):
             raise ValueError("gemm copied its output: give float32 arrays")
-
-    def sigmoid_layer(
-        self, x: np.ndarray, weights: np.ndarray, bias: np.ndarray, out: np.ndarray, *, transpose: bool = False
-    ) -> None:
-        self.gemm(x, weights, out, transpose_b=transpose)
-        np.add(out, bias, out=out)
-        self.sigmoid(out)
-
-    def bernoulli(self, probability: np.ndarray, uniform: np.ndarray, out: np.ndarray) -> None:
-        self._random.random(out=uniform, dtype=np.float32)
-        np.less(uniform, probability, out=out)
 
     def sync(self) -> None:
         pass

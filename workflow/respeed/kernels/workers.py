@@ -1,4 +1,4 @@
-"""Spreads a kernel's rows over threads of this process."""
+"""Spreads a kernel's rows over threads of our own."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,13 +14,13 @@ class Workers:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="respeed-worker") if threads > 1 else None
 
-    def spread(self, kernel: Callable[[int, int, int], object], rows: int) -> None:
+    def spread(self, kernel: Callable[[int, int, int], object], rows: int, pieces: int | None = None) -> None:
         """Call kernel(start, stop, worker) until all of `rows` are done; worker = 0, ... threads - 1 tells whose
-        workspace to use. A kernel that releases the lock runs in parallel."""
-        if self._pool is None:
+        workspace to use. A kernel that releases the lock runs in parallel. One piece is done by the calling thread."""
+        if self._pool is None or pieces == 1:
             kernel(0, rows, 0)
             return
-        size = max(1, -(-rows // (PIECES * self.threads)))
+        size = max(1, -(-rows // (pieces or PIECES * self.threads)))
         starts = iter(range(0, rows, size))
 
         def work(worker: int) -> None:

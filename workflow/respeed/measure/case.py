@@ -103,7 +103,7 @@ def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: di
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
-    if spec.profile.is_cpu and most > _threads_allowed(spec.threads, getattr(program, "pools", 1)):
+    if spec.profile.is_cpu and most > _threads_allowed(spec.threads, backend.pools):
         facts |= {"status": "wrong", "reason": f"ran on {most} threads, {spec.threads} asked"}
         return
     facts["warmup"] = asdict(warmup)

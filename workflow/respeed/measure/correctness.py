@@ -40,7 +40,7 @@ def state_errors(inputs: Arrays, state: Arrays, expected: Expected) -> dict[str,
 
 def _applied(product: Factors, vectors: np.ndarray) -> np.ndarray:
     """factor left @ (right @ vectors) in float64, the rows of a stack one below another."""
-    if product.left.ndim == 2:
+    if isinstance(product.left, np.ndarray) and product.left.ndim == 2:
         return product.factor * _times(product.left, _times(product.right, vectors))
     pairs = zip(product.left, product.right, strict=True)
     return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])

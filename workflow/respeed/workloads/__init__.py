@@ -11,12 +11,11 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
 
 It may have BACKENDS, the backends that it runs on where not all will do, and part_weights(case) for a step that is
 timed in parts (`parts` of the program): name -> how often the part counts in a step of the table; and, where flops is
-None, least_flops(case), those of the products that every step does. A program whose step uses two pools of threads in
-turn, the backend's and its own, says so by `pools`.
+None, least_flops(case), those of the products that every step does.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,16 +27,22 @@ from respeed.model.paper import Case
 Arrays = Mapping[str, np.ndarray]
 
 
+class Stack(Protocol):
+    """Matrices one after another."""
+
+    def __iter__(self) -> Iterator[np.ndarray]: ...
+
+
 @dataclass(frozen=True)
 class Factors:
     """The product factor left @ right, which a reference leaves undone: in float64 it would cost more than what it
-    checks. Stacks of matrices, (P, m, k) and (P, k, n), are as many products.
+    checks. Stacks of matrices, (P, m, k) and (P, k, n), are as many products; `left` may make its own one by one.
 
     It is compared by what it does to random vectors (Freivalds, Probabilistic machines can use less running time,
     1977): (left @ right) r = left @ (right @ r), for the cost of reading the matrices once.
     """
 
-    left: np.ndarray
+    left: np.ndarray | Stack
     right: np.ndarray
     factor: float = 1.0
 

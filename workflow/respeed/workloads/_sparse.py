@@ -38,9 +38,6 @@ CHECKED_BASES = 16
 class SparseProgram(ABC):
     """One pass's step. `parts` are its two halves, which are timed apart."""
 
-    # The backend's own threads, and those that compiled rows are spread over.
-    pools = 2
-
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         n, k = inputs["bases"].shape
         self.backend, self.penalty = backend, case.parameters["penalty"]

@@ -16,9 +16,11 @@ The stride divides the patch, so that an image is a grid of blocks of stride x s
 and added up to one, by as many strided copies as a patch has blocks, whatever the number of patches.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from respeed.backends import Array, BackendContract
+from respeed.backends import Array, BackendContract, Draws
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors
@@ -48,33 +50,17 @@ class Geometry:
         self.rows = self.grid - self.across + 1
         self.patches, self.pixels, self.visible = self.rows**2, patch * patch, side * side
 
-    def windows(self, patches: Array) -> Array:
-        """(P, B, patch^2) seen as (rows, rows, B, across, across, stride^2)."""
-        across = (self.across, self.across, self.block)
-        return patches.reshape(self.rows, self.rows, *patches.shape[1:-1], *across)
-
-    def offsets(self) -> list[tuple[int, int]]:
-        """The places of a patch's blocks."""
-        return [(down, right) for down in range(self.across) for right in range(self.across)]
-
-    def blocks_at(self, image: Array, down: int, right: int) -> Array:
-        """The block at one place of every patch: (rows, rows, B, stride^2) of an image (G, G, B, stride^2)."""
-        return image[down : down + self.rows, right : right + self.rows]
-
-
-def cut(backend: BackendContract, geometry: Geometry, image: Array, windows: Array) -> None:
-    """windows <- the patches of the image: the linear map K."""
-    for down, right in geometry.offsets():
-        backend.copy(geometry.blocks_at(image, down, right), windows[:, :, :, down, right])
-
-
-def add_up(backend: BackendContract, geometry: Geometry, windows: Array, image: Array) -> None:
-    """image <- image + the sum of the patches, each at its place: K^T, the adjoint of `cut`."""
-    for down, right in geometry.offsets():
-        backend.add(windows[:, :, :, down, right], geometry.blocks_at(image, down, right))
+    def stacks(self, most: float) -> list[slice]:
+        """Patches, as many together as have inputs of both phases of at most so many bytes; at least one."""
+        count = int(min(self.patches, max(1, most // (4 * 2 * self.batch * self.pixels))))
+        return [slice(first, min(first + count, self.patches)) for first in range(0, self.patches, count)]
 
 
 class _Patches:
+    """Goes through the patches in stacks that stay in the caches, with their weights, from the first product of a phase
+    to its last: twice a step, since every patch must have added its part before the reconstruction is known.
+    """
+
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         self.backend, self.geometry = backend, (geometry := Geometry(case))
         P, B, H, G = geometry.patches, geometry.batch, geometry.hidden, geometry.grid
@@ -84,52 +70,68 @@ class _Patches:
         visible_bias, hidden_bias = _biases(geometry, inputs)
         self.visible_bias = backend.array(visible_bias)  # (G, G, 1, stride^2)
         self.hidden_bias = backend.array(hidden_bias)  # (P, 1, H)
-        self.visible = backend.zeros(P, 2 * B, geometry.pixels)  # [x0_p; x1_p]
         self.hidden = backend.zeros(P, 2 * B, H)  # [h0_p; -h1_p]
-        self.windows = geometry.windows(self.visible)
-        self.sums = backend.zeros(P, B, geometry.pixels)  # s_p W_p^T
         self.image = backend.zeros(G, G, B, geometry.block)  # v1
-        self.uniform = backend.zeros(P, B, H)
-        self.sample = backend.zeros(P, B, H)
         self.ones = backend.array(np.ones((1, 2 * B)))
+        self.stacks = geometry.stacks(backend.stack_bytes)
+        # Of one stack: the inputs of both phases [x0_p; x1_p], the sample, and what it says of the pixels, s_p W_p^T.
+        most = self.stacks[0].stop
+        self.visible, self.sums = backend.zeros(most, 2 * B, geometry.pixels), backend.zeros(most, B, geometry.pixels)
+        self.sample = backend.zeros(most, B, H)
+        self.draws = [backend.draws(stack.stop - stack.start, B, H) for stack in self.stacks]
         self.count = 0
 
     def step(self) -> None:
         backend, geometry, B = self.backend, self.geometry, self.geometry.batch
         v0 = self.examples[self.count % len(self.examples)]
         self.count += 1
-        cut(backend, geometry, v0, self.windows[:, :, :B])
-        h0, h1 = self.hidden[:, :B], self.hidden[:, B:]
-        backend.sigmoid_layer(self.visible[:, :B], self.weights, self.hidden_bias, h0)
-        backend.bernoulli(h0, self.uniform, self.sample)
-        backend.gemm(self.sample, self.weights, self.sums, transpose_b=True)
         backend.copy(self.visible_bias, self.image)
-        add_up(backend, geometry, geometry.windows(self.sums), self.image)
+        for stack, draws in zip(self.stacks, self.draws, strict=True):
+            self._up_and_down(v0, stack, draws)
         backend.sigmoid(self.image)
-        cut(backend, geometry, self.image, self.windows[:, :, B:])
-        backend.sigmoid_layer(self.visible[:, B:], self.weights, self.hidden_bias, h1)
-        backend.scale(h1, -1.0)
-        backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
+        for stack in self.stacks:
+            self._up_and_learn(v0, stack)
         blocks = (geometry.grid**2, B, geometry.block)
         bias = self.visible_bias.reshape(geometry.grid**2, 1, geometry.block)
         backend.gemm(self.ones[:, :B], v0.reshape(blocks), bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones[:, :B], self.image.reshape(blocks), bias, alpha=-self.rate, beta=1.0)
 
+    def _up_and_down(self, v0: Array, stack: slice, draws: Draws) -> None:
+        """h0, its sample, and what that adds to the image."""
+        backend, across, B, count = self.backend, self.geometry.across, self.geometry.batch, stack.stop - stack.start
+        visible, sample, sums = self.visible[:count], self.sample[:count], self.sums[:count]
+        backend.cut(v0, stack.start, across, visible, 0)
+        h0 = self.hidden[stack, :B]
+        backend.sample_layer(visible[:, :B], self.weights[stack], self.hidden_bias[stack], h0, sample, draws)
+        backend.gemm(sample, self.weights[stack], sums, transpose_b=True)
+        backend.add_up(sums, stack.start, across, self.image)
+
+    def _up_and_learn(self, v0: Array, stack: slice) -> None:
+        """h1, and the gradient of both phases in one product."""
+        backend, across, B, count = self.backend, self.geometry.across, self.geometry.batch, stack.stop - stack.start
+        visible, hidden, weights, bias = (
+            self.visible[:count], self.hidden[stack], self.weights[stack], self.hidden_bias[stack],
+        )  # fmt: skip
+        if len(self.stacks) > 1:  # another one has been there since
+            backend.cut(v0, stack.start, across, visible, 0)
+        backend.cut(self.image, stack.start, across, visible, B)
+        backend.sigmoid_layer(visible[:, B:], weights, bias, hidden[:, B:], scale=-1.0)
+        backend.gemm(visible, hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
+        backend.gemm(self.ones, hidden, bias, alpha=self.rate, beta=1.0)
+
     def state(self) -> Arrays:
         host, B, rows = self.backend.host, self.geometry.batch, self.rows
-        visible, hidden = host(self.visible), host(self.hidden)
+        hidden, image = host(self.hidden), host(self.image)
+        uniform = np.concatenate([draws.last()[:, rows] for draws in self.draws])
         return {
             "weights": host(self.weights),
             "biases": np.concatenate([host(self.visible_bias).ravel(), host(self.hidden_bias).ravel()]),
-            "image": host(self.image)[:, :, rows],
+            "image": image[:, :, rows],
             "h0": hidden[:, rows],
             "h1": hidden[:, B + rows],
-            "sample": host(self.sample)[:, rows],
-            "uniform": host(self.uniform)[:, rows],
-            "visible": visible,
+            "uniform": uniform,
             "hidden": hidden,
-            "all_of_image": host(self.image),
+            "all_of_image": image,
         }
 
 
@@ -165,7 +167,7 @@ def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
     geometry, rows = Geometry(case), inputs["rows"]
     rate, v0 = case.parameters["learning_rate"] / geometry.batch, inputs["examples"][0]
     h0 = _hidden(geometry, inputs, v0[:, :, rows].astype(np.float64))
-    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["sample"], seen["uniform"] < h0)
+    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["uniform"] < seen["h0"], seen["uniform"] < h0)
     sample = sample.astype(np.float64)
     image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.block)) + _biases(geometry, inputs)[0]
     for patch, weights in enumerate(inputs["weights"]):
@@ -178,10 +180,9 @@ def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
     change = v0.sum(axis=2, dtype=np.float64) - seen["all_of_image"].sum(axis=2, dtype=np.float64)
     return {
         "h0": h0,
-        "sample": sample,
         "image": image,
         "h1": -_hidden(geometry, inputs, image),
-        "weights": Factors(seen["visible"].transpose(0, 2, 1), seen["hidden"], rate),
+        "weights": Factors(_Cut(geometry, (v0, seen["all_of_image"])), seen["hidden"], rate),
         # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
         "biases": rate * np.concatenate([change.ravel(), seen["hidden"].sum(axis=1, dtype=np.float64).ravel()]),
     }
@@ -198,12 +199,27 @@ def _hidden(geometry: Geometry, inputs: Arrays, image: np.ndarray) -> np.ndarray
     """sigmoid(x_p W_p + c_p) of every patch, float64, one patch at a time: all weights twice would not fit."""
     hidden = np.empty((geometry.patches, image.shape[2], geometry.hidden))
     bias = _biases(geometry, inputs)[1]
-    for patch, weights in enumerate(inputs["weights"]):
-        down, right = divmod(patch, geometry.rows)
-        blocks = image[down : down + geometry.across, right : right + geometry.across]
-        x = blocks.transpose(2, 0, 1, 3).reshape(image.shape[2], geometry.pixels)
-        hidden[patch] = sigmoid(x @ weights.astype(np.float64) + bias[patch])
+    for patch, (x, weights) in enumerate(zip(_Cut(geometry, (image,)), inputs["weights"], strict=True)):
+        hidden[patch] = sigmoid(x.T @ weights.astype(np.float64) + bias[patch])
     return hidden
+
+
+class _Cut:
+    """The stack of [x0_p; x1_p; ...]^T, (P, patch^2, examples), one patch at a time: all of them would be many times
+    the images."""
+
+    def __init__(self, geometry: Geometry, images: Sequence[np.ndarray]) -> None:
+        self.geometry, self.images = geometry, images
+
+    def __len__(self) -> int:
+        return self.geometry.patches
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        across = self.geometry.across
+        for patch in range(self.geometry.patches):
+            down, right = divmod(patch, self.geometry.rows)
+            blocks = [image[down : down + across, right : right + across] for image in self.images]
+            yield np.concatenate([block.transpose(0, 1, 3, 2).reshape(self.geometry.pixels, -1) for block in blocks], 1)
 
 
 def flops(case: Case) -> float:
@@ -213,14 +229,16 @@ def flops(case: Case) -> float:
 
 
 def traffic_bytes(case: Case) -> float:
-    """Weights read by four stacks of products and written by one; activations written once, read by what uses them."""
+    """Weights read in both phases and written in one; hidden units written in both and read once; images written, and
+    read in both phases. What a stack of patches keeps in the caches is not counted."""
     g = Geometry(case)
     weights = g.patches * g.pixels * g.hidden
-    return 4.0 * (5 * weights + g.batch * g.patches * (8 * g.pixels + 12 * g.hidden) + 4 * g.batch * g.visible)
+    return 4.0 * (3 * weights + 3 * g.batch * g.patches * g.hidden + 4 * g.batch * g.visible)
 
 
 def memory_bytes(case: Case) -> float:
-    """Weights, images, and the stacks of both phases, fp32."""
+    """Weights, hidden units of both phases, images, and the inputs, samples and sums of all patches as one stack, which
+    an accelerator has; fp32."""
     g = Geometry(case)
     stacks = g.batch * g.patches * (3 * g.pixels + 4 * g.hidden)
     return 4.0 * (g.patches * g.pixels * g.hidden + stacks + (BATCHES + 1) * g.batch * g.visible)

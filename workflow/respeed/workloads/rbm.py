@@ -45,7 +45,7 @@ class _Rbm:
         self.hidden = backend.zeros(2 * B, H)  # [h0; -h1]
         self.v0, self.v1 = self.visible[:B], self.visible[B:]
         self.h0, self.h1 = self.hidden[:B], self.hidden[B:]
-        self.uniform = backend.zeros(B, H)
+        self.draws = backend.draws(B, H)
         self.sample = backend.zeros(B, H)
         self.ones = backend.array(np.ones((1, 2 * B)))
         self.signs = backend.array(np.repeat([1.0, -1.0], B)[None, :])  # (1, 2B)
@@ -55,11 +55,9 @@ class _Rbm:
         backend = self.backend
         backend.copy(self.examples[self.count % len(self.examples)], self.v0)
         self.count += 1
-        backend.sigmoid_layer(self.v0, self.weights, self.hidden_bias, self.h0)
-        backend.bernoulli(self.h0, self.uniform, self.sample)
+        backend.sample_layer(self.v0, self.weights, self.hidden_bias, self.h0, self.sample, self.draws)
         backend.sigmoid_layer(self.sample, self.weights, self.visible_bias, self.v1, transpose=True)
-        backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1)
-        backend.scale(self.h1, -1.0)
+        backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1, scale=-1.0)
         backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
@@ -74,7 +72,7 @@ class _Rbm:
             "v1": visible[B + rows],
             "h1": hidden[B + rows],
             "sample": host(self.sample)[rows],
-            "uniform": host(self.uniform)[rows],
+            "uniform": self.draws.last()[rows],
             "visible": visible,
             "hidden": hidden,
         }

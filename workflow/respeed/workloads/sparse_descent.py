@@ -12,7 +12,6 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.kernels.blocks import descend_block
 from respeed.kernels.descent import descend
-from respeed.kernels.workers import Workers
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, _sparse
@@ -33,7 +32,7 @@ class _Descent(SparseProgram):
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         super().__init__(backend, case, inputs)
         n, k = inputs["bases"].shape
-        self.workers = Workers(backend.threads)
+        self.workers = backend.workers
         self.workspaces = [workspace(n) for _ in range(backend.threads)]
         self.gradient, self.change = (np.zeros((min(BLOCK, n), k), np.float32) for _ in range(2))
 

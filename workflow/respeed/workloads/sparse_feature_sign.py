@@ -12,7 +12,6 @@ from scipy.linalg.lapack import spotrf, spotri, spotrs
 
 from respeed.backends import BackendContract
 from respeed.kernels.feature_sign import search
-from respeed.kernels.workers import Workers
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors, _sparse
@@ -37,7 +36,7 @@ class _FeatureSign(SparseProgram):
     def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
         super().__init__(backend, case, inputs)
         n = len(inputs["bases"])
-        self.workers = Workers(backend.threads)
+        self.workers = backend.workers
         self.workspaces = [workspace(n) for _ in range(backend.threads)]
         self.multipliers = np.full(n, 1.0, np.float32)
         self.system, self.squares = np.zeros((n, n), np.float32), np.zeros((n, n), np.float32)

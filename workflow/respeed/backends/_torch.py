@@ -1,0 +1,64 @@
+"""What PyTorch does alike on every device: arrays, products, and what it says of itself."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from respeed.kernels.workers import Workers
+
+
+class Torch:
+    """Sets torch up for strict fp32 on `threads` threads; the part of the contract that no device does otherwise."""
+
+    def __init__(self, device: str, threads: int) -> None:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        # Strict fp32: no TF32 on CUDA, no bf16 in oneDNN.
+        torch.set_float32_matmul_precision("highest")
+        self.threads, self.workers = threads, Workers(threads)
+        self._device = torch.device(device)
+
+    def array(self, values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, copy=True)
+
+    def zeros(self, *shape: int) -> torch.Tensor:
+        # full, not zeros: the pages are touched here, not by the first step.
+        return torch.full(shape, 0.0, device=self._device)
+
+    def host(self, array: torch.Tensor) -> np.ndarray:
+        on_host: np.ndarray = array.to("cpu", torch.float32).numpy()
+        return on_host
+
+    def copy(self, source: torch.Tensor, out: torch.Tensor) -> None:
+        out.copy_(source)
+
+    def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
+        out.add_(source)
+
+    def gemm(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
+        if out.dim() == 2:
+            torch.addmm(out, a, b, beta=beta, alpha=alpha, out=out)
+        else:
+            stack = (len(out), -1, -1)
+            torch.baddbmm(out, a.expand(stack), b.expand(stack), beta=beta, alpha=alpha, out=out)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "package": f"torch {torch.__version__}",
+            "device": self._device.type,
+            "precision": "fp32",
+            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+            "threads_set": torch.get_num_threads(),
+        }

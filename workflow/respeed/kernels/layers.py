@@ -1,0 +1,92 @@
+"""What a layer of units does between two products, in one pass: bias, sigmoid and, where units are sampled, the sample.
+
+Arrays are (P, m, n), bias (P or 1, 1, n): layer p of row r is r // m. Draws are a function of their place and of a key,
+not of the draw before: rows can be spread over threads as one likes, and what was drawn can be said again afterwards.
+"""
+
+import numpy as np
+
+from respeed.kernels.compiled import compiled
+
+# 2^x for |x| <= 1/2 as its Taylor series: the first term left out is 1.2e-7 / 2^x, a rounding error in float32.
+_LN2 = np.log(2.0)
+_C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(_LN2**n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
+_LOG2_E = np.float32(1 / _LN2)
+_ONE, _HALF, _LARGEST = np.float32(1.0), np.float32(0.5), np.float32(126.0)
+# Exponent of a float32: its offset, and where it begins.
+_OFFSET, _EXPONENT = np.int32(127), np.int32(23)
+_UNIT = np.float32(2.0**-24)
+# Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests hold.
+_MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
+
+
+@compiled
+def sigmoid(z: np.float32) -> np.float32:
+    """1 / (1 + 2^(-z log2 e)), by the whole and the fractional part of the exponent; within 1e-7."""
+    x = -z * _LOG2_E
+    # Comparisons, not min and max, which would have to order NaN: it goes through, and the checks see it.
+    x = -_LARGEST if x < -_LARGEST else x
+    x = _LARGEST if x > _LARGEST else x
+    whole = np.floor(x + _HALF)
+    f = x - whole
+    fraction = (((((_C6 * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
+    power: np.float32 = np.int32(np.int32(np.int32(whole) + _OFFSET) << _EXPONENT).view(np.float32)
+    probability: np.float32 = _ONE / (_ONE + fraction * power)
+    return probability
+
+
+@compiled
+def uniform(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
+    """The draw from [0, 1), a multiple of 2^-24, at a place under the key (first, second).
+
+    A multiplicative hash of the place. The key comes in twice: the draws of two keys are no shifts of one another.
+    """
+    x = np.uint32(np.uint32(place ^ first) * _MIX1)
+    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(15))) + second)
+    x = np.uint32(x * _MIX2)
+    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(13))) * _MIX3)
+    x = np.uint32(x ^ np.uint32(x >> np.uint32(16)))
+    return np.float32(np.int32(np.uint32(x >> np.uint32(8)))) * _UNIT
+
+
+@compiled
+def sigmoid_rows(start: int, stop: int, out: np.ndarray, bias: np.ndarray, scale: float) -> None:
+    """out <- scale sigmoid(out + bias)."""
+    each, factor = out.shape[1], np.float32(scale)
+    for row in range(start, stop):
+        o, b = out[row // each, row % each], bias[row // each % bias.shape[0], 0]
+        for j in range(o.shape[0]):
+            o[j] = factor * sigmoid(o[j] + b[j])
+
+
+@compiled
+def sample_rows(
+    start: int, stop: int, out: np.ndarray, bias: np.ndarray, sample: np.ndarray, first: np.uint32, second: np.uint32
+) -> None:
+    """out <- sigmoid(out + bias), sample <- 1 where a fresh draw is below it, else 0."""
+    each, n = out.shape[1], np.uint32(out.shape[2])
+    for row in range(start, stop):
+        p, m = row // each, row % each
+        o, s, b = out[p, m], sample[p, m], bias[p % bias.shape[0], 0]
+        place = np.uint32(np.uint32(row) * n)
+        for j in range(o.shape[0]):
+            probability = sigmoid(o[j] + b[j])
+            o[j] = probability
+            s[j] = _ONE if uniform(np.uint32(place + np.uint32(j)), first, second) < probability else np.float32(0.0)
+
+
+@compiled
+def uniform_rows(start: int, stop: int, out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+    """out <- the draws that sample_rows compares with under the same key."""
+    each, n = out.shape[1], np.uint32(out.shape[2])
+    for row in range(start, stop):
+        o, place = out[row // each, row % each], np.uint32(np.uint32(row) * n)
+        for j in range(o.shape[0]):
+            o[j] = uniform(np.uint32(place + np.uint32(j)), first, second)
+
+
+@compiled
+def sigmoid_elements(start: int, stop: int, out: np.ndarray) -> None:
+    """out <- sigmoid(out), out of one dimension."""
+    for j in range(start, stop):
+        out[j] = sigmoid(out[j])

@@ -1,0 +1,124 @@
+"""The row kernels spread over Numba's own threads, from inside one compiled call: for a few microseconds, not tens.
+
+On Linux these are the threads of the OpenMP runtime that torch has loaded, so that they and torch's products take
+turns. Threads of another pool would meet those of the products, which go on looking for work on the same cores.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from numba import njit, prange
+
+from respeed.kernels import layers, rows, windows
+from respeed.kernels.compiled import FAST, Kernel
+
+# Pieces for each thread where rows may be done already, and then cost nothing.
+PIECES = 4
+
+
+def _parallel(function: Kernel) -> Kernel:
+    compiled = njit(parallel=True, cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
+    return cast(Kernel, compiled)
+
+
+@_parallel
+def _sigmoid_elements(count: int, threads: int, out: np.ndarray) -> None:
+    for part in prange(threads):
+        layers.sigmoid_elements(part * count // threads, (part + 1) * count // threads, out)
+
+
+@_parallel
+def _sigmoid_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, scale: float) -> None:
+    for part in prange(threads):
+        layers.sigmoid_rows(part * count // threads, (part + 1) * count // threads, out, bias, scale)
+
+
+@_parallel
+def _sample_rows(
+    count: int,
+    threads: int,
+    out: np.ndarray,
+    bias: np.ndarray,
+    sample: np.ndarray,
+    first: np.uint32,
+    second: np.uint32,
+) -> None:
+    for part in prange(threads):
+        start, stop = part * count // threads, (part + 1) * count // threads
+        layers.sample_rows(start, stop, out, bias, sample, first, second)
+
+
+@_parallel
+def _coordinate_step(
+    count: int,
+    threads: int,
+    left: np.ndarray,
+    coefficients: np.ndarray,
+    diagonal: np.ndarray,
+    penalty: float,
+    going: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    for part in prange(threads):
+        start, stop = part * count // threads, (part + 1) * count // threads
+        rows.coordinate_step(start, stop, left, coefficients, diagonal, penalty, going, out)
+
+
+@_parallel
+def _line_search(
+    count: int,
+    threads: int,
+    direction: np.ndarray,
+    moved: np.ndarray,
+    left: np.ndarray,
+    coefficients: np.ndarray,
+    penalty: float,
+    lengths: np.ndarray,
+    least: float,
+    objective: np.ndarray,
+    going: np.ndarray,
+) -> None:
+    for part in prange(PIECES * threads):
+        start, stop = part * count // (PIECES * threads), (part + 1) * count // (PIECES * threads)
+        rows.line_search(start, stop, direction, moved, left, coefficients, penalty, lengths, least, objective, going)
+
+
+@_parallel
+def _gradient_step(
+    count: int,
+    threads: int,
+    bases: np.ndarray,
+    product: np.ndarray,
+    target: np.ndarray,
+    rate: float,
+    out: np.ndarray,
+) -> None:
+    for part in prange(threads):
+        start, stop = part * count // threads, (part + 1) * count // threads
+        rows.gradient_step(start, stop, bases, product, target, rate, out)
+
+
+@_parallel
+def _cut(count: int, threads: int, image: np.ndarray, first: int, across: int, out: np.ndarray, top: int) -> None:
+    for part in prange(threads):
+        windows.cut(part * count // threads, (part + 1) * count // threads, image, first, across, out, top)
+
+
+@_parallel
+def _add_up(count: int, threads: int, added: np.ndarray, first: int, across: int, image: np.ndarray) -> None:
+    for part in prange(threads):
+        windows.add_up(part * count // threads, (part + 1) * count // threads, added, first, across, image)
+
+
+# A kernel of rows [start, stop), and the same over all rows on some threads.
+SPREAD: dict[Callable[..., None], Callable[..., None]] = {
+    layers.sigmoid_elements: _sigmoid_elements,
+    layers.sigmoid_rows: _sigmoid_rows,
+    layers.sample_rows: _sample_rows,
+    windows.cut: _cut,
+    windows.add_up: _add_up,
+    rows.coordinate_step: _coordinate_step,
+    rows.line_search: _line_search,
+    rows.gradient_step: _gradient_step,
+}
