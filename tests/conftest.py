@@ -12,7 +12,10 @@ from typing import Any
 import hypothesis
 import pytest
 
+from respeed.model.round import RoundId
 from respeed.model.timing import REAL
+from respeed.record.files import write_json
+from respeed.record.paths import round_path
 
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
 hypothesis.settings.register_profile("respeed", deadline=None)
@@ -140,3 +143,23 @@ def make_record() -> MakeRecord:
         }  # fmt: skip
 
     return make
+
+
+def write_machines(
+    make_record: MakeRecord,
+    number: int,
+    *,
+    first: int = 0,
+    rounds: int = 7,
+    cases: tuple[str, ...] = ("576x1024",),
+) -> None:
+    """Write the records of machines box-00, box-01, ...: one table, one profile; 0.1 s a step, 0.2 s, ..."""
+    for place in range(first, first + number):
+        machine = f"box-{place:02}"
+        for index in range(1, rounds + 1):
+            made = [make_record([0.1 * (place + 1)] * 2, index=index, machine=machine, case=case) for case in cases]
+            sizes = [dict(zip(("visible", "hidden"), map(int, case.split("x")), strict=True)) for case in cases]
+            for record, size in zip(made, sizes, strict=True):
+                record["cases"][0]["parameters"] |= size
+            record = made[0] | {"cases": [case for one in made for case in one["cases"]]}
+            write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", index)), record)

@@ -102,6 +102,20 @@ def test_a_smoke_record_never_gets_among_the_real_ones(
         list(read_records(smoke=False))
 
 
+def test_a_record_in_another_machines_folder_is_left_out_in_one_line(
+    tmp_path: Path,
+    make_record: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for machine in ("box", "renamed"):
+        write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", 1)), make_record([0.1], machine="box"))
+    assert [record["id"]["machine"] for record in read_records(smoke=False)] == ["box"]
+    assert list(read_records(smoke=False, machine="renamed")) == []
+    assert "is of the machine box" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "usable"),
     [

@@ -3,11 +3,13 @@
 import random
 import statistics
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import bootstrap
 
-from respeed.tables.statistics import Estimate, estimate_median, smallest_sample
+from respeed.tables.statistics import CONFIDENCE, Estimate, estimate_median, ratio_of_medians, smallest_sample
 
 POSITIVE = st.floats(1e-6, 1e6)
 
@@ -64,3 +66,20 @@ def test_a_wide_interval_or_none_is_not_converged() -> None:
     assert Estimate(100, 98.5, 101).converged
     assert not Estimate(100, 97, 102).converged
     assert not Estimate(100, None, None).converged
+
+
+@pytest.mark.parametrize(("first", "second"), [(7, 7), (7, 20), (12, 8)])
+def test_the_interval_of_a_ratio_is_that_of_the_usual_bootstrap(first: int, second: int) -> None:
+    draw = np.random.default_rng(2009)
+    base, times = (np.exp(draw.normal(0, 0.1, size)) for size in (first, second))
+    usual = bootstrap(
+        (base, times), lambda a, b, axis: np.median(a, axis=axis) / np.median(b, axis=axis), n_resamples=20000,
+        confidence_level=CONFIDENCE, method="percentile", rng=draw,
+    ).confidence_interval  # fmt: skip
+    ours = ratio_of_medians(list(base), list(times))
+    assert ours.value == pytest.approx(np.median(base) / np.median(times))
+    assert (ours.low, ours.high) == pytest.approx((usual.low, usual.high), rel=0.02)
+
+
+def test_the_ratio_of_too_few_values_has_no_interval() -> None:
+    assert ratio_of_medians([2.0] * 5, [1.0] * 7) == Estimate(2.0, None, None)

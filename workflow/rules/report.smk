@@ -13,8 +13,9 @@ rule document:
         f"{RESPEED.results}/logs/report.log",
     params:
         kind=RESPEED.kind,
+        machine=RESPEED.machine,
     shell:
-        "respeed report {params.kind} 2>&1 | tee {log}"
+        "respeed report {params.kind} --machine {params.machine} 2>&1 | tee {log}"
 
 
 # Has no record among its inputs, so that nothing can make it measure: the records that exist are what it reports.
@@ -23,6 +24,7 @@ rule pdf:
         f"{RESPEED.results}/logs/pdf.log",
     params:
         kind=RESPEED.kind,
+        machine=RESPEED.machine,
     shell:
-        "(respeed tables {params.kind} && respeed figures {params.kind} && respeed report {params.kind})"
-        " 2>&1 | tee {log}"
+        "(for stage in tables figures report; do"
+        " respeed $stage {params.kind} --machine {params.machine} || exit; done) 2>&1 | tee {log}"

@@ -24,7 +24,7 @@ rule tables:
             category="Every cell",
         ),
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
-        f"{RESPEED.results}/tables/machines.csv",
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
         [
             f"{RESPEED.results}/tables/{paper}/{name}.{ending}"
             for paper, name in RESPEED.experiments
@@ -34,9 +34,10 @@ rule tables:
         f"{RESPEED.results}/logs/tables.log",
     params:
         kind=RESPEED.kind,
+        machine=RESPEED.machine,
         stamp=RESPEED.stamp,
     shell:
-        "respeed tables {params.kind} 2>&1 | tee {log}"
+        "respeed tables {params.kind} --machine {params.machine} 2>&1 | tee {log}"
 
 
 rule figures:
@@ -74,6 +75,7 @@ rule figures:
         f"{RESPEED.results}/logs/figures.log",
     params:
         kind=RESPEED.kind,
+        machine=RESPEED.machine,
         stamp=RESPEED.stamp,
     shell:
-        "respeed figures {params.kind} 2>&1 | tee {log}"
+        "respeed figures {params.kind} --machine {params.machine} 2>&1 | tee {log}"

@@ -44,8 +44,10 @@ def _parser() -> argparse.ArgumentParser:
         ("figures", _figures, "draw the figures from the tables"),
         ("report", _report, "build the report PDF from tables and figures"),
     ):
-        add(name, run, text).add_argument(
-            "--smoke", action="store_true", help="of the smoke records, stamped as no measurement"
+        building = add(name, run, text)
+        building.add_argument("--smoke", action="store_true", help="of the smoke records, stamped as no measurement")
+        building.add_argument(
+            "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
         )
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
@@ -85,19 +87,19 @@ def _sheet(options: argparse.Namespace) -> None:
 def _tables(options: argparse.Namespace) -> None:
     from respeed.tables.build import build_tables
 
-    build_tables(options.smoke)
+    build_tables(options.smoke, options.machine)
 
 
 def _figures(options: argparse.Namespace) -> None:
     from respeed.figures.build import build_figures
 
-    build_figures(options.smoke)
+    build_figures(options.smoke, options.machine)
 
 
 def _report(options: argparse.Namespace) -> None:
     from respeed.report.build import build_report
 
-    print(build_report(options.smoke))
+    print(build_report(options.smoke, options.machine))
 
 
 def _status(options: argparse.Namespace) -> None:

@@ -3,13 +3,14 @@
 from tabulate import tabulate
 
 from respeed.plan.workflow import Workflow
+from respeed.record.files import recorded_machines
 from respeed.tables.build import make_tables
 from respeed.tables.numbers import format_range, format_seconds
 
 
 def show_status(workflow: Workflow) -> None:
     """Print a line for every cell of this machine, then what a run would measure."""
-    tables = make_tables(workflow.smoke)
+    tables = make_tables(workflow.smoke, [workflow.machine])
     planned: dict[tuple[str, str, str], int] = {}
     for round_id in workflow.rounds:
         if not round_id.whole:
@@ -26,7 +27,6 @@ def show_status(workflow: Workflow) -> None:
             format_range(cell.seconds_low, cell.seconds_high) if cell.seconds else cell.reason,
         ]
         for cell in tables.cells
-        if cell.machine == workflow.machine
     ]
     if rows:
         print(
@@ -38,7 +38,7 @@ def show_status(workflow: Workflow) -> None:
         )
     else:
         print(f"nothing has been measured on {workflow.machine} yet")
-    others = sorted({cell.machine for cell in tables.cells} - {workflow.machine})
+    others = sorted(recorded_machines(workflow.smoke).keys() - {workflow.machine})
     if others:
         print(f"\nrecords of other machines: {', '.join(others)}")
     print(f"\n{workflow.announcement()}")

@@ -1,4 +1,4 @@
-"""Draws every figure of every machine that there are records of."""
+"""Draws the figures of every machine that is shown in full."""
 
 from itertools import pairwise
 
@@ -8,20 +8,27 @@ from respeed.figures.speedup import draw_speedup
 from respeed.figures.style import save_figure
 from respeed.model.paper import Experiment
 from respeed.model.timing import SMOKE_STAMP
+from respeed.plan.machines import machines_in_full
 from respeed.record.paths import results_folder
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.cells import Cell
+from respeed.tables.others import read_others
 
 # Two cases nearer than this factor would lie on one another.
 APART = 1.15
 
 
-def build_figures(smoke: bool) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,png}."""
-    tables = make_tables(smoke)
+def build_figures(smoke: bool, machine: str | None = None) -> None:
+    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,png}.
+
+    Of all machines while they are few, or else of `machine`, all others together behind it (see plan.machines).
+    """
+    in_full = machines_in_full(smoke, machine)
+    tables, others = make_tables(smoke, in_full), read_others(smoke, in_full)
     stamp = SMOKE_STAMP if smoke else ""
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
+            seconds, factors = (others.spread_of(kind, paper.name, experiment.name) for kind in ("seconds", "speedup"))
             for machine in dict.fromkeys(cell.machine for cell in tables.cells):
                 where = (machine, paper.name, experiment.name)
                 cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
@@ -29,11 +36,11 @@ def build_figures(smoke: bool) -> None:
                 positions, ordered = place_cases(experiment, cells, smoke)
                 folder = results_folder(smoke) / "figures" / paper.name / experiment.name
                 save_figure(
-                    draw_seconds(paper, experiment, cells, positions, stamp, lines=ordered),
+                    draw_seconds(paper, experiment, cells, positions, stamp, lines=ordered, spreads=seconds),
                     folder / f"{machine}-seconds",
                 )
                 save_figure(
-                    draw_speedup(paper, experiment, speedups, positions, stamp, lines=ordered),
+                    draw_speedup(paper, experiment, speedups, positions, stamp, lines=ordered, spreads=factors),
                     folder / f"{machine}-speedup",
                 )
     _build_learning(tables, stamp)

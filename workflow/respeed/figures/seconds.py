@@ -1,11 +1,23 @@
 """Seconds by size, log-log: every row of the paper and of one machine, each round a point."""
 
+from collections.abc import Mapping
+
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from respeed.figures.style import MARKERS, draw_interval, draw_row, draw_theirs, finish, label_cases, new_figure
+from respeed.figures.style import (
+    MARKERS,
+    draw_interval,
+    draw_row,
+    draw_spread,
+    draw_theirs,
+    finish,
+    label_cases,
+    new_figure,
+)
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
+from respeed.tables.spread import Spread
 
 
 def draw_seconds(
@@ -16,9 +28,13 @@ def draw_seconds(
     stamp: str,
     *,
     lines: bool = True,
+    spreads: Mapping[str, Spread] | None = None,
 ) -> Figure:
-    """Draw one experiment of one machine. `positions` places the cases along the axis, in their order."""
+    """Draw one experiment of one machine. `positions` places the cases along the axis, in their order.
+
+    `spreads` are those of all machines, by case, where they are too many to be drawn."""
     figure, axes = new_figure()
+    draw_spread(axes, positions, spreads or {}, "fastest row")
     draw_theirs(axes, paper, positions, lambda case, row: paper.printed(experiment.name, case, row), lines=lines)
     rows = list(dict.fromkeys(cell.row for cell in cells if cell.seconds))
     for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):

@@ -1,5 +1,7 @@
 """Speedup over the fastest CPU row by size, with intervals: the paper's and one machine's."""
 
+from collections.abc import Mapping
+
 import seaborn as sns
 from matplotlib.figure import Figure
 
@@ -7,6 +9,7 @@ from respeed.figures.style import (
     MARKERS,
     draw_interval,
     draw_row,
+    draw_spread,
     draw_theirs,
     finish,
     label_cases,
@@ -15,6 +18,7 @@ from respeed.figures.style import (
 )
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.speedups import Speedup, published_speedup
+from respeed.tables.spread import Spread
 
 
 def draw_speedup(
@@ -25,9 +29,13 @@ def draw_speedup(
     stamp: str,
     *,
     lines: bool = True,
+    spreads: Mapping[str, Spread] | None = None,
 ) -> Figure:
-    """Draw one experiment of one machine; the row that is the base lies on the line at 1."""
+    """Draw one experiment of one machine; the row that is the base lies on the line at 1.
+
+    `spreads` are those of all machines' accelerators, by case, where they are too many to be drawn."""
     figure, axes = new_figure()
+    draw_spread(axes, positions, spreads or {}, "accelerator")
     axes.axhline(1, color="0.2", linewidth=0.8)
     draw_theirs(
         axes, paper, positions, lambda case, row: published_speedup(paper, experiment.name, case, row), lines=lines

@@ -1,6 +1,6 @@
 """One look for all figures, and files that are the same byte for byte when the data are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from respeed.model.paper import Paper
+from respeed.tables.spread import Spread
 
 Color = tuple[float, float, float]
 
 WIDTH, HEIGHT = 7.0, 3.7  # inches: a text column of A4
 THEIRS = "0.45"  # the paper's rows are grey, whatever ours are
+SPREAD = "#c3cfdd"  # many machines at once: neither the paper's nor one of ours
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PNG_DPI = 160
 
@@ -68,6 +70,20 @@ def draw_theirs(
                 markersize=4,
                 label=f"{architecture.label}, {paper.year}",
             )
+
+
+def draw_spread(axes: Axes, positions: dict[str, float], spreads: Mapping[str, Spread], what: str) -> None:
+    """Many machines as a pale bar for each case, behind all else: range, middle half (wider) and median (a dash)."""
+    for case, x in positions.items():
+        one = spreads.get(case)
+        if one is None:
+            continue
+        axes.vlines(x, one.lowest, one.highest, color=SPREAD, linewidth=3, zorder=1)
+        axes.vlines(x, one.lower_quartile, one.upper_quartile, color=SPREAD, linewidth=9, zorder=1)
+        axes.plot(x, one.median, "_", color=THEIRS, markersize=9, zorder=1.5)
+    if spreads:
+        machines = max(one.machines for one in spreads.values())
+        axes.plot([], [], color=SPREAD, linewidth=9, label=f"{what} of {machines} machines,\nmiddle half and range")
 
 
 def draw_interval(axes: Axes, x: float, low: float, high: float, color: Color) -> None:

@@ -21,12 +21,13 @@ from respeed.model.round import RoundId
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.availability import why_not
 from respeed.plan.estimate import estimate_seconds, in_words, rounds_to_measure
+from respeed.plan.machines import choose_in_full
 from respeed.plan.rounds import chosen_experiments, plan_rounds
 from respeed.plan.sheet import make_sheet
 from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import set_aside
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import usable_learning
+from respeed.record.files import recorded_machines, usable_learning
 from respeed.record.paths import learning_path, machine_sheet, records_folder, results_folder, round_path
 
 # The descriptor of the folder's lock: held until the process ends.
@@ -99,20 +100,21 @@ class Workflow:
         """What is to be learned: when it changes, it is learned again."""
         return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
 
-    @property
+    @cached_property
     def learned(self) -> list[tuple[str, str, str]]:
         """(paper, experiment, machine) of everything learned that figures are drawn of."""
         planned = {Path(path) for path in self.learning_records}
-        there = {path for path in Path(self.records).glob("*/*/*/learning.json") if usable_learning(path, self.smoke)}
+        found = [path for machine in self.machines for path in Path(self.records).glob(f"{machine}/*/*/learning.json")]
+        there = {path for path in found if usable_learning(path, self.smoke)}
         parts = sorted(path.relative_to(self.records).parts for path in planned | there)
         known = set(self.experiments)
         return [(paper, experiment, machine) for machine, paper, experiment, _ in parts if (paper, experiment) in known]
 
     @property
     def foreign_learning(self) -> list[str]:
-        """What other machines' programs learned: read, never made here."""
-        found = Path(self.records).glob("*/*/*/learning.json")
-        return sorted(str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine)
+        """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
+        others = [machine for machine in self.machines if machine != self.machine]
+        return sorted(str(path) for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
 
     def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
         """Take a damaged file out of the way, as `clear_way` does with a record."""
@@ -136,11 +138,10 @@ class Workflow:
         found = Path(self.records).glob("*/*/*/*/*-[0-9][0-9].json")
         return sorted(str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine)
 
-    @property
+    @cached_property
     def machines(self) -> list[str]:
-        """This machine and every other one that there are records of."""
-        others = {Path(path).relative_to(self.records).parts[0] for path in self.foreign_records}
-        return sorted(others | {self.machine})
+        """The machines that figures are drawn of: this one, and while they are few every other with records."""
+        return choose_in_full({self.machine: 0} | recorded_machines(self.smoke), self.machine)
 
     @property
     def experiments(self) -> list[tuple[str, str]]:

@@ -11,10 +11,12 @@ from typing import Any
 
 from respeed.model.block import Block
 from respeed.model.errors import UserError
-from respeed.record.paths import machine_sheet, records_folder
+from respeed.record.paths import records_folder
 
 SCHEMA = 2
 LEARNING_SCHEMA = 1
+# Machine, paper, experiment, profile, file.
+_ANY_RECORD = "*/*/*/*/*-[0-9][0-9].json"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -35,10 +37,20 @@ def write_text(path: Path, text: str) -> None:
             raise
 
 
-def read_learning(smoke: bool) -> list[dict[str, Any]]:
-    """What was learned, of every machine; a file that cannot be used is left out with a line."""
+def recorded_machines(smoke: bool) -> dict[str, int]:
+    """The machines that there are records or a sheet of, by name, each with its number of records."""
+    folder = records_folder(smoke)
+    found = {path.parent.name: 0 for path in folder.glob("*/machine.json")}
+    for path in folder.glob(_ANY_RECORD):
+        machine = path.relative_to(folder).parts[0]
+        found[machine] = found.get(machine, 0) + 1
+    return dict(sorted(found.items()))
+
+
+def read_learning(smoke: bool, machine: str = "*") -> list[dict[str, Any]]:
+    """What was learned, on one machine or on any; a file that cannot be used is left out with a line."""
     found = []
-    for path in sorted(records_folder(smoke).glob("*/*/*/learning.json")):
+    for path in sorted(records_folder(smoke).glob(f"{machine}/*/*/learning.json")):
         record = _learning(path, smoke)
         if record is None:
             print(f"respeed: {path}: left out: damaged, or of another kind of run", file=sys.stderr)
@@ -137,17 +149,14 @@ def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
             print(f"respeed: left out: {error}", file=sys.stderr)
 
 
-def read_records(smoke: bool) -> Iterator[dict[str, Any]]:
-    """All records there are, of this machine and of others, in the order of their paths."""
-    for path in sorted(records_folder(smoke).glob("*/*/*/*/*-[0-9][0-9].json")):
+def read_records(smoke: bool, machine: str = "*") -> Iterator[dict[str, Any]]:
+    """All records there are, of one machine or of any, in the order of their paths."""
+    for path in sorted(records_folder(smoke).glob(_ANY_RECORD.replace("*", machine, 1))):
         for record in readable([path]):
             if record["id"]["smoke"] != smoke:
                 kind = "real" if smoke else "smoke"
                 raise UserError(f"{path}: is a record of the {kind} kind in the wrong folder; move it away")
+            if record["id"]["machine"] != path.parts[-5]:
+                print(f"respeed: left out: {path}: is of the machine {record['id']['machine']}", file=sys.stderr)
+                continue
             yield record
-
-
-def read_sheets(smoke: bool) -> dict[str, dict[str, Any]]:
-    """The machine sheets there are, by machine."""
-    found = sorted(records_folder(smoke).glob("*/machine.json"))
-    return {path.parent.name: read_json(machine_sheet(path.parent.name, smoke)) for path in found}

@@ -6,20 +6,26 @@ from pathlib import Path
 import typst
 
 from respeed.model.errors import UserError
+from respeed.plan.machines import machines_in_full
 from respeed.record.files import write_json
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
+from respeed.tables.others import read_others
 
 TEMPLATE = Path("report/report.typ")
 
 
-def build_report(smoke: bool) -> Path:
-    """Write report/report.pdf, or report/smoke.pdf, from the records and figures that exist; returns its path."""
+def build_report(smoke: bool, machine: str | None = None) -> Path:
+    """Write report/report.pdf, or report/smoke.pdf, from the records and figures that exist; returns its path.
+
+    All machines stand in it in full while they are few, or else `machine`, and all others in a row each
+    (see plan.machines)."""
     if not TEMPLATE.exists():
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"
     facts = Path("report/facts") / f"{name}.json"
-    write_json(facts, gather_facts(make_tables(smoke)))
+    in_full = machines_in_full(smoke, machine)
+    write_json(facts, gather_facts(make_tables(smoke, in_full), read_others(smoke, in_full)))
     output = TEMPLATE.parent / f"{name}.pdf"
     part = output.with_suffix(".pdf.part")
     try:

@@ -7,6 +7,7 @@ from respeed.model.paper import Experiment, Fact, Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.record.paths import results_folder
 from respeed.report.machine_facts import machine_facts
+from respeed.report.other_facts import behind, beside_others, left_out_text, spread_rows
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.comparison import compare
@@ -19,22 +20,26 @@ from respeed.tables.numbers import (
     format_seconds,
     format_speedup,
 )
+from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
 from respeed.tables.statistics import CONVERGED_HALF_WIDTH
 from respeed.tables.totals import Total
 
 
-def gather_facts(tables: Tables) -> dict[str, Any]:
-    """The facts file of the report, ready for JSON."""
+def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
+    """The facts file of the report, ready for JSON: of the machines in `tables` all, of all `others` a row each."""
     machines = list(dict.fromkeys(cell.machine for cell in tables.cells))
-    dates = sorted(record["started"][:10] for record in tables.records)
+    days = {origin.last_day for origin in tables.origins.values()}
+    days |= {row["last_day"] for row in others.hardware.values()}
+    dates = sorted(day for day in days if day)
     return {
         "stamp": SMOKE_STAMP if tables.smoke else "",
         "version": version("respeed"),
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
         "mark": UNCONVERGED,
         "half_width": f"{CONVERGED_HALF_WIDTH:.0%}",
-        "machines": [machine_facts(machine, tables) for machine in machines],
+        "machines": [machine_facts(tables.origins[machine]) for machine in machines],
+        "many": beside_others(tables, others, machines),
         "across": [
             [
                 row.experiment,
@@ -46,11 +51,11 @@ def gather_facts(tables: Tables) -> dict[str, Any]:
             ]
             for row in tables.across
         ],
-        "papers": [_paper(paper, machines, tables) for paper in tables.papers.values()],
+        "papers": [_paper(paper, machines, tables, others) for paper in tables.papers.values()],
     }
 
 
-def _paper(paper: Paper, machines: list[str], tables: Tables) -> dict[str, Any]:
+def _paper(paper: Paper, machines: list[str], tables: Tables, others: Others) -> dict[str, Any]:
     return {
         "title": paper.title,
         "authors": ", ".join(paper.authors),
@@ -58,7 +63,9 @@ def _paper(paper: Paper, machines: list[str], tables: Tables) -> dict[str, Any]:
         "doi": paper.doi,
         "claim": paper.claim,
         "facts": _facts(paper.facts),
-        "experiments": [_experiment(paper, experiment, machines, tables) for experiment in paper.experiments.values()],
+        "experiments": [
+            _experiment(paper, experiment, machines, tables, others) for experiment in paper.experiments.values()
+        ],
     }
 
 
@@ -66,7 +73,9 @@ def _facts(facts: tuple[Fact, ...]) -> list[dict[str, str]]:
     return [{"fact": fact.fact, "value": fact.value, "confidence": fact.confidence} for fact in facts]
 
 
-def _experiment(paper: Paper, experiment: Experiment, machines: list[str], tables: Tables) -> dict[str, Any]:
+def _experiment(
+    paper: Paper, experiment: Experiment, machines: list[str], tables: Tables, others: Others
+) -> dict[str, Any]:
     table = next(one for one in tables.published if (one.paper, one.experiment) == (paper.name, experiment.name))
     return {
         "title": experiment.title,
@@ -88,7 +97,9 @@ def _experiment(paper: Paper, experiment: Experiment, machines: list[str], table
         ],
         "facts": _facts(experiment.facts),
         "caveats": list(experiment.caveats),
-        "machines": [_experiment_on(paper, experiment, machine, tables) for machine in machines],
+        "machines": [_experiment_on(paper, experiment, machine, tables, others) for machine in machines],
+        "others": left_out_text(paper, experiment, tables, others),
+        "spread": spread_rows(paper, experiment, others),
     }
 
 
@@ -107,7 +118,9 @@ def _timed_share(experiment: Experiment, smoke: bool) -> str:
     )
 
 
-def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any]:
+def _experiment_on(
+    paper: Paper, experiment: Experiment, machine: str, tables: Tables, others: Others
+) -> dict[str, Any]:
     where = (machine, paper.name, experiment.name)
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
@@ -124,12 +137,18 @@ def _experiment_on(paper: Paper, experiment: Experiment, machine: str, tables: T
         "figures": [
             {
                 "path": f"{figures}-seconds.svg",
-                "caption": "Seconds by size, with 95 % intervals; the paper's in grey. Faint points are single rounds.",
+                "caption": "Seconds by size, with 95 % intervals; the paper's in grey. Faint points are single rounds."
+                + behind(others, "each machine's fastest row", others.spread_of("seconds", *where[1:])),
                 "alt": f"Line chart: {experiment.title} on {machine}, seconds by size. Its numbers are in the tables.",
             },
             {
                 "path": f"{figures}-speedup.svg",
-                "caption": "Speedup over the fastest CPU row by size. Bars are 95 % intervals.",
+                "caption": "Speedup over the fastest CPU row by size. Bars are 95 % intervals."
+                + behind(
+                    others,
+                    "the highest speedup of each machine with an accelerator, over its own CPU",
+                    others.spread_of("speedup", *where[1:]),
+                ),
                 "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
             },
         ],

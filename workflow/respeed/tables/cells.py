@@ -73,10 +73,12 @@ def make_cells(
     smoke: bool,
 ) -> list[Cell]:
     """One cell for every machine, case and profile: those that records tell of, and those that are missing."""
-    machines = sorted({key.machine for key in rounds} | set(sheets))
+    by_machine: dict[str, dict[str, Mapping[str, Any]]] = {machine: {} for machine in sheets}
+    for key, cell in rounds.items():
+        by_machine.setdefault(key.machine, {})[key.profile] = cell.profile
     cells = []
-    for machine in machines:
-        names = _profile_facts(machine, rounds, profiles)
+    for machine, measured in sorted(by_machine.items()):
+        names = _profile_facts(measured, profiles)
         for paper, experiment, case in _cases(papers, smoke):
             for name, facts in names.items():
                 if facts["backend"] not in workload_backends().get(case.workload, ()):
@@ -99,15 +101,10 @@ def _cases(papers: Mapping[str, Paper], smoke: bool) -> Iterator[tuple[Paper, Ex
 
 
 def _profile_facts(
-    machine: str, rounds: Mapping[CellKey, CellRounds], profiles: Mapping[str, Profile]
+    measured: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile]
 ) -> dict[str, dict[str, Any]]:
     """Label, package, architecture and device of every profile: from its file, or else from the records."""
-    facts = {
-        key.profile: {name: cell.profile[name] for name in FACTS}
-        for key, cell in rounds.items()
-        if key.machine == machine
-    }
-    measured = {key.profile: cell.profile for key, cell in rounds.items() if key.machine == machine}
+    facts = {profile: {name: ran[name] for name in FACTS} for profile, ran in measured.items()}
     for profile in profiles.values():
         # A file of that name says something else here than where the records were made: theirs is what ran.
         ran = measured.get(profile.name)

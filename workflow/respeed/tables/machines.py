@@ -1,6 +1,6 @@
 """Machines beside one another: each one's fastest row over the fastest of all, results/tables/machines.csv."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from respeed.tables.cells import Cell
@@ -39,6 +39,16 @@ class Across:
 
 def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> list[Across]:
     """A row for every machine and case that more than one machine measured."""
+    rows = []
+    for column in fastest_rows(cells).values():
+        if len(column) > 1:
+            base = min(column.values(), key=lambda cell: cell.seconds or 0)
+            rows += [_across(cell, base, rounds) for cell in column.values()]
+    return rows
+
+
+def fastest_rows(cells: Iterable[Cell]) -> dict[tuple[str, str, str], dict[str, Cell]]:
+    """For every measured (paper, experiment, case): the fastest row of each machine."""
     fastest: dict[tuple[str, str, str], dict[str, Cell]] = {}
     for cell in cells:
         if cell.seconds:
@@ -46,12 +56,7 @@ def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) ->
             rival = column.get(cell.machine)
             if rival is None or cell.seconds < (rival.seconds or 0):
                 column[cell.machine] = cell
-    rows = []
-    for column in fastest.values():
-        if len(column) > 1:
-            base = min(column.values(), key=lambda cell: cell.seconds or 0)
-            rows += [_across(cell, base, rounds) for cell in column.values()]
-    return rows
+    return fastest
 
 
 def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Across:

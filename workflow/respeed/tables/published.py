@@ -1,11 +1,16 @@
 """A table in the paper's own shape: package, architecture, a column a case, a speedup row; theirs, then ours."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
 from respeed.tables.numbers import format_seconds, format_speedup
 from respeed.tables.speedups import Speedup, published_speedup
+
+# The source of a row that is none of a machine's.
+PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,14 @@ class PublishedTable:
     cases: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    @property
+    def machines(self) -> list[str]:
+        return list(dict.fromkeys(row.source for row in self.rows if row.source != PAPER))
+
+    def only(self, machines: Collection[str]) -> "PublishedTable":
+        """The paper's rows and those of `machines`."""
+        return replace(self, rows=tuple(row for row in self.rows if row.source in {PAPER, *machines}))
+
 
 def make_published_table(
     paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup], smoke: bool
@@ -33,14 +46,17 @@ def make_published_table(
     """The table of one experiment. The paper's rows come first, for those of our cases that are its own."""
     cases = experiment.case_names(smoke)
     rows = _paper_rows(paper, experiment, cases)
-    for machine in sorted({cell.machine for cell in cells}):
-        mine = [
-            cell
-            for cell in cells
-            if (cell.machine, cell.paper, cell.experiment) == (machine, paper.name, experiment.name)
-        ]
-        rows += _machine_rows(machine, cases, mine)
-        rows += _speedup_rows(machine, cases, [row for row in speedups if _is_of(row, machine, paper, experiment)])
+    cells_of: dict[str, list[Cell]] = defaultdict(list)
+    speedups_of: dict[str, list[Speedup]] = defaultdict(list)
+    for cell in cells:
+        if (cell.paper, cell.experiment) == (paper.name, experiment.name):
+            cells_of[cell.machine].append(cell)
+    for row in speedups:
+        if (row.paper, row.experiment) == (paper.name, experiment.name):
+            speedups_of[row.machine].append(row)
+    for machine in sorted(cells_of):
+        rows += _machine_rows(machine, cases, cells_of[machine])
+        rows += _speedup_rows(machine, cases, speedups_of[machine])
     return PublishedTable(paper.name, experiment.name, cases, tuple(rows))
 
 
@@ -50,13 +66,13 @@ def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) ->
         seconds = [paper.printed(experiment.name, case, architecture.name) for case in cases]
         if any(seconds):
             values = tuple(format_seconds(value) for value in seconds)
-            rows.append(Row("paper", architecture.package, architecture.label, "seconds", values))
+            rows.append(Row(PAPER, architecture.package, architecture.label, "seconds", values))
     for architecture in paper.architectures:
         if architecture.name in {"gpu", "tpu"}:
             ratios = [published_speedup(paper, experiment.name, case, architecture.name) for case in cases]
             if any(ratios):
                 values = tuple(format_speedup(value) for value in ratios)
-                rows.append(Row("paper", "", f"Speedup over fastest CPU ({architecture.label})", "speedup", values))
+                rows.append(Row(PAPER, "", f"Speedup over fastest CPU ({architecture.label})", "speedup", values))
     return rows
 
 
@@ -82,10 +98,6 @@ def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup])
             Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "missing" if missing else "speedup", values)
         )
     return rows
-
-
-def _is_of(row: Speedup, machine: str, paper: Paper, experiment: Experiment) -> bool:
-    return (row.machine, row.paper, row.experiment) == (machine, paper.name, experiment.name)
 
 
 def _cell_text(cell: Cell) -> str:

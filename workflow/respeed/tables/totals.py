@@ -6,6 +6,7 @@ against that of the number of weights, held constant beyond the ends).
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -55,10 +56,10 @@ def make_totals(
                 continue
             mine = [cell for cell in cells if (cell.paper, cell.experiment) == (paper.name, experiment.name)]
             theirs = [] if smoke else list(_theirs(paper, experiment, mine))
-            ours = []
-            for machine, profile in dict.fromkeys((cell.machine, cell.profile) for cell in mine):
-                column = [cell for cell in mine if (cell.machine, cell.profile) == (machine, profile)]
-                ours.append(_ours(column, rounds, experiment))
+            columns: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+            for cell in mine:
+                columns[cell.machine, cell.profile].append(cell)
+            ours = [_ours(column, rounds, experiment) for column in columns.values()]
             totals += _with_headline([*theirs, *ours], theirs, experiment)
     return totals
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,20 @@ def _plain(value: Any) -> Any:
     return "" if value is None else value
 
 
-def write_published(folder: Path, table: PublishedTable, stamp: str) -> None:
-    """Write a table in the paper's shape as <experiment>.csv, .md and .tex."""
+def write_published(folder: Path, table: PublishedTable, stamp: str, in_full: Collection[str] | None = None) -> None:
+    """Write a table in the paper's shape as <experiment>.csv, .md and .tex; in the latter two, for people, only the
+    machines `in_full`, by default all."""
     header = ["source", "package", "architecture", *table.cases]
     rows = [[row.source, row.package, row.architecture, *row.values] for row in table.rows]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     write_text(folder / f"{table.experiment}.csv", text.getvalue())
+    shown = table.only(in_full) if in_full is not None else table
+    rows = [[row.source, row.package, row.architecture, *row.values] for row in shown.rows]
+    if left_out := len(table.machines) - len(shown.machines):
+        stamp = "\n\n".join(
+            filter(None, [stamp, f"The rows of {left_out} other machines are in {table.experiment}.csv."])
+        )
     align = ["left"] * 3 + ["right"] * len(table.cases)
     markdown = tabulate(
         [[_escape_markdown(value) for value in row] for row in rows],
@@ -48,7 +55,9 @@ def write_published(folder: Path, table: PublishedTable, stamp: str) -> None:
     )
     write_text(folder / f"{table.experiment}.md", "\n\n".join(filter(None, [stamp, markdown])) + "\n")
     latex = tabulate(rows, header, "latex_booktabs", colalign=align, disable_numparse=True)
-    write_text(folder / f"{table.experiment}.tex", "".join(f"% {line}\n" for line in stamp.splitlines()) + latex + "\n")
+    write_text(
+        folder / f"{table.experiment}.tex", "".join(f"% {line}\n" for line in stamp.splitlines() if line) + latex + "\n"
+    )
 
 
 def _escape_markdown(text: str) -> str:

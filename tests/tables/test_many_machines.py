@@ -1,0 +1,143 @@
+"""Tables of more machines than anybody reads one by one."""
+
+import csv
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from respeed.model.errors import UserError
+from respeed.record.files import read_record, write_json
+from respeed.record.paths import machine_sheet, results_folder
+from respeed.tables import build
+from respeed.tables.others import read_others
+from tests.conftest import write_machines
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with (results_folder(smoke=False) / "tables" / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def lines_run(action: Callable[[], object]) -> int:
+    """How many lines of our own, turns of a comprehension among them, an action runs."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        if "respeed" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: MakeRecord) -> None:
+    counts = []
+    for machines in (5, 10, 20):
+        write_machines(make_record, machines, rounds=1)
+        build.build_tables(smoke=False, machine="box-00")  # what is kept from one call to the next is kept by now
+        counts.append(lines_run(lambda: build.build_tables(smoke=False, machine="box-00")))
+    five_more, ten_more = counts[1] - counts[0], counts[2] - counts[1]
+    assert ten_more == pytest.approx(2 * five_more, rel=0.05)
+
+
+def test_machines_are_compared_with_the_fastest_and_not_with_one_another(make_record: MakeRecord) -> None:
+    write_machines(make_record, 12)
+    build.build_tables(smoke=False, machine="box-00")
+    rows = rows_of("machines.csv")
+    assert len(rows) == 12
+    assert {row["base_machine"] for row in rows} == {"box-00"}
+
+
+def test_a_machines_standing_is_its_share_of_the_fastest_speed(make_record: MakeRecord) -> None:
+    write_machines(make_record, 6)  # box-00 takes 0.1 s a step, box-01 0.2 s, ...
+    build.build_tables(smoke=False, machine="box-00")
+    standings = {row["machine"]: row for row in rows_of("standings.csv")}
+    assert [standings[f"box-{number:02}"]["rank"] for number in range(6)] == ["1", "2", "3", "4", "5", "6"]
+    assert float(standings["box-03"]["share"]) == pytest.approx(1 / 4)
+
+
+def test_a_machine_without_every_case_has_a_share_and_no_rank(make_record: MakeRecord) -> None:
+    write_machines(make_record, 3, cases=("576x1024", "1024x4096"))
+    write_machines(make_record, 1, first=3)
+    build.build_tables(smoke=False)
+    last = rows_of("standings.csv")[-1]
+    assert (last["machine"], last["rank"], last["machines"], last["cases"]) == ("box-03", "", "3", "1")
+
+
+def test_the_spread_of_a_case_is_over_every_machines_fastest_row(make_record: MakeRecord) -> None:
+    write_machines(make_record, 5)
+    build.build_tables(smoke=False)
+    (row,) = rows_of("spread.csv")
+    steps = 1_000_000 / 192
+    assert (row["case"], row["quantity"], row["machines"]) == ("576x1024", "seconds", "5")
+    found = [float(row[name]) / steps for name in ("lowest", "lower_quartile", "median", "upper_quartile", "highest")]
+    assert found == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_tables_for_people_leave_out_what_tables_for_tools_have(make_record: MakeRecord) -> None:
+    write_machines(make_record, 12)
+    build.build_tables(smoke=False, machine="box-07")
+    assert {row["source"] for row in rows_of("raina2009/rbm.csv")} == {"paper", *(f"box-{n:02}" for n in range(12))}
+    for ending in ("md", "tex"):
+        text = (results_folder(smoke=False) / f"tables/raina2009/rbm.{ending}").read_text()
+        assert "box-07" in text
+        assert "box-08" not in text
+        assert "The rows of 11 other machines are in rbm.csv." in text
+
+
+def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:
+    write_machines(make_record, 4)
+    build.build_tables(smoke=False, machine="box-00")
+    text = (results_folder(smoke=False) / "tables/raina2009/rbm.md").read_text()
+    assert all(f"box-{number:02}" in text for number in range(4))
+    assert "other machines" not in text
+    assert read_others(smoke=False, in_full=[f"box-{number:02}" for number in range(4)]).left_out == 0
+
+
+def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record: MakeRecord) -> None:
+    write_machines(make_record, 1)
+    hardware = make_record([0.1])["provenance"]["machine"] | {"cpu": "Another CPU"}
+    write_json(machine_sheet("planned", smoke=False), {"hardware": hardware, "not_measurable": {}})
+    build.build_tables(smoke=False)
+    assert [(row["machine"], row["cpu"], row["rounds"]) for row in rows_of("hardware.csv")] == [
+        ("box-00", "A CPU", "7"),
+        ("planned", "Another CPU", "0"),
+    ]
+
+
+def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
+    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_machines(make_record, 12)
+    build.build_tables(smoke=False, machine="box-00")
+    read: list[Path] = []
+    monkeypatch.setattr("respeed.record.files.read_record", lambda path: read.append(path) or read_record(path))
+    build.make_tables(smoke=False, only=["box-00"])
+    others = read_others(smoke=False, in_full=["box-00"])
+    assert {path.parts[2] for path in read} == {"box-00"}
+    assert (others.left_out, len(others.hardware), len(others.standings)) == (11, 12, 12)
+
+
+def test_without_the_tables_what_to_do_is_one_line(make_record: MakeRecord) -> None:
+    write_machines(make_record, 5)
+    with pytest.raises(UserError, match="build the tables first"):
+        read_others(smoke=False, in_full=["box-00"])

@@ -1,0 +1,28 @@
+"""Which machines are shown with all their cells and figures, and which in a row each."""
+
+from collections.abc import Mapping
+
+from respeed.load.config import load_config
+from respeed.provenance.machine import machine_slug
+from respeed.record.files import recorded_machines
+
+# Beyond so many machines, a reader wants one in full and to know where it stands among the others.
+FEW = 4
+
+
+def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
+    """Of those that there are records of: all while they are few, or else `machine`, by default this one.
+
+    Where many were measured, and `machine` is none of them, it is the one that has most records.
+    """
+    there = recorded_machines(smoke)
+    if len(there) <= FEW:
+        return list(there)
+    return choose_in_full(there, machine or load_config().machine or machine_slug())
+
+
+def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
+    """The same of machines with their numbers of records, in the order of their names."""
+    if len(there) <= FEW:
+        return sorted(there)
+    return [machine if machine in there else max(sorted(there), key=lambda name: there[name])]
