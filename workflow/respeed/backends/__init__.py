@@ -51,6 +51,12 @@ class BackendContract(Protocol):
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""
 
+    def take_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
+        """out <- the rows of source that `rows` names."""
+
+    def put_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
+        """The rows of out that `rows` names <- source."""
+
     def add(self, source: Array, out: Array) -> None:
         """out <- out + source."""
 

@@ -20,7 +20,8 @@ class Torch:
         self._device = torch.device(device)
 
     def array(self, values: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, copy=True)
+        fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, copy=not fresh)
 
     def zeros(self, *shape: int) -> torch.Tensor:
         # full, not zeros: the pages are touched here, not by the first step.
@@ -32,6 +33,12 @@ class Torch:
 
     def copy(self, source: torch.Tensor, out: torch.Tensor) -> None:
         out.copy_(source)
+
+    def take_rows(self, source: torch.Tensor, rows: np.ndarray, out: torch.Tensor) -> None:
+        torch.index_select(source, 0, torch.from_numpy(rows).to(self._device), out=out)
+
+    def put_rows(self, source: torch.Tensor, rows: np.ndarray, out: torch.Tensor) -> None:
+        out.index_copy_(0, torch.from_numpy(rows).to(self._device), source)
 
     def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
         out.add_(source)

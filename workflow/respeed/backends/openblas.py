@@ -20,8 +20,8 @@ from respeed.model.errors import NotMeasurable
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
 
-# Elements below which another thread has hardly woken when the work is done: one thread takes 0.1 ms for so many.
-TWO_THREADS = 2**18
+# Elements below which one thread is done sooner, in a millisecond, than others have been woken.
+TWO_THREADS = 2**21
 
 
 def _scipy_pools() -> list[dict[str, Any]]:
@@ -47,7 +47,8 @@ class Backend(CpuSteps):
         self._limits = threadpool_limits(threads)
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        return np.array(values, dtype=np.float32, order="C")
+        fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
+        return np.array(values, dtype=np.float32, order="C", copy=None if fresh else True)
 
     def zeros(self, *shape: int) -> np.ndarray:
         # full, not zeros: the pages are touched here, not by the first step.
@@ -62,6 +63,13 @@ class Backend(CpuSteps):
     def copy(self, source: np.ndarray, out: np.ndarray) -> None:
         here = np.broadcast_to(source, out.shape)
         self._spread(lambda start, stop: np.copyto(out[start:stop], here[start:stop]), len(out), out.size)
+
+    def take_rows(self, source: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+        # Not "raise", the default: that would take the rows by way of a copy.
+        np.take(source, rows, axis=0, out=out, mode="clip")
+
+    def put_rows(self, source: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+        out[rows] = source
 
     def add(self, source: np.ndarray, out: np.ndarray) -> None:
         here = np.broadcast_to(source, out.shape)

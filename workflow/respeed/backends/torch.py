@@ -13,6 +13,10 @@ from respeed.backends._torch_device import OnDevice
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp32",)
 
+# Elements below which one thread is done sooner than all have met. A product leaves its result in the caches of all
+# cores: to bring it to one can cost more than the work.
+TWO_THREADS = 2**14
+
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendContract:  # noqa: N802, as the contract has it
     """Torch on the device; NotMeasurable with the reason if it is not there."""
@@ -31,7 +35,7 @@ class OnCpu(CpuSteps, Torch):
         CpuSteps.__init__(self, threads, seed)
 
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
-        if self.threads == 1:
+        if self.threads == 1 or elements < TWO_THREADS:
             kernel(0, count, *arguments)
         else:
             from respeed.kernels.parallel import SPREAD

@@ -11,11 +11,12 @@ from respeed.backends import BackendContract
 from respeed.measure.bench import Bench
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.seeds import derive_seed
+from respeed.model.block import Block
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
-from respeed.timing.warmup import warm_up
-from respeed.workloads import Program, Workload, load_workload, part_weights
+from respeed.timing.warmup import Warmup, needs_none, warm_up
+from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
 # Host memory that building and checking a case takes, in sizes of the program: its inputs, and the float64 reference
 # with its temporaries. Up to 4 were seen.
@@ -50,9 +51,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
             "reason": f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}",
         }
     try:
-        program = _checked_program(spec, case, workload, bench.backend, facts)
-        if program is not None:
-            _time(spec, index, program, bench, facts)
+        _measure(spec, index, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
         _discard_times(facts)
         text = " ".join(str(error).split()) or type(error).__name__
@@ -61,45 +60,29 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     return facts
 
 
-def _checked_program(
-    spec: RoundSpec, case: Case, workload: Workload, backend: BackendContract, facts: dict[str, Any]
-) -> Program | None:
-    """The program after one step that was right; None, with the reason in `facts`, if it was wrong."""
+def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
+    """Check the first step, and time: that step itself where its products alone fill a block, or else later ones."""
+    case, backend = spec.cases[index], bench.backend
+    at_least = _least_flops(workload, case, facts["flops"]) / bench.peak
+    time_first = needs_none(at_least, spec.timing) and not spec.whole_steps
+    if time_first:
+        _rehearse(spec, case, workload, backend)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
     program = workload.build(backend, case, inputs)
-    program.step()
-    backend.sync()
-    state = dict(program.state())
-    expected = workload.reference(case, inputs, state)
-    errors = state_errors(inputs, state, expected)
-    # JSON has no infinity or NaN; None stands for "not finite".
-    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
-    if reason := what_is_wrong(errors, facts["tolerance"]):
-        facts |= {"status": "wrong", "reason": reason}
-        return None
-    return program
-
-
-def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: dict[str, Any]) -> None:
-    backend = bench.backend
-    warmup = warm_up(
-        program.step,
-        backend.sync,
-        spec.timing,
-        synchronous=backend.synchronous,
-        at_least=_least_flops(spec.cases[index], facts["flops"]) / bench.peak,
-    )
-    timer = Timer(
-        parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
-        sync=backend.sync,
-        synchronous=backend.synchronous,
-        threads=spec.threads,
-        step_seconds=warmup.step_seconds,
-        protocol=spec.timing,
-        probe=bench.probe,
-        probes=bench.probes,
-    )
-    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure()
+    first: tuple[Block, ...] = ()
+    if time_first:
+        warmup = Warmup(0, 0.0, True, at_least)
+        first = (_timer(spec, program, warmup, bench).first_step(),)
+    else:
+        program.step()
+        backend.sync()
+    if not _is_right(workload, case, inputs, program, facts):
+        return
+    del inputs
+    if not time_first:
+        warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous)
+    timer = _timer(spec, program, warmup, bench)
+    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(first)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
@@ -110,9 +93,41 @@ def _time(spec: RoundSpec, index: int, program: Program, bench: Bench, facts: di
     facts["blocks"] = [asdict(block) for block in blocks]
 
 
-def _least_flops(case: Case, flops: float | None) -> float:
+def _rehearse(spec: RoundSpec, case: Case, workload: Workload, backend: BackendContract) -> None:
+    """A step at a tiny size: what a process loads or compiles at its first step must not be in one that is timed."""
+    tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
+    if tiny:
+        workload.build(backend, tiny, workload.inputs(tiny, 0)).step()
+        backend.sync()
+
+
+def _is_right(workload: Workload, case: Case, inputs: Inputs, program: Program, facts: dict[str, Any]) -> bool:
+    """Whether the program's first step agrees with float64; where it does not, the reason is in `facts`."""
+    state = dict(program.state())
+    errors = state_errors(inputs, state, workload.reference(case, inputs, state))
+    # JSON has no infinity or NaN; None stands for "not finite".
+    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
+    if reason := what_is_wrong(errors, facts["tolerance"]):
+        facts |= {"status": "wrong", "reason": reason}
+        return False
+    return True
+
+
+def _timer(spec: RoundSpec, program: Program, warmup: Warmup, bench: Bench) -> Timer:
+    return Timer(
+        parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
+        sync=bench.backend.sync,
+        synchronous=bench.backend.synchronous,
+        threads=spec.threads,
+        step_seconds=warmup.step_seconds,
+        protocol=spec.timing,
+        probe=bench.probe,
+        probes=bench.probes,
+    )
+
+
+def _least_flops(workload: Workload, case: Case, flops: float | None) -> float:
     """FLOP that a step does at least, where all of them are not known beforehand."""
-    workload = load_workload(case.workload)
     return flops or (workload.least_flops(case) if hasattr(workload, "least_flops") else 0.0)
 
 

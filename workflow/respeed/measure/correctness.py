@@ -1,10 +1,12 @@
 """Is the result right? Against plain NumPy in float64, before anything is timed."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads import Arrays, Expected, Factors, Inputs
+from respeed.workloads._drawn import BLOCK, Drawn
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp32 come to at most 2e-5;
 # the same steps with their inputs rounded to TF32's ten bits come to 3.5e-4 and more, at smoke sizes as at real ones.
@@ -13,11 +15,9 @@ TOLERANCE = {"fp32": 1e-4}
 
 # Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
 VECTORS = 8
-# Rows of a matrix at a time: a float64 copy of them stays in the cache.
-ROWS = 64
 
 
-def state_errors(inputs: Arrays, state: Arrays, expected: Expected) -> dict[str, float]:
+def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str, float]:
     """max |state - expected| / max |expected| of each array that the reference gives; NaN where it is not finite.
 
     An array that the program was given (in `inputs`) is compared by what the step changed in it: against the change,
@@ -46,17 +46,23 @@ def _applied(product: Factors, vectors: np.ndarray) -> np.ndarray:
     return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])
 
 
-def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | Drawn | None = None) -> np.ndarray:
     """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
-    matrix = matrix.reshape(-1, matrix.shape[-1])
-    before = None if before is None else before.reshape(matrix.shape)
-    out = np.empty((len(matrix), vectors.shape[1]))
-    for start in range(0, len(matrix), ROWS):
-        rows = matrix[start : start + ROWS].astype(np.float64)
-        if before is not None:
-            rows -= before[start : start + ROWS]
-        out[start : start + ROWS] = rows @ vectors
+    out, done = np.empty((matrix.size // matrix.shape[-1], vectors.shape[1])), 0
+    for rows, values in before.blocks() if isinstance(before, Drawn) else _blocks(matrix, before):
+        piece = matrix[rows].reshape(-1, matrix.shape[-1]).astype(np.float64)
+        if values is not None:
+            piece -= values.reshape(piece.shape)
+        out[done : done + len(piece)] = piece @ vectors
+        done += len(piece)
     return out
+
+
+def _blocks(matrix: np.ndarray, before: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray | None]]:
+    step = max(1, BLOCK // (matrix.size // len(matrix)))
+    for start in range(0, len(matrix), step):
+        rows = slice(start, start + step)
+        yield rows, None if before is None else before[rows]
 
 
 def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:

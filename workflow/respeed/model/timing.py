@@ -10,7 +10,7 @@ class TimingProtocol:
     Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
     `slow_step_seconds`) and then until two windows agree, at most `warmup_cap_seconds`. A step longer than
     `block_seconds` fills a block and has warmed up after one, or after none where its products alone take that long:
-    the step that was checked came before it. Then blocks of at least `block_seconds` and `block_steps` until
+    its first step is timed, and checked as well. Then blocks of at least `block_seconds` and `block_steps` until
     `measure_seconds` of clean blocks, at most `measure_cap` times that.
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
     could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
@@ -18,7 +18,7 @@ class TimingProtocol:
     A block is cut into samples of at least `sample_seconds`, so that a record stays small.
     """
 
-    warmup_seconds: float = 0.6
+    warmup_seconds: float = 0.2
     warmup_steps: int = 20
     warmup_slow_steps: int = 2
     slow_step_seconds: float = 0.03

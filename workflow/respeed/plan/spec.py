@@ -40,6 +40,7 @@ def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
         whole_steps=tuple(math.ceil(experiment.steps(case)) for case in cases) if round_id.whole else (),
         timing=SMOKE if round_id.smoke else REAL,
         seed=seed,
+        rehearsals=experiment.smoke_cases,
     )
 
 
@@ -53,12 +54,12 @@ def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
 def measurement_digest(spec: RoundSpec) -> str:
     """A short checksum of all that decides what is measured. When it changes, the round is measured again.
 
-    Labels and prices do not decide a measurement; nor does which of the cores it was pinned to.
+    Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
     """
     facts = asdict(spec)
     for key in ("label", "package", "architecture", "price_per_hour"):
         del facts["profile"][key]
-    del facts["id"], facts["cpus"]
+    del facts["id"], facts["cpus"], facts["rehearsals"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -74,4 +75,5 @@ def spec_from_json(text: str) -> RoundSpec:
         whole_steps=tuple(data["whole_steps"]),
         timing=TimingProtocol(**data["timing"]),
         seed=data["seed"],
+        rehearsals=tuple(Case(**case) for case in data["rehearsals"]),
     )

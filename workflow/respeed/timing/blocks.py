@@ -28,12 +28,16 @@ class Timer:
     probe: Probe
     probes: list[float]
 
-    def measure(self) -> tuple[Block, ...]:
-        """Blocks until enough of them are clean, or the cap on their total is reached."""
+    def first_step(self) -> Block:
+        """A block of one step: the program's first, which is yet to be checked."""
+        return self._samples(1, 1)
+
+    def measure(self, first: tuple[Block, ...] = ()) -> tuple[Block, ...]:
+        """Blocks after the `first` ones, until enough of all are clean or the cap on their total is reached."""
         protocol = self.protocol
         steps = math.ceil(protocol.block_seconds / self.step_seconds)
         per_block = max(protocol.block_steps, steps) if steps > 1 else 1
-        blocks: list[Block] = []
+        blocks = list(first)
         while self._clean_seconds(blocks) < protocol.measure_seconds:
             if sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds:
                 break

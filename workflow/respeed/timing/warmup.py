@@ -11,13 +11,21 @@ from respeed.timing.clock import seconds_now
 @dataclass(frozen=True)
 class Warmup:
     """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or the
-    least that a step must take where there was no step to warm up with.
+    least that a step must take where it needed no warm-up.
     """
 
     steps: int
     seconds: float
     settled: bool
     step_seconds: float
+
+
+def needs_none(at_least: float, protocol: TimingProtocol) -> bool:
+    """Whether a step that must take `at_least` seconds, whatever it does, is timed from the first one on.
+
+    Twice a block: the rate that `at_least` was worked out from may itself have been disturbed.
+    """
+    return at_least > 2 * protocol.block_seconds
 
 
 # Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
@@ -31,16 +39,8 @@ def warm_up(
     protocol: TimingProtocol,
     *,
     synchronous: bool = True,
-    at_least: float = 0.0,
 ) -> Warmup:
-    """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
-
-    `at_least` seconds a step must take, whatever it does: if that fills a block, the step that was checked, and the
-    reference after it on the same cores, were warm-up enough.
-    """
-    # Twice: the rate that `at_least` was worked out from may itself have been disturbed.
-    if at_least > 2 * protocol.block_seconds:
-        return Warmup(0, 0.0, True, at_least)
+    """Run steps until the protocol's minimum is done and the medians of two successive windows agree."""
     began = seconds_now()
     steps, previous = 0, float("nan")
     while True:

@@ -17,7 +17,7 @@ None, least_flops(case), those of the products that every step does.
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from respeed.backends import BackendContract
 from respeed.model.paper import Case
 
 Arrays = Mapping[str, np.ndarray]
+# Arrays, and large random matrices that are drawn anew whenever they are read (`_drawn.Drawn`).
+Inputs = Mapping[str, Any]
 
 
 class Stack(Protocol):
@@ -67,8 +69,8 @@ class Workload(Protocol):
     PARAMETERS: Mapping[str, str]
 
     def inputs(self, case: Case, seed: int) -> Arrays: ...
-    def build(self, backend: BackendContract, case: Case, inputs: Arrays) -> Program: ...
-    def reference(self, case: Case, inputs: Arrays, seen: Arrays) -> Expected: ...
+    def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Program: ...
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected: ...
     def flops(self, case: Case) -> float | None: ...
     def traffic_bytes(self, case: Case) -> float: ...
     def memory_bytes(self, case: Case) -> float: ...

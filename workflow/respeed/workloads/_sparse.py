@@ -21,7 +21,7 @@ from respeed.data.natural_patches import natural_patches
 from respeed.kernels.descent import descend
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Factors
+from respeed.workloads import Arrays, Factors, Inputs
 from respeed.workloads._checked import checked_rows
 from respeed.workloads._lasso import objective, optimum
 
@@ -38,7 +38,7 @@ CHECKED_BASES = 16
 class SparseProgram(ABC):
     """One pass's step. `parts` are its two halves, which are timed apart."""
 
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         n, k = inputs["bases"].shape
         self.backend, self.penalty = backend, case.parameters["penalty"]
         self.rows, self.timed = inputs["rows"], int(case.parameters["timed"])
@@ -131,7 +131,7 @@ class SparseProgram(ABC):
         return {}
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """Patches (batches, m, k), bases (n, k) that are patches too, scaled to norm 1, their Gram matrix, the coefficients
     of the first batch, and the `rows` that are checked."""
     return {**_problem(tuple(sorted(case.parameters.items()))), "rows": _rows(case, seed)}
@@ -168,7 +168,7 @@ def _problem(parameters: tuple[tuple[str, float], ...]) -> dict[str, np.ndarray]
     return {"x": first[order][None], "bases": bases, "gram": gram, "coefficients": coefficients[order]}
 
 
-def expected(case: Case, inputs: Arrays, seen: Arrays, excess: float = 0.0) -> dict[str, np.ndarray | Factors]:
+def expected(case: Case, inputs: Inputs, seen: Arrays, excess: float = 0.0) -> dict[str, np.ndarray | Factors]:
     """What every algorithm must have reached, in float64: the optimal objective of the checked examples, the share of
     nonzero coefficients that the case is named after, and the three products. Of an algorithm whose rule stops it short
     of the optimum, an example's objective may be above it by the share `excess`."""

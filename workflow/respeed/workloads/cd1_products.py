@@ -9,14 +9,15 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads import Arrays, Expected, Factors, Inputs
 from respeed.workloads._checked import checked_rows
+from respeed.workloads._drawn import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
 
 
 class _Products:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend, self.rows = backend, inputs["rows"]
         self.weights = backend.array(inputs["weights"])  # (V, H)
@@ -46,32 +47,29 @@ class _Products:
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Products:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Products:
     return _Products(backend, case, inputs)
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor vanish;
     `rows`: the examples that are checked.
     """
     V, H, B = _sizes(case)
     random = np.random.default_rng(seed)
-    weights = random.random((V, H), dtype=np.float32)
-    weights -= np.float32(0.5)
-    weights *= np.float32(2 * np.sqrt(3.0 / max(V, H)))
     return {
-        "weights": weights,
+        "weights": Drawn((V, H), (3.0 / max(V, H)) ** 0.5, seed),
         "x": random.random((B, V), dtype=np.float32) * 2 - 1,
         "rows": checked_rows(B, seed),
     }
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The products in float64 for the checked examples; the gradient from those of all examples, as they were seen."""
-    W = inputs["weights"].astype(np.float64)
-    y0 = inputs["x"][inputs["rows"]].astype(np.float64) @ W
-    z = y0 @ W.T
-    return {"y0": y0, "z": z, "y1": z @ W, "gradient": Factors(seen["visible"].T, seen["hidden"])}
+    W = inputs["weights"]
+    y0 = W.times(inputs["x"][inputs["rows"]].astype(np.float64))
+    z = W.transposed_times(y0)
+    return {"y0": y0, "z": z, "y1": W.times(z), "gradient": Factors(seen["visible"].T, seen["hidden"])}
 
 
 def flops(case: Case) -> float:

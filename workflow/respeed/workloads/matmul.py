@@ -4,13 +4,13 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads import Arrays, Expected, Factors, Inputs
 
 PARAMETERS = {"m": "whole", "k": "whole", "n": "whole"}
 
 
 class _Matmul:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend = backend
         self.a = backend.array(inputs["a"])  # (m, k)
         self.b = backend.array(inputs["b"])  # (k, n)
@@ -23,11 +23,11 @@ class _Matmul:
         return {"c": self.backend.host(self.c)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Matmul:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Matmul:
     return _Matmul(backend, case, inputs)
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """A and B, uniform in [-1, 1)."""
     m, k, n = _sizes(case)
     random = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def inputs(case: Case, seed: int) -> Arrays:
     }
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     return {"c": Factors(inputs["a"], inputs["b"])}
 
 

@@ -23,8 +23,9 @@ import numpy as np
 from respeed.backends import Array, BackendContract, Draws
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads import Arrays, Expected, Factors, Inputs
 from respeed.workloads._checked import checked_rows
+from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {
@@ -61,7 +62,7 @@ class _Patches:
     to its last: twice a step, since every patch must have added its part before the reconstruction is known.
     """
 
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend, self.geometry = backend, (geometry := Geometry(case))
         P, B, H, G = geometry.patches, geometry.batch, geometry.hidden, geometry.grid
         self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
@@ -135,11 +136,11 @@ class _Patches:
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Patches:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Patches:
     return _Patches(backend, case, inputs)
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """Weights uniform in +-0.01; pixels uniform in [0, 1); small biases, visible then hidden; `rows`: the examples that
     are checked.
     """
@@ -147,21 +148,17 @@ def inputs(case: Case, seed: int) -> Arrays:
     random = np.random.Generator(np.random.SFC64(seed))
     image = (geometry.grid, geometry.grid, geometry.batch, geometry.block)
 
-    def around_zero(*shape: int) -> np.ndarray:
-        values = random.random(shape, dtype=np.float32)
-        values -= np.float32(0.5)
-        values *= np.float32(0.02)
-        return values
-
     return {
-        "weights": around_zero(geometry.patches, geometry.pixels, geometry.hidden),
-        "biases": around_zero(geometry.visible + geometry.patches * geometry.hidden),
+        "weights": Drawn((geometry.patches, geometry.pixels, geometry.hidden), 0.01, seed),
+        "biases": random.random(geometry.visible + geometry.patches * geometry.hidden, dtype=np.float32)
+        * np.float32(0.02)
+        - np.float32(0.01),
         "examples": random.random((BATCHES, *image), dtype=np.float32),
         "rows": checked_rows(geometry.batch, seed),
     }
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
     and biases from the activations of all examples, as they were seen."""
     geometry, rows = Geometry(case), inputs["rows"]
@@ -170,7 +167,7 @@ def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
     sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["uniform"] < seen["h0"], seen["uniform"] < h0)
     sample = sample.astype(np.float64)
     image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.block)) + _biases(geometry, inputs)[0]
-    for patch, weights in enumerate(inputs["weights"]):
+    for patch, weights in enumerate(_each(inputs["weights"])):
         down, right = divmod(patch, geometry.rows)
         blocks = (sample[patch] @ weights.T.astype(np.float64)).reshape(
             len(rows), geometry.across, geometry.across, geometry.block
@@ -188,20 +185,26 @@ def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
     }
 
 
-def _biases(geometry: Geometry, inputs: Arrays) -> tuple[np.ndarray, np.ndarray]:
+def _biases(geometry: Geometry, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
     """Of each pixel, block by block, and of each patch's hidden units."""
     visible, hidden = np.split(inputs["biases"], [geometry.visible])
     image = (geometry.grid, geometry.grid, 1, geometry.block)
     return visible.reshape(image), hidden.reshape(geometry.patches, 1, geometry.hidden)
 
 
-def _hidden(geometry: Geometry, inputs: Arrays, image: np.ndarray) -> np.ndarray:
+def _hidden(geometry: Geometry, inputs: Inputs, image: np.ndarray) -> np.ndarray:
     """sigmoid(x_p W_p + c_p) of every patch, float64, one patch at a time: all weights twice would not fit."""
     hidden = np.empty((geometry.patches, image.shape[2], geometry.hidden))
     bias = _biases(geometry, inputs)[1]
-    for patch, (x, weights) in enumerate(zip(_Cut(geometry, (image,)), inputs["weights"], strict=True)):
+    for patch, (x, weights) in enumerate(zip(_Cut(geometry, (image,)), _each(inputs["weights"]), strict=True)):
         hidden[patch] = sigmoid(x.T @ weights.astype(np.float64) + bias[patch])
     return hidden
+
+
+def _each(weights: Drawn) -> Iterator[np.ndarray]:
+    """The weights of one patch after the other."""
+    for _, values in weights.blocks():
+        yield from values
 
 
 class _Cut:

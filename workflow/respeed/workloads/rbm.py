@@ -17,8 +17,9 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.data.natural_patches import natural_patches
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors
+from respeed.workloads import Arrays, Expected, Factors, Inputs
 from respeed.workloads._checked import checked_rows
+from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
@@ -32,7 +33,7 @@ SAMPLE_MARGIN = 1e-5
 
 
 class _Rbm:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend = backend
         self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
@@ -89,7 +90,7 @@ class _Rbm:
         return weights.T.reshape(-1, side, side)
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Rbm:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Rbm:
     return _Rbm(backend, case, inputs)
 
 
@@ -102,42 +103,40 @@ def build_learner(backend: BackendContract, case: Case) -> _Rbm:
     return _Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
 
 
-def inputs(case: Case, seed: int) -> Arrays:
-    """Weights N(0, 0.01^2); examples uniform in [0, 1), as pixel intensities are; small biases, visible then hidden;
-    `rows`: the examples that are checked.
+def inputs(case: Case, seed: int) -> Inputs:
+    """Weights uniform with a standard deviation of 0.01; examples uniform in [0, 1), as pixel intensities are; small
+    biases, visible then hidden; `rows`: the examples that are checked.
 
     Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
     """
     V, H, B = _sizes(case)
     random = np.random.Generator(np.random.SFC64(seed))
-    weights = random.standard_normal((V, H), dtype=np.float32)
-    weights *= np.float32(0.01)
     return {
-        "weights": weights,
+        "weights": Drawn((V, H), 0.01 * 3**0.5, seed),
         "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
         "examples": random.random((BATCHES, B, V), dtype=np.float32),
         "rows": checked_rows(B, seed),
     }
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
     and biases from the activations of all examples, as they were seen."""
     V, _, B = _sizes(case)
     rate, rows = case.parameters["learning_rate"] / B, inputs["rows"]
-    W = inputs["weights"].astype(np.float64)
+    W = inputs["weights"]
     v0 = inputs["examples"][0, rows].astype(np.float64)
     b, c = np.split(inputs["biases"].astype(np.float64), [V])
-    h0 = sigmoid(v0 @ W + c)
-    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["sample"], seen["uniform"] < h0)
-    v1 = sigmoid(sample @ W.T + b)
+    h0 = sigmoid(W.times(v0) + c)
+    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["sample"], seen["uniform"] < h0).astype(float)
+    v1 = sigmoid(W.transposed_times(sample) + b)
     visible, hidden = seen["visible"], seen["hidden"]
     change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
     return {
         "h0": h0,
-        "sample": sample.astype(np.float64),
+        "sample": sample,
         "v1": v1,
-        "h1": -sigmoid(v1 @ W + c),
+        "h1": -sigmoid(W.times(v1) + c),
         "weights": Factors(visible.T, hidden, rate),
         # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
         "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),

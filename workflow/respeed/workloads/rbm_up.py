@@ -7,15 +7,16 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected
+from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._checked import checked_rows
+from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
 
 
 class _Up:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend, self.rows = backend, inputs["rows"]
         self.visible = backend.array(inputs["visible"])  # (B, V)
         self.weights = backend.array(inputs["weights"])  # (V, H)
@@ -29,29 +30,26 @@ class _Up:
         return {"hidden": self.backend.host(self.hidden)[self.rows]}
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Up:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Up:
     return _Up(backend, case, inputs)
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """Examples uniform in [0, 1), weights in +-1.5 sqrt(3 / V), which leaves no unit saturated, and biases
     in +-0.01; `rows`: the examples that are checked."""
     V, H, B = _sizes(case)
     random = np.random.Generator(np.random.SFC64(seed))
-    weights = random.random((V, H), dtype=np.float32)
-    weights -= np.float32(0.5)
-    weights *= np.float32(3 * np.sqrt(3.0 / V))
     return {
         "visible": random.random((B, V), dtype=np.float32),
-        "weights": weights,
+        "weights": Drawn((V, H), 1.5 * (3.0 / V) ** 0.5, seed),
         "bias": random.random((1, H), dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
         "rows": checked_rows(B, seed),
     }
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     rows = inputs["rows"]
-    z = inputs["visible"][rows].astype(np.float64) @ inputs["weights"].astype(np.float64)
+    z = inputs["weights"].times(inputs["visible"][rows].astype(np.float64))
     return {"hidden": sigmoid(z + inputs["bias"])}
 
 

@@ -14,7 +14,7 @@ from respeed.kernels.blocks import descend_block
 from respeed.kernels.descent import descend
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, _sparse
+from respeed.workloads import Arrays, Expected, Inputs, _sparse
 from respeed.workloads._sparse import SparseProgram
 
 PARAMETERS = {
@@ -29,7 +29,7 @@ BLOCK = 64
 
 
 class _Descent(SparseProgram):
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         super().__init__(backend, case, inputs)
         n, k = inputs["bases"].shape
         self.workers = backend.workers
@@ -60,7 +60,7 @@ class _Descent(SparseProgram):
         return {"last_basis": self.bases[-1]}
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Descent:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Descent:
     return _Descent(backend, case, inputs)
 
 
@@ -71,11 +71,11 @@ def build_learner(backend: BackendContract, case: Case) -> _Descent:
     return program
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     return _sparse.inputs(case, seed)
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The common check, and the last basis: the minimum with the others as they were left."""
     weights = seen["second"][-1].astype(np.float64)
     bases = seen["learned"].astype(np.float64)

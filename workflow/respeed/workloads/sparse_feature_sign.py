@@ -14,7 +14,7 @@ from respeed.backends import BackendContract
 from respeed.kernels.feature_sign import search
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors, _sparse
+from respeed.workloads import Arrays, Expected, Factors, Inputs, _sparse
 from respeed.workloads._sparse import SparseProgram
 
 PARAMETERS = {
@@ -33,7 +33,7 @@ RIDGE = 1e-5
 
 
 class _FeatureSign(SparseProgram):
-    def __init__(self, backend: BackendContract, case: Case, inputs: Arrays) -> None:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         super().__init__(backend, case, inputs)
         n = len(inputs["bases"])
         self.workers = backend.workers
@@ -94,7 +94,7 @@ class _FeatureSign(SparseProgram):
         return {"multipliers": self.multipliers, "stationary": self.cross, "norms": np.linalg.norm(self.bases, axis=1)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _FeatureSign:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _FeatureSign:
     return _FeatureSign(backend, case, inputs)
 
 
@@ -105,11 +105,11 @@ def build_learner(backend: BackendContract, case: Case) -> _FeatureSign:
     return program
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     return _sparse.inputs(case, seed)
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The common check, and the optimum's own conditions: (A + L) B = C, and norm 1 wherever a multiplier is not 0."""
     system = seen["second"] + np.diag(seen["multipliers"])
     held = np.where(seen["multipliers"] > FLOOR, 1.0, np.minimum(seen["norms"], 1.0))
