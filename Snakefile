@@ -32,8 +32,6 @@ onstart:
 wildcard_constraints:
     # Only this machine's records can be made here; those of others are inputs and nothing more.
     machine=RESPEED.machine,
-    kind="round|whole",
-    round="[0-9]{2}",
 
 
 report: "report/captions/workflow.rst"

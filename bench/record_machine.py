@@ -30,17 +30,19 @@ from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.measure.learning import learn
-from respeed.measure.parent import measure_round
+from respeed.measure.parent import measure_rounds
 from respeed.model.errors import UserError
 from respeed.plan.availability import why_not
-from respeed.plan.rounds import chosen_experiments, plan_rounds
+from respeed.plan.rounds import chosen_experiments, group_turns, plan_rounds
 from respeed.plan.sheet import make_sheet
 from respeed.provenance.machine import machine_slug
 from respeed.record.files import write_json, write_text
 from respeed.record.paths import learning_path, machine_sheet, records_folder, round_path
 
-# A first guess at how long a round takes, until one of its kind has been measured.
-ROUND_SECONDS = 25.0
+# A first guess at how long a turn takes, until one of the profile has been measured.
+TURN_SECONDS = 60.0
+# What a program learns is shown after ten seconds of it; with its set-up.
+LEARNING_SECONDS = 50.0
 CONFORMANCE_MINUTES = 3.0
 
 
@@ -69,24 +71,22 @@ def measure_all(preset: str | None, machine: str, deadline: float) -> tuple[int,
     papers, profiles = load_papers(), load_profiles()
     smoke = config.preset.is_smoke
     planned = plan_rounds(config, papers, profiles, machine)
-    took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
-    for round_id in planned:
-        path, kind = round_path(round_id), (round_id.experiment, round_id.profile, round_id.whole)
-        if path.exists():
-            continue
-        if time.monotonic() + statistics.median(took[kind] or [ROUND_SECONDS]) > deadline:
+    took: dict[str, list[float]] = defaultdict(list)
+    for turn in group_turns(round_id for round_id in planned if not round_path(round_id).exists()):
+        profile = turn.rounds[0].profile
+        if time.monotonic() + statistics.median(took[profile] or [TURN_SECONDS]) > deadline:
             break
         began = time.monotonic()
         try:
-            measure_round(round_id, path, config.seed)
+            measure_rounds({round_id: round_path(round_id) for round_id in turn.rounds}, config.seed)
         except UserError as error:
-            print(f"{path}: {error}", flush=True)
-        took[kind].append(time.monotonic() - began)
+            print(f"{turn.name}: {error}", flush=True)
+        took[profile].append(time.monotonic() - began)
     for paper in config.papers:
         for experiment in chosen_experiments(config, papers[paper]):
             path = learning_path(machine, paper, experiment, smoke)
             waits = papers[paper].experiments[experiment].learning and not path.exists()
-            if waits and time.monotonic() + 2 * ROUND_SECONDS < deadline:
+            if waits and time.monotonic() + LEARNING_SECONDS < deadline:
                 try:
                     learn(path)
                 except UserError as error:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from respeed.measure.case import measure_case
 from respeed.measure.correctness import state_errors, what_is_wrong
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.measure.parent import measure_round
+from respeed.measure.parent import measure_rounds
 from respeed.measure.seeds import derive_seed
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
@@ -31,7 +32,7 @@ ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 
 def test_a_round_measures_every_case_and_records_how(tmp_path: Path) -> None:
     path = tmp_path / "round-01.json"
-    measure_round(ROUND, path, seed=1)
+    measure_rounds({ROUND: path}, seed=1)
     record = read_record(path)
     assert {case["case"] for case in record["cases"]} == {"36x64", "64x256", "144x1000", "256x688"}
     for case in record["cases"]:
@@ -120,12 +121,41 @@ def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pyte
     )
     monkeypatch.setenv("PYTHONPATH", str(workflow), prepend=os.pathsep)
     path = tmp_path / "round-01.json"
-    measure_round(ROUND, path, seed=1)
+    measure_rounds({ROUND: path}, seed=1)
     found = {case["case"]: case for case in read_record(path)["cases"]}
     assert len(found) == 4
     assert found["64x256"]["status"] == "failed"
     assert "killed" in found["64x256"]["reason"]
     assert [case["status"] for case in found.values()].count("measured") == 3
+
+
+def test_rounds_of_one_profile_share_a_process_and_each_is_written_when_it_is_done(tmp_path: Path) -> None:
+    other = replace(ROUND, experiment="matmul")
+    paths = {ROUND: tmp_path / "rbm.json", other: tmp_path / "matmul.json"}
+    measure_rounds(paths, seed=1)
+    first, second = (read_record(path) for path in paths.values())
+    assert [first["id"]["experiment"], second["id"]["experiment"]] == ["rbm", "matmul"]
+    assert first["provenance"] == second["provenance"]
+    assert second["wall_seconds"] < first["wall_seconds"]  # the start of the process is in the first one
+    assert first["started"] <= second["started"]
+    for record in (first, second):
+        assert {case["status"] for case in record["cases"]} == {"measured"}
+
+
+def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = make_spec(ROUND, 1)
+    backend = openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+    bench, _ = make_bench(backend)
+    slow = replace(bench, peak=1.0)  # at 1 FLOP/s every product fills a block
+    facts = measure_case(spec, 0, slow)
+    assert facts["status"] == "measured"
+    assert facts["warmup"]["steps"] == 0
+    assert facts["blocks"][0]["sample_steps"] == len(facts["blocks"][0]["sample_seconds"]) == 1
+    monkeypatch.setattr("respeed.measure.correctness.TOLERANCE", {})
+    monkeypatch.setattr("respeed.measure.case.TOLERANCE", {"fp32": 1e-12})
+    facts = measure_case(spec, 0, slow)
+    assert facts["status"] == "wrong"
+    assert facts["blocks"] == []
 
 
 def test_all_profiles_of_a_round_compute_on_the_same_data() -> None:
@@ -137,7 +167,7 @@ def test_all_profiles_of_a_round_compute_on_the_same_data() -> None:
 def test_a_profile_this_machine_cannot_run_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("respeed.plan.availability.missing_device", lambda device: f"no {device} device")
     with pytest.raises(UserError, match="cannot be measured on this machine: no cpu device"):
-        measure_round(ROUND, tmp_path / "round-01.json", seed=1)
+        measure_rounds({ROUND: tmp_path / "round-01.json"}, seed=1)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -190,13 +220,13 @@ def test_two_measurements_wait_for_each_other(tmp_path: Path) -> None:
 
 def test_a_record_is_json_that_any_tool_reads(tmp_path: Path) -> None:
     path = tmp_path / "round-01.json"
-    measure_round(ROUND, path, seed=1)
+    measure_rounds({ROUND: path}, seed=1)
     assert json.loads(path.read_text())["id"]["machine"] == "box"
 
 
 def test_a_record_without_a_required_fact_about_its_origin_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "round-01.json"
-    measure_round(ROUND, path, seed=1)
+    measure_rounds({ROUND: path}, seed=1)
     provenance = read_record(path)["provenance"]
     check_provenance(provenance)
     provenance["machine"]["cpu"] = None
@@ -206,7 +236,7 @@ def test_a_record_without_a_required_fact_about_its_origin_is_refused(tmp_path: 
 
 def test_a_round_carries_the_proof_of_its_threads_its_ceilings_and_every_blas(tmp_path: Path) -> None:
     path = tmp_path / "round-01.json"
-    measure_round(ROUND, path, seed=1)
+    measure_rounds({ROUND: path}, seed=1)
     record = read_record(path)
     assert record["provenance"]["threads_proof"]["threads_ran"] in (1, None)
     assert record["ceilings"]["flops_per_second"] > 1e8

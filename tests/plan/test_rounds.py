@@ -12,7 +12,7 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.config import Config, Preset
 from respeed.model.round import RoundId
-from respeed.plan.rounds import plan_rounds
+from respeed.plan.rounds import group_turns, plan_rounds
 
 PAPERS, PROFILES = load_papers(), load_profiles()
 
@@ -31,11 +31,21 @@ def test_round_one_of_everything_comes_before_round_two_of_anything(seed: int, r
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_profiles_of_one_experiment_take_turns_next_to_each_other(seed: int) -> None:
+def test_a_turn_is_one_profiles_round_and_all_of_a_round_have_their_experiments_in_one_order(seed: int) -> None:
     planned = plan(seed)
-    blocks = [list(group) for _, group in groupby(planned, key=lambda one: (one.index, one.experiment))]
-    assert all({one.profile for one in block} == {"openblas-1", "torch-1"} for block in blocks)
+    turns = group_turns(planned)
+    assert [one for turn in turns for one in turn.rounds] == planned
     assert len(set(planned)) == len(planned)
+    assert len({turn.name for turn in turns}) == len(turns) == 3 * 2
+    for first, second in zip(turns[::2], turns[1::2], strict=True):
+        assert [one.experiment for one in first.rounds] == [one.experiment for one in second.rounds]
+        assert {turn.rounds[0].profile for turn in (first, second)} == {"openblas-1", "torch-1"}
+
+
+def test_every_whole_run_is_a_turn_of_its_own() -> None:
+    turns = [turn for turn in group_turns(plan(whole=True)) if turn.rounds[0].whole]
+    assert all(len(turn.rounds) == 1 for turn in turns)
+    assert len({turn.name for turn in turns}) == len(turns) > 1
 
 
 def test_the_order_is_random_but_the_same_for_the_same_seed() -> None:

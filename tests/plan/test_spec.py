@@ -7,14 +7,14 @@ import pytest
 
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec, measurement_digest, spec_from_json
+from respeed.plan.spec import make_spec, measurement_digest, specs_from_json
 
 ROUND = RoundId("box", "raina2009", "rbm", "torch-1", 1)
 
 
 def test_a_specification_survives_json() -> None:
     spec = make_spec(replace(ROUND, whole=True), seed=3)
-    assert spec_from_json(json.dumps(asdict(spec))) == spec
+    assert specs_from_json(json.dumps([asdict(spec)])) == [spec]
 
 
 def test_a_label_or_another_core_does_not_change_what_is_measured() -> None:

@@ -1,4 +1,9 @@
-# One job a round: a fresh process on otherwise idle cores.
+# One job a turn: a fresh process on otherwise idle cores.
+from functools import partial
+
+
+def clear_way(turn, wildcards):
+    return RESPEED.clear_way(turn, workflow=workflow)
 
 
 rule describe_machine:
@@ -27,23 +32,26 @@ rule learn:
         "respeed learn {output} 2>&1 | tee {log}"
 
 
-# input: asked once for each round of a run that measures, and never for the target `pdf`: the place to clear the way
-#   of records that this run cannot use.
-# params: nothing but what defines the measurement; when it changes, the round is measured again. A function of the
-#   wildcards alone: Snakemake does not remember params that it derives from input or output.
+# A rule for each turn that has something left to measure: what is measured already is no rule's output, so that nothing
+# here can delete it or measure it again.
+# input: asked once for each turn of a run that measures, and never for the target `pdf`: the place to clear the way of
+#   records that this run cannot use.
 # threads: all cores, so that no other job runs beside a measurement.
 # priority: round 1 of everything before round 2 of anything.
-rule measure:
-    input:
-        lambda wildcards: RESPEED.clear_way(wildcards, workflow=workflow),
-    output:
-        f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/{{profile}}/{{kind}}-{{round}}.json",
-    log:
-        f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/{{profile}}/{{kind}}-{{round}}.log",
-    priority: RESPEED.priority
-    threads: workflow.cores
-    params:
-        digest=RESPEED.digest,
-        seed=RESPEED.config.seed,
-    shell:
-        "respeed measure {output} --seed {params.seed} 2>&1 | tee {log}"
+for position, turn in enumerate(RESPEED.turns):
+
+    rule:
+        name:
+            turn.name
+        input:
+            partial(clear_way, turn),
+        output:
+            RESPEED.records_of(turn),
+        log:
+            f"{RESPEED.results}/logs/{RESPEED.machine}/{turn.name}.log",
+        priority: len(RESPEED.turns) - position
+        threads: workflow.cores
+        params:
+            seed=RESPEED.config.seed,
+        shell:
+            "respeed measure {output} --seed {params.seed} 2>&1 | tee {log}"

@@ -30,9 +30,9 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    measure = add("measure", _measure, "measure one round and write its record")
+    measure = add("measure", _measure, "measure rounds and write their records")
     measure.add_argument(
-        "path", type=Path, help="results/records/<machine>/<paper>/<experiment>/<profile>/round-01.json"
+        "path", type=Path, nargs="+", help="results/records/<machine>/<paper>/<experiment>/<profile>/round-01.json"
     )
     measure.add_argument("--seed", type=int, help="seed of the order and the data (default: that of config.yaml)")
     learn = add("learn", _learn, "let an experiment's programs learn, to see what they learn and how fast")
@@ -61,13 +61,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _measure(options: argparse.Namespace) -> None:
     from respeed.load.config import load_config
-    from respeed.measure.parent import measure_round
+    from respeed.measure.parent import measure_rounds
     from respeed.record.paths import parse_round_path
 
     # SIGTERM ends the round as Ctrl-C does, so that the measuring process ends as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     seed = load_config().seed if options.seed is None else options.seed
-    measure_round(parse_round_path(options.path), options.path, seed)
+    measure_rounds({parse_round_path(path): path for path in options.path}, seed)
 
 
 def _learn(options: argparse.Namespace) -> None:

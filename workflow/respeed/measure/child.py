@@ -1,4 +1,4 @@
-"""The measuring process: reads a round's specification from standard input, writes a JSON line for each event.
+"""The measuring process: reads the specifications of its rounds from standard input, writes a JSON line an event.
 
 Run as `python -m respeed.measure.child` by `respeed.measure.parent`, which sets its environment. Imports numerical
 libraries only after it has bound itself to its cores.
@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 
 def main() -> None:
-    """Measure the round that standard input describes."""
+    """Measure the rounds that standard input describes, all of one profile."""
     events = private_stdout()
     die_with_parent()
     _run(sys.stdin.read(), events)
@@ -42,9 +42,10 @@ def bind(cpus: Collection[int]) -> None:
 
 
 def _run(text: str, events: TextIO) -> None:
-    from respeed.plan.spec import spec_from_json
+    from respeed.plan.spec import specs_from_json
 
-    spec = spec_from_json(text)
+    specs = specs_from_json(text)
+    spec = specs[0]
     bind(spec.cpus)
 
     from respeed.backends import make_backend
@@ -91,9 +92,11 @@ def _run(text: str, events: TextIO) -> None:
         return
     emit("ceilings", **ceilings)
     bench = replace(bench, peak=ceilings["flops_per_second"])
-    for index in range(len(spec.cases)):
-        emit("begin", case=spec.cases[index].name)
-        emit("case", facts=measure_case(spec, index, bench))
+    for spec in specs:
+        print(f"  {spec.id.experiment}", file=sys.stderr, flush=True)
+        for index in range(len(spec.cases)):
+            emit("begin", case=spec.cases[index].name)
+            emit("case", facts=measure_case(spec, index, bench))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The rounds to measure, in the order in which they take turns."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 from respeed.load.modules import workload_backends
@@ -19,25 +21,50 @@ def plan_rounds(
 ) -> list[RoundId]:
     """All rounds that the configuration asks of this machine, in order.
 
-    Round 1 of everything comes before round 2 of anything. Within a round the experiments follow one another in
-    random order, and so do the profiles of one experiment, next to each other: what they are compared on is then
-    close in time, and drift of the machine hits all of them alike. The order depends on nothing but the seed.
+    Round 1 of everything comes before round 2 of anything. Within a round the profiles take turns in random order, and
+    each measures its experiments in another random order, the same for all: between two profiles' turns at the same
+    experiment lies one turn, and drift of the machine hits them alike. The order depends on nothing but the seed.
     """
     runnable = [name for name in config.profiles if why_not(profiles[name]) is None]
     experiments = [(paper, name) for paper in config.papers for name in chosen_experiments(config, papers[paper])]
     smoke = config.preset.is_smoke
     planned = []
     for index in range(1, config.preset.rounds + 1):
-        for paper, experiment in _shuffled(experiments, f"{config.seed}/{index}"):
-            able = _able(runnable, profiles, papers[paper].experiments[experiment])
-            for profile in _shuffled(able, f"{config.seed}/{index}/{paper}/{experiment}"):
-                planned.append(RoundId(machine, paper, experiment, profile, index, smoke=smoke))
+        order = _shuffled(experiments, f"{config.seed}/{index}")
+        for profile in _shuffled(runnable, f"{config.seed}/{index}/profiles"):
+            for paper, experiment in order:
+                if _able([profile], profiles, papers[paper].experiments[experiment]):
+                    planned.append(RoundId(machine, paper, experiment, profile, index, smoke=smoke))
     if config.preset.whole:
         for paper, experiment in experiments:
             if papers[paper].experiments[experiment].examples:
                 able = _able(runnable, profiles, papers[paper].experiments[experiment])
                 planned += [RoundId(machine, paper, experiment, profile, 1, whole=True) for profile in able]
     return planned
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one process measures: one profile's rounds of the same number, or one whole run."""
+
+    rounds: tuple[RoundId, ...]
+
+    @property
+    def name(self) -> str:
+        """A name for people to read, fit for a rule and a file: torch-1-round-01."""
+        first = self.rounds[0]
+        return (
+            f"{first.profile}-whole-{first.experiment}" if first.whole else f"{first.profile}-round-{first.index:02d}"
+        )
+
+
+def group_turns(rounds: Iterable[RoundId]) -> list[Turn]:
+    """The turns that measure these rounds, in their order."""
+
+    def turn(one: RoundId) -> tuple[object, ...]:
+        return one.profile, one.index, (one.paper, one.experiment) if one.whole else None
+
+    return [Turn(tuple(group)) for _, group in groupby(rounds, key=turn)]
 
 
 def _able(names: list[str], profiles: Mapping[str, Profile], experiment: Experiment) -> list[str]:

@@ -63,9 +63,12 @@ def measurement_digest(spec: RoundSpec) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def spec_from_json(text: str) -> RoundSpec:
-    """The inverse of json.dumps(asdict(spec))."""
-    data: dict[str, Any] = json.loads(text)
+def specs_from_json(text: str) -> list[RoundSpec]:
+    """The inverse of json.dumps([asdict(spec), ...])."""
+    return [_spec(data) for data in json.loads(text)]
+
+
+def _spec(data: dict[str, Any]) -> RoundSpec:
     return RoundSpec(
         id=RoundId(**data["id"]),
         profile=Profile(**data["profile"]),

@@ -22,7 +22,7 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.availability import why_not
 from respeed.plan.estimate import estimate_seconds, in_words, rounds_to_measure
 from respeed.plan.machines import choose_in_full
-from respeed.plan.rounds import chosen_experiments, plan_rounds
+from respeed.plan.rounds import Turn, chosen_experiments, group_turns, plan_rounds
 from respeed.plan.sheet import make_sheet
 from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import set_aside
@@ -48,8 +48,18 @@ class Workflow:
         return plan_rounds(self.config, self.papers, self.profiles, self.machine)
 
     @cached_property
-    def _order(self) -> dict[str, int]:
-        return {str(round_path(round_id)): position for position, round_id in enumerate(self.rounds)}
+    def missing(self) -> list[RoundId]:
+        """The planned rounds that have no record that can be used."""
+        return rounds_to_measure(self.rounds, self.config.seed)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """What is left to measure, a process each, in the order in which they are to run."""
+        return group_turns(self.missing)
+
+    def records_of(self, turn: Turn) -> list[str]:
+        """The records that a turn writes."""
+        return [str(round_path(round_id)) for round_id in turn.rounds]
 
     @property
     def smoke(self) -> bool:
@@ -84,7 +94,7 @@ class Workflow:
     @property
     def planned_records(self) -> list[str]:
         """The records that this run needs, in the order in which they are to be measured."""
-        return list(self._order)
+        return [str(round_path(round_id)) for round_id in self.rounds]
 
     @property
     def learning_records(self) -> list[str]:
@@ -148,26 +158,19 @@ class Workflow:
         """All (paper, experiment): each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
-    def priority(self, wildcards: Any) -> int:
-        """Higher for what is to be measured earlier; Snakemake runs ready jobs by it."""
-        return len(self._order) - self._order.get(str(round_path(self._round(wildcards))), len(self._order))
-
-    def digest(self, wildcards: Any) -> str:
-        """A checksum of what decides the measurement; when it changes, the round is measured again."""
-        return measurement_digest(make_spec(self._round(wildcards), self.config.seed))
-
-    def clear_way(self, wildcards: Any, *, workflow: Any) -> list[str]:
-        """Set a record aside that this run cannot use, and say why, so that the round is measured anew.
+    def clear_way(self, turn: Turn, *, workflow: Any) -> list[str]:
+        """Set the turn's records aside that this run cannot use, and say why, so that they are measured anew.
 
         Stands as the rule's input, which it has none of: an empty list. Does nothing unless jobs will really run:
         --report, --summary and the like build the same graph.
         """
-        path = round_path(self._round(wildcards))
         runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and path.exists():
-            self.hold_folder()
-        if runs and (reason := set_aside(path, self.digest(wildcards))):
-            print(f"respeed: set aside: {reason}", file=sys.stderr)
+        for round_id in turn.rounds if runs else ():
+            path = round_path(round_id)
+            if path.exists():
+                self.hold_folder()
+            if reason := set_aside(path, measurement_digest(make_spec(round_id, self.config.seed))):
+                print(f"respeed: set aside: {reason}", file=sys.stderr)
         return []
 
     def hold_folder(self) -> None:
@@ -182,10 +185,6 @@ class Workflow:
             _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
         _HELD.append(descriptor)
 
-    def _round(self, wildcards: Any) -> RoundId:
-        names = (wildcards.machine, wildcards.paper, wildcards.experiment, wildcards.profile)
-        return RoundId(*names, int(wildcards.round), whole=wildcards.kind == "whole", smoke=self.smoke)
-
     def sheet_facts(self) -> dict[str, Any]:
         """The contents of this machine's sheet: when they change, the sheet is written anew."""
         facts = make_sheet(self.machine, self.profiles)
@@ -195,7 +194,7 @@ class Workflow:
 
     def announcement(self) -> str:
         """What will be measured and about how long it takes, for people who read a dry run."""
-        missing = rounds_to_measure(self.rounds, self.config.seed)
+        missing = self.missing
         lines = [f"respeed: {self.machine}, preset {self.config.preset.name} ({self.config.preset.rounds} rounds)"]
         for paper, name in self.experiments:
             mine = [round_id for round_id in self.rounds if (round_id.paper, round_id.experiment) == (paper, name)]

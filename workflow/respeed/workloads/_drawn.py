@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 # Elements that are drawn together: as float32 and as float64 they fit the caches.
-BLOCK = 2**19
+BLOCK = 2**16
 
 
 class Drawn:
