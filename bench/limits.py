@@ -2,13 +2,17 @@
 
 ./run python bench/limits.py cd1       a CD-1 step over its five bare products; every size and backend, 1 and all cores
 ./run python bench/limits.py patches   the overlapping-patches step over its five stacks of products, likewise
+./run python bench/limits.py memory    a round's peak over what its imports take, against 1.3 x (weights + two batches)
+./run python bench/limits.py scaling   a step's cost by V x H, batch and threads: facts as JSON, and docs/scaling.svg
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from paired import Step, bind_to, on_one_and_all_threads, paired_ratio
+import round_memory
+import step_scaling
+from paired import Comparison, Step, compare, paired_ratio
 
 from respeed.backends import BackendContract, make_backend
 from respeed.load.papers import load_paper
@@ -65,7 +69,7 @@ def over_products(experiment: str, products: Callable[[BackendContract, Case], S
         print(f"  {case.name:<22} {name:<9} {paired_ratio(step, products(backend, case))}", flush=True)
 
 
-COMPARISONS: dict[str, Callable[[int], None]] = {
+COMPARISONS: dict[str, Comparison] = {
     "cd1": lambda threads: over_products("rbm", five_products, threads),
     "patches": lambda threads: over_products("patches", five_stacks, threads),
 }
@@ -73,14 +77,15 @@ COMPARISONS: dict[str, Callable[[int], None]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("comparison", choices=COMPARISONS)
-    parser.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
+    commands = parser.add_subparsers(required=True, dest="command")
+    for name in COMPARISONS:
+        one = commands.add_parser(name)
+        one.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
+        one.set_defaults(run=lambda options: compare(options.command, COMPARISONS, options.threads))
+    round_memory.add_options(commands.add_parser("memory"))
+    step_scaling.add_options(commands.add_parser("scaling"))
     options = parser.parse_args()
-    if options.threads:
-        bind_to(options.threads)
-        COMPARISONS[options.comparison](options.threads)
-    else:
-        on_one_and_all_threads([options.comparison])
+    options.run(options)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from respeed.measure.child import bind
 from respeed.measure.environment import child_environment
 from respeed.provenance.cpu import usable_cores
-from respeed.tables.statistics import estimate_median
+from respeed.tables.statistics import estimate_median, smallest_sample
 from respeed.timing.clock import seconds_now
 
 PAIRS = 15
@@ -16,14 +16,33 @@ PAIRS = 15
 RUN_SECONDS = 0.05
 
 Step = Callable[[], object]
+# Compares on so many threads, and prints what came out.
+Comparison = Callable[[int], None]
+
+
+def compare(name: str, comparisons: Mapping[str, Comparison], threads: int | None) -> None:
+    """Make a comparison in this process, which has the environment for `threads`; without, one process for each number
+    of threads."""
+    if threads:
+        bind_to(threads)
+        comparisons[name](threads)
+    else:
+        on_one_and_all_threads([name])
 
 
 def on_one_and_all_threads(arguments: list[str]) -> None:
     """Run this script again for one thread and for all cores, each in the environment of a measurement."""
     for threads in sorted({1, len(usable_cores())}):
-        command = [sys.executable, sys.argv[0], *arguments, "--threads", str(threads)]
         print(f"{' '.join(arguments)} on {threads} of {os.cpu_count()} cores", flush=True)
-        subprocess.run(command, env=child_environment(threads), check=True)
+        in_fresh_process([*arguments, "--threads", str(threads)], threads)
+
+
+def in_fresh_process(arguments: list[str], threads: int, output: int | None = None) -> str:
+    """Run this script again in the environment of a measurement on so many threads. What it printed, if `output` is
+    subprocess.PIPE."""
+    command = [sys.executable, sys.argv[0], *arguments]
+    done = subprocess.run(command, env=child_environment(threads), check=True, stdout=output, text=True)
+    return done.stdout or ""
 
 
 def bind_to(threads: int) -> None:
@@ -31,29 +50,41 @@ def bind_to(threads: int) -> None:
     bind(usable_cores()[:threads])
 
 
-def paired_ratio(other: Step, ours: Step, pairs: int = PAIRS) -> str:
-    """Time of `other` over that of `ours`, run in turns: the median with its 95 % interval."""
-    repeats = {step: _repeats(step) for step in (other, ours)}
-    ratios = []
+def paired_ratio(other: Step, ours: Step, pairs: int = PAIRS, most_seconds: float = float("inf")) -> str:
+    """Time of `other` over that of `ours`, run in turns: the median with its 95 % interval, and of how many pairs if
+    they were fewer than `pairs`.
+
+    Fewer are run where they would take more than `most_seconds`, but no fewer than an interval needs.
+    """
+    repeats = {step: count_repeats(step) for step in (other, ours)}
+    ratios: list[float] = []
+    began = seconds_now()
     for turn in range(pairs):
         order = (other, ours) if turn % 2 else (ours, other)
-        times = {step: _seconds(step, repeats[step]) for step in order}
+        times = {step: seconds_each(step, repeats[step]) for step in order}
         ratios.append(times[other] / times[ours])
+        if len(ratios) >= smallest_sample() and seconds_now() - began > most_seconds:
+            break
     estimate = estimate_median(ratios)
-    return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
+    fewer = f", {len(ratios)} pairs" if len(ratios) < pairs else ""
+    return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f}{fewer})"
 
 
-def _repeats(step: Step) -> int:
+def count_repeats(step: Step) -> int:
     """How many steps last RUN_SECONDS; warms them up."""
+    began = seconds_now()
     step()
-    count, begin = 0, seconds_now()
-    while seconds_now() - begin < RUN_SECONDS:
+    if seconds_now() - began > 10 * RUN_SECONDS:  # one is enough, whatever the first one paid for being the first
+        return 1
+    count, began = 0, seconds_now()
+    while seconds_now() - began < RUN_SECONDS:
         step()
         count += 1
     return count
 
 
-def _seconds(step: Step, repeats: int) -> float:
+def seconds_each(step: Step, repeats: int) -> float:
+    """Seconds of a step, over so many of them."""
     start = seconds_now()
     for _ in range(repeats):
         step()

@@ -26,10 +26,15 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PNG_DPI = 160
 
 
-def new_figure() -> tuple[Figure, Axes]:
-    """An empty figure in the house style."""
+def set_look() -> None:
+    """What figures are drawn from now on look like."""
     sns.set_theme(context="paper", style="whitegrid", palette="colorblind", font="DejaVu Sans")
     plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "respeed", "axes.titleweight": "bold"})
+
+
+def new_figure() -> tuple[Figure, Axes]:
+    """An empty figure in the house style."""
+    set_look()
     return plt.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
 
 

@@ -1,0 +1,58 @@
+"""The peers that our RBM step is timed beside do the same work."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rbm_peers import NaiveNumPy, NaiveTorch, _scikit_learn
+
+from respeed.backends import make_backend
+from respeed.measure.correctness import TOLERANCE
+from respeed.model.paper import Case
+from respeed.workloads import Arrays, rbm
+
+CASE = Case("odd", "rbm", {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05})
+
+
+def changes_in_float64(inputs: Arrays, sample: np.ndarray) -> list[np.ndarray]:
+    """What one CD-1 step adds to the weights, the visible and the hidden biases, given the hidden units' sample."""
+    W, v0, biases = (np.asarray(inputs[name], np.float64) for name in ("weights", "examples", "biases"))
+    v0, b, c, rate = v0[0], biases[: len(W)], biases[len(W) :], 0.05 / 29
+    h0 = 1 / (1 + np.exp(-(v0 @ W + c)))
+    v1 = 1 / (1 + np.exp(-(sample @ W.T + b)))
+    h1 = 1 / (1 + np.exp(-(v1 @ W + c)))
+    return [rate * (v0.T @ h0 - v1.T @ h1), rate * (v0 - v1).sum(axis=0), rate * (h0 - h1).sum(axis=0)]
+
+
+@pytest.mark.parametrize("peer", [NaiveTorch, NaiveNumPy])
+def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_draws(peer: Any) -> None:
+    inputs = rbm.inputs(CASE, seed=1)
+    ours = rbm.build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), CASE, inputs)
+    ours.step()
+    drawn = ours.sample if peer is NaiveNumPy else torch.from_numpy(ours.sample)
+    theirs = peer(CASE, inputs, sample=lambda probabilities: drawn)
+    theirs.step()
+
+    before = [np.asarray(inputs["weights"]), *np.split(inputs["biases"], [37])]
+    right = changes_in_float64(inputs, ours.sample)
+    # What the hidden biases change by cancels almost wholly, and is no scale for their rounding.
+    scales = [np.abs(right[0]).max(), *[max(np.abs(change).max() for change in right[1:])] * 2]
+    for after in ([ours.weights, ours.visible_bias[0], ours.hidden_bias[0]], [theirs.W, theirs.b, theirs.c]):
+        for new, old, change, scale in zip(after, before, right, scales, strict=True):
+            found = np.asarray(new, np.float64) - old
+            assert np.abs(found - change).max() <= TOLERANCE["fp32"] * scale
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_scikit_learns_step_computes_in_the_precision_that_its_line_names(precision: type[np.floating[Any]]) -> None:
+    inputs = rbm.inputs(CASE, seed=1)
+    model = _scikit_learn(CASE, inputs, precision)
+    batch = inputs["examples"][0]
+    if precision is np.float32:
+        model._fit(batch, model.random_state_)
+    else:
+        model.partial_fit(batch)
+    parameters = (model.components_, model.intercept_visible_, model.intercept_hidden_, model.h_samples_)
+    assert {array.dtype for array in parameters} == {np.dtype(precision)}
+    assert not np.array_equal(model.components_, np.asarray(inputs["weights"]).T)
