@@ -8,6 +8,7 @@ few hundred products of probabilities, within fp16's range, and is multiplied by
 Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,17 +41,18 @@ class Mixed(TorchSteps):
         # Sums stay in fp32 also where a product is split along k and its parts are added up.
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-        self._adds_in_fp32 = self._can_add_in_fp32()
-        # Bytes of a parameter over 4: 4 and 2, or with arrays to add from 4 and 2 and 2 and 4. Others take 2 alone.
-        self.memory_factor = 1.5 if self._adds_in_fp32 else 3.0
+        # How a product adds to parameters, and the bytes of these over 4, with their operand and arrays to add from.
+        # Others than parameters take half of what they take in fp32.
+        ways = ((self._add_by_product, 1.5), (self._add_sums, 2.5), (self._add_rounded, 3.0))
+        self._add, self.memory_factor = next((way, factor) for way, factor in ways if self._works(way))
 
-    def _can_add_in_fp32(self) -> bool:
-        """Whether a product of low precision adds its fp32 sums to an fp32 array: not every torch and device does."""
-        factor, total = self.zeros(16, 16), torch.zeros(16, 16, device=self._device)
+    def _works(self, add: Callable[..., None]) -> bool:
+        """Whether this torch offers it on this device."""
+        factor, exact = self.zeros(2, 16, 16), torch.zeros(2, 16, 16, device=self._device)
         try:
-            torch.addmm(total, factor, factor, out_dtype=torch.float32, out=total)
-            torch.baddbmm(total[None], factor[None], factor[None], out_dtype=torch.float32, out=total[None])
-        except (RuntimeError, TypeError):  # NotImplementedError is a RuntimeError
+            add(factor[0], factor[0], exact[0], 1.0, 1.0)
+            add(factor, factor, exact, 1.0, 1.0)
+        except (RuntimeError, TypeError):  # an operator that is not there is a RuntimeError, too
             return False
         return True
 
@@ -82,36 +84,50 @@ class Mixed(TorchSteps):
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        a, b, exact = (a.mT if transpose_a else a), (b.mT if transpose_b else b), out.exact
-        if not self._adds_in_fp32:
-            self._add_rounded(a, b, exact, alpha, beta)
-        elif exact.dim() == 2:
-            torch.addmm(exact, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=exact)
-        else:
-            stack = (len(exact), -1, -1)
-            a, b = a.expand(stack), b.expand(stack)
-            torch.baddbmm(exact, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=exact)
-        out.operand.copy_(exact)
+        a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
+        if out.exact.dim() == 3:
+            a, b = a.expand(len(out.exact), -1, -1), b.expand(len(out.exact), -1, -1)
+        self._add(a, b, out.exact, alpha, beta)
+        out.operand.copy_(out.exact)
+
+    # Three ways of exact <- alpha a b + beta exact for matrices or stacks, a and b of low precision, the best first.
+
+    def _add_by_product(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
+        """The product adds its sums itself."""
+        add = torch.addmm if exact.dim() == 2 else torch.baddbmm
+        add(exact, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=exact)
+
+    def _add_sums(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
+        """The product writes its sums in fp32, which are then added."""
+        multiply = torch.mm if exact.dim() == 2 else torch.bmm
+        sums = multiply(a, b, out_dtype=torch.float32, out=self._scratch(exact))
+        _scale(exact, beta).add_(sums, alpha=alpha)
 
     def _add_rounded(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
-        """The product is rounded once, when it is written; it is multiplied and added in fp32."""
+        """The product rounds its sums when it writes them; they are multiplied and added in fp32."""
         if exact.shape[-2] == 1:
             # A bias: of two sums over all examples, near one another, rounding would leave little of the difference.
             wide_a, wide_b = (self._scratch(factor, torch.float32).copy_(factor) for factor in (a, b))
             super().gemm(wide_a, wide_b, exact, alpha=alpha, beta=beta)
             return
-        product, wide_product = self._scratch(exact, self.dtype), self._scratch(exact)
-        super().gemm(a, b, product)
-        if beta != 1.0:
-            exact.mul_(beta)
-        exact.add_(wide_product.copy_(product), alpha=alpha)
+        rounded, sums = self._scratch(exact, self.dtype), self._scratch(exact)
+        super().gemm(a, b, rounded)
+        _scale(exact, beta).add_(sums.copy_(rounded), alpha=alpha)
 
     def sigmoid_layer(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: Any) -> None:
         super().sigmoid_layer(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> dict[str, Any]:
-        learns = "fp32 sums" if self._adds_in_fp32 else f"sums rounded to {self._precision}"
-        return super().describe() | {"parameters": f"fp32, to which products add {learns}"}
+        ways = {
+            self._add_by_product: "products add to them",
+            self._add_sums: "products are added to them",
+            self._add_rounded: f"products, rounded to {self._precision}, are added to them",
+        }
+        return super().describe() | {"parameters": f"fp32, {ways[self._add]}"}
+
+
+def _scale(array: torch.Tensor, factor: float) -> torch.Tensor:
+    return array if factor == 1.0 else array.mul_(factor)
 
 
 def _operand(array: Any) -> Any:

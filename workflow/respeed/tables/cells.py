@@ -22,7 +22,7 @@ FACTS = ("label", "package", "architecture", "device", "backend", "precision")
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
     "seconds", "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
-    "published_seconds",
+    "error", "published_seconds",
 )  # fmt: skip
 
 
@@ -30,7 +30,8 @@ COLUMNS = (
 class Cell:
     """One row of cells.csv. `seconds` are those of the paper's unit of work (1 million examples, or one step).
 
-    `algorithm` is the workload where the table tells several apart, or else empty.
+    `algorithm` is the workload where the table tells several apart, or else empty. `error` is the largest against
+    float64 of any array of a checked step, over the array's largest value.
     Not in the file: `label`, `is_cpu`, `workload`, `work` (FLOP of that unit), `round_seconds` (one a round).
     """
 
@@ -52,6 +53,7 @@ class Cell:
     reason: str
     gflops: float | None
     peak_share: float | None
+    error: float | None
     published_seconds: float | None
     label: str
     is_cpu: bool
@@ -165,6 +167,7 @@ def _cell(
         reason=reason,
         gflops=rate / 1e9 if rate and estimate else None,
         peak_share=share if estimate else None,
+        error=rounds.error if rounds else None,
         published_seconds=paper.printed(key.experiment, key.case, facts["architecture"]) if published else None,
         label=f"{facts['label']}, {algorithm.label}" if algorithm else facts["label"],
         is_cpu=facts["device"] == "cpu",
