@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
+from respeed.backends._host import OnHost
+from respeed.backends._torch_steps import TorchSteps
 from respeed.load.modules import backend_devices, workload_backends, workload_precisions
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
+from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec
 from respeed.workloads import load_workload, rbm, rbm_streamed
-from tests.conformance.test_workloads import odd_case
+from tests.conformance.test_workloads import CASES, odd_case
 
 CPUS = [(name, "cpu", "fp32") for name, devices in backend_devices().items() if "cpu" in devices]
 LOW_CPU = [("torch", "cpu", "bf16")]
@@ -44,6 +47,24 @@ def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
     for name, value in wanted.items():
         # Of one order of sums: what rounding a library may do otherwise from call to call is far below this.
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class Operations(OnHost, TorchSteps):
+    """What an accelerator is asked for, done by the CPU."""
+
+    synchronous = True
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.workload in ON_DEVICE], ids=lambda case: case.name)
+def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case) -> None:
+    made, workload = Operations("cpu", "fp32", threads=1, seed=1), load_workload(case.workload)
+    inputs = workload.inputs(case, seed=5)
+    program = workload.build(made, case, inputs)
+    program.step()
+    state = dict(program.state())
+    assert (
+        what_is_wrong(state_errors(inputs, state, workload.reference(case, inputs, state)), TOLERANCE["fp32"]) is None
+    )
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)

@@ -71,9 +71,10 @@ class BackendContract(Protocol):
         """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
 
     def captured(self, step: Step) -> Step:
-        """`step`, or what does the same with fewer requests to the device: a graph, made when it is first called.
+        """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
 
-        The step must ask for the same operations on the same arrays whenever it is called, and nothing of the host.
+        All that the step uses must be there. It must ask for the same operations on the same arrays whenever it is
+        called, and wait for no answer.
         """
 
     def bytes_free(self) -> float | None:

@@ -20,28 +20,23 @@ def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> None:
 
 
 class CapturedStep:
-    """A step as a graph, captured when it is first called and run by each call, the first as well.
+    """A step as a graph, which each call runs.
 
-    Capturing runs nothing: what is checked after the first call is what the graph did. The step's arrays must live as
-    long as it does, which holds where both belong to one program.
+    Capturing runs nothing: what is checked after the first call is what the graph did. It is captured at once, not when
+    it is first called, because that call could fall into what is timed.
     """
 
     def __init__(self, step: Step, random: torch.Generator, stream: torch.cuda.Stream) -> None:
-        self._step, self._random, self._stream = step, random, stream
-        self._graph: torch.cuda.CUDAGraph | None = None
+        # A graph knows addresses only: the step is kept because it keeps its arrays.
+        self._step = step
+        self._graph = torch.cuda.CUDAGraph()
+        # Each run then goes on in the generator's sequence, as the step itself would.
+        self._graph.register_generator_state(random)
+        with torch.cuda.graph(self._graph, stream=stream):
+            step()
 
     def __call__(self) -> None:
-        if self._graph is None:
-            self._graph = self._captured()
         self._graph.replay()
-
-    def _captured(self) -> torch.cuda.CUDAGraph:
-        graph = torch.cuda.CUDAGraph()
-        # Each run then goes on in the generator's sequence, as the step itself would.
-        graph.register_generator_state(self._random)
-        with torch.cuda.graph(graph, stream=self._stream):
-            self._step()
-        return graph
 
 
 class PinnedChunks:
