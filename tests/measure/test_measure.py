@@ -1,6 +1,7 @@
 """One round, for real: what it writes, and what happens when something is wrong."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -123,7 +124,7 @@ def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pyte
     spec, array = make_spec(ROUND, 1), made.array
 
     def full(values: np.ndarray) -> np.ndarray:
-        if values.size > 50_000:
+        if math.prod(values.shape) > 50_000:
             raise MemoryError("out of memory. Tried to allocate 2.00 GiB.")
         return array(values)
 

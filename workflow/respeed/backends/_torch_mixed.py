@@ -107,7 +107,8 @@ class Mixed(TorchSteps):
         """The product rounds its sums when it writes them; they are multiplied and added in fp32."""
         if exact.shape[-2] == 1:
             # A bias: of two sums over all examples, near one another, rounding would leave little of the difference.
-            wide_a, wide_b = (self._scratch(factor, torch.float32).copy_(factor) for factor in (a, b))
+            wide_a = self._scratch(a, torch.float32, "left").copy_(a)
+            wide_b = self._scratch(b, torch.float32, "right").copy_(b)
             super().gemm(wide_a, wide_b, exact, alpha=alpha, beta=beta)
             return
         rounded, sums = self._scratch(exact, self.dtype), self._scratch(exact)

@@ -18,7 +18,7 @@ class TorchSteps(Torch):
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(device, precision, threads)
-        self._kept: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
+        self._kept: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
 
@@ -124,12 +124,14 @@ class TorchSteps(Torch):
         objective.add_(change)
         torch.gt(taken, 0, out=going)
 
-    def _scratch(self, like: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """An array of the same shape for intermediate results, made once and kept: a graph remembers its address."""
-        key = like.shape, dtype or like.dtype
-        if key not in self._kept:
-            self._kept[key] = torch.empty(key[0], dtype=key[1], device=self._device)
-        return self._kept[key]
+    def _scratch(self, like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
+        """An array of the same shape for intermediate results: the first rows of one that is made once and kept. One
+        that has become too short is kept as well: a graph remembers its address."""
+        rows, *row = like.shape
+        kept = self._kept.setdefault((name, dtype or like.dtype, *row), [])
+        if not kept or len(kept[-1]) < rows:
+            kept.append(torch.empty(like.shape, dtype=dtype or like.dtype, device=self._device))
+        return kept[-1][:rows]
 
     def gradient_step(
         self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor

@@ -10,7 +10,7 @@ import numpy as np
 
 from respeed.backends import BackendContract, Step
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, rbm
+from respeed.workloads import Arrays, Expected, Inputs, rbm
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 
@@ -33,18 +33,18 @@ class _Streamed(rbm.Rbm):
         self.count += 1
 
 
-def build(backend: BackendContract, case: Case, inputs: Arrays) -> _Streamed:
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Streamed:
     return _Streamed(backend, case, inputs)
 
 
-def inputs(case: Case, seed: int) -> Arrays:
+def inputs(case: Case, seed: int) -> Inputs:
     """As rbm's, but examples in chunks, (CHUNKS, CHUNK, B, V)."""
     V, B = int(case.parameters["visible"]), int(case.parameters["batch"])
     random = np.random.Generator(np.random.SFC64([seed, CHUNK]))
     return {**rbm.inputs(case, seed), "examples": random.random((CHUNKS, CHUNK, B, V), dtype=np.float32)}
 
 
-def reference(case: Case, inputs: Arrays, seen: Arrays) -> Expected:
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     return rbm.reference(case, {**inputs, "examples": inputs["examples"][0]}, seen)
 
 
