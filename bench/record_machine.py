@@ -3,8 +3,9 @@
 python bench/record_machine.py --minutes 9 --bundle records.tar.gz
 
 Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, psutil, threadpoolctl, nvidia-ml-py and pytest, no network,
-no Snakemake, no Typst and no set-up of the project. Runs the conformance tests of the accelerator, then the rounds of
-the preset in their order, round 1 of everything first, until the minutes are up. Called again, it goes on where it was.
+no Snakemake, no Typst and no set-up of the project. Runs the conformance tests of the accelerator (conformance.txt) and
+compares its steps with what bounds them (bench/gpu.py, gpu.txt), then the rounds of the preset in their order, round 1
+of everything first, until the minutes are up. Called again, it goes on where it was.
 Unpacked in a checkout (tar -xzf records.tar.gz), the bundle's records are tables, figures and report at the next
 ./run snakemake --cores all pdf.
 
@@ -44,25 +45,39 @@ TURN_SECONDS = 60.0
 # What a program learns is shown after ten seconds of it; with its set-up.
 LEARNING_SECONDS = 50.0
 CONFORMANCE_MINUTES = 3.0
+# The share of the minutes that bench/gpu.py may begin comparisons in; the longest takes less than another minute.
+COMPARING = 0.15
+COMPARISON_MINUTES = 1.0
 
 
-def conformance(folder: Path) -> bool:
-    """Run the tests that need an accelerator, once; keep what they print, and their verdict, beside the records."""
-    if (folder / "conformance.txt").exists():
-        return (folder / "conformance.txt").read_text().startswith("passed")
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "tests/conformance"]
+def run_once(file: Path, command: list[str], minutes: float) -> bool:
+    """Run a command of Python's, unless it was; keep its verdict, and what it prints, beside the records."""
+    if file.exists():
+        return file.read_text().startswith("passed")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow")}
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * CONFORMANCE_MINUTES,
-            check=False,
+            [sys.executable, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=60 * minutes, check=False,
         )  # fmt: skip
-        told, passed = done.stdout + done.stderr, done.returncode == 0
+        told, passed = done.stdout.decode(errors="replace"), done.returncode == 0
     except subprocess.TimeoutExpired as late:
-        told, passed = f"not done after {CONFORMANCE_MINUTES:g} minutes\n{late.stdout!r}", False
-    write_text(folder / "conformance.txt", f"{'passed' if passed else 'failed'}\n{told}")
-    print("\n".join(told.splitlines()[-12:]), flush=True)
+        told, passed = f"{(late.stdout or b'').decode(errors='replace')}\nnot done after {minutes:g} minutes", False
+    write_text(file, f"{'passed' if passed else 'failed'}\n{told}")
+    print("\n".join(told.splitlines()[-30:]), flush=True)
     return passed
+
+
+def conformance(folder: Path) -> bool:
+    """Run the tests that need an accelerator."""
+    command = ["-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "tests/conformance"]
+    return run_once(folder / "conformance.txt", command, CONFORMANCE_MINUTES)
+
+
+def compare_steps(folder: Path, minutes: float) -> bool:
+    """Compare the accelerator's steps with what bounds them, in no more than so many minutes and one."""
+    command = ["bench/gpu.py", "--minutes", f"{minutes:.2f}"]
+    return run_once(folder / "gpu.txt", command, minutes + COMPARISON_MINUTES)
 
 
 def measure_all(preset: str | None, machine: str, deadline: float) -> tuple[int, int]:
@@ -116,6 +131,8 @@ def main() -> int:
     write_json(machine_sheet(machine, config.preset.is_smoke), make_sheet(machine, profiles))
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
     passed = conformance(folder) if accelerated else True
+    if accelerated and not config.preset.is_smoke:
+        compare_steps(folder, COMPARING * options.minutes)
     try:
         done, planned = measure_all(options.preset, machine, deadline)
     finally:

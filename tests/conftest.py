@@ -94,6 +94,8 @@ def make_record() -> MakeRecord:
         machine: str = "box",
         architecture: str = "single-cpu",
         device: str = "cpu",
+        precision: str = "fp32",
+        errors: dict[str, float | None] | None = None,
         run_delay: float = 0.0,
         probe: float = 1.0,
         settled: bool = True,
@@ -122,7 +124,7 @@ def make_record() -> MakeRecord:
             },
             "profile": {
                 "name": profile, "label": f"label of {profile}", "package": "package", "architecture": architecture,
-                "backend": "torch", "device": device, "threads": 1, "precision": "fp32", "price_per_hour": None,
+                "backend": "torch", "device": device, "threads": 1, "precision": precision, "price_per_hour": None,
             },
             "threads": 1, "seed": 1, "timing": asdict(REAL), "digest": digest, "started": started, "wall_seconds": 3.0,
             "ceilings": {"flops_per_second": peak, "bytes_per_second": 1e10},
@@ -136,7 +138,7 @@ def make_record() -> MakeRecord:
             },
             "cases": [{
                 "case": case, "workload": "rbm", "parameters": parameters, "flops": 1e9, "traffic_bytes": 1e6,
-                "memory_bytes": 1e6, "status": status, "reason": reason, "errors": {}, "tolerance": 1e-4,
+                "memory_bytes": 1e6, "status": status, "reason": reason, "errors": errors or {}, "tolerance": 1e-4,
                 "warmup": {"steps": 2, "seconds": 1.0, "settled": settled, "step_seconds": 0.1} if timed else None,
                 "blocks": [block] if timed else [],
             }],

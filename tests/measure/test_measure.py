@@ -1,6 +1,7 @@
 """One round, for real: what it writes, and what happens when something is wrong."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from respeed.plan.spec import make_spec
 from respeed.provenance.required import check_provenance
 from respeed.record.files import read_record
 from respeed.record.paths import round_path
+from respeed.workloads import load_workload
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 
@@ -102,6 +104,37 @@ def test_a_case_too_big_for_memory_is_not_run_and_says_what_it_needs(monkeypatch
     facts = measure_case(make_spec(ROUND, 1), 0, bench)
     assert facts["status"] == "not-run"
     assert facts["reason"].startswith("needs")
+
+
+def test_a_case_too_big_for_the_gpu_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+    bench, _ = make_bench(made)
+    spec = make_spec(ROUND, 1)
+    takes = load_workload("rbm").memory_bytes(spec.cases[0])
+    monkeypatch.setattr(made, "memory_factor", 1.5)
+    for free, status in ((1.4 * takes, "not-run"), (1.6 * takes, "measured")):
+        monkeypatch.setattr(made, "bytes_free", lambda free=free: free)
+        facts = measure_case(spec, 0, bench)
+        assert facts["status"] == status
+        assert status == "measured" or facts["reason"] == "needs 0.0 GB of GPU memory, has 0.0"
+
+
+def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+    bench, _ = make_bench(made)
+    spec, array = make_spec(ROUND, 1), made.array
+
+    def full(values: np.ndarray) -> np.ndarray:
+        if math.prod(values.shape) > 50_000:
+            raise MemoryError("out of memory. Tried to allocate 2.00 GiB.")
+        return array(values)
+
+    monkeypatch.setattr(made, "array", full)
+    found = {spec.cases[index].name: measure_case(spec, index, bench) for index in range(len(spec.cases))}
+    assert found["36x64"]["status"] == "measured"
+    assert found["256x688"]["status"] == "failed"
+    assert "out of memory" in found["256x688"]["reason"]
+    assert found["256x688"]["blocks"] == []
 
 
 def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

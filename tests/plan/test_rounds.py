@@ -12,6 +12,7 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.config import Config, Preset
 from respeed.model.round import RoundId
+from respeed.plan.availability import why_not
 from respeed.plan.rounds import group_turns, plan_rounds
 
 PAPERS, PROFILES = load_papers(), load_profiles()
@@ -62,6 +63,25 @@ def test_a_profile_without_its_device_is_left_out(monkeypatch: pytest.MonkeyPatc
         "respeed.plan.availability.missing_device", lambda device: None if device == "cpu" else "no CUDA device"
     )
     assert {one.profile for one in plan(profiles=("gpu", "torch-1"))} == {"torch-1"}
+
+
+def test_all_profiles_are_all_but_the_optional_ones() -> None:
+    assert set(load_config().profiles) == {name for name, profile in PROFILES.items() if not profile.optional}
+    assert load_config(overrides={"profiles": "cpu-bf16"}).profiles == ("cpu-bf16",)
+
+
+def test_a_profile_is_measured_only_in_tables_that_run_in_its_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("respeed.plan.availability.missing_device", lambda device: None)
+    tables = {one.experiment for one in plan(profiles=("gpu-bf16",))}
+    assert tables == {one.experiment for one in plan(profiles=("gpu",))} - {"sparse-coding"}
+
+
+def test_a_low_precision_needs_a_cpu_with_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("respeed.plan.availability.cpu_flags", lambda: ["avx2", "avx512f"])
+    assert why_not(PROFILES["cpu-bf16"]) == "the CPU has no instructions for bf16"
+    assert why_not(PROFILES["torch-1"]) is None
+    monkeypatch.setattr("respeed.plan.availability.cpu_flags", lambda: ["amx_bf16", "avx2"])
+    assert why_not(PROFILES["cpu-bf16"]) is None
 
 
 def test_whole_runs_come_last_and_only_where_something_is_extrapolated() -> None:

@@ -65,12 +65,73 @@ def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round(make_rec
 def test_every_cell_is_there_and_what_is_missing_says_why(make_record: MakeRecord) -> None:
     made, _ = derive(seven(make_record, [0.1] * 7))
     assert {(cell.profile, cell.case) for cell in made if cell.experiment == "rbm"} == {
-        (profile, case.name) for profile in PROFILES for case in PAPER.experiments["rbm"].cases
+        (profile.name, case.name)
+        for profile in PROFILES.values()
+        for case in PAPER.experiments["rbm"].cases
+        if not profile.optional
     }
     assert (one(made, "gpu").status, one(made, "gpu").reason) == ("not-run", "no CUDA device")
     assert (one(made, "torch-all").status, one(made, "torch-all").reason) == ("not-run", "not measured yet")
     assert all(cell.reason for cell in made if cell.status in {"contaminated", "not-run", "failed"})
     assert all((cell.seconds is None) == (cell.status not in {"ok", "unconverged"}) for cell in made)
+
+
+BF16 = {"profile": "cpu-bf16", "architecture": "multi-cpu", "precision": "bf16"}
+GPU_BF16 = {"profile": "gpu-bf16", "architecture": "gpu", "device": "cuda", "precision": "bf16"}
+
+
+def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record: MakeRecord) -> None:
+    records = [
+        *seven(make_record, [0.1] * 7),
+        *seven(make_record, [0.01] * 7, **BF16),
+        *seven(make_record, [0.002] * 7, **GPU),
+        *seven(make_record, [0.001] * 7, **GPU_BF16),
+    ]
+    made, ratios = derive(records)
+    assert {row.base_profile for row in ratios if row.case == "576x1024" and row.experiment == "rbm"} == {"torch-1"}
+    assert one(ratios, "cpu-bf16").speedup == pytest.approx(10)
+    assert (one(ratios, "gpu-bf16").precision, one(ratios, "gpu-bf16").speedup) == ("bf16", pytest.approx(100))
+    assert machines.fastest_rows(made)["raina2009", "rbm", "576x1024"]["box"].profile == "gpu"
+    compared = compare(PAPER, PAPER.experiments["rbm"], made, ratios)
+    assert compared is not None
+    rows = dict(compared.rows)
+    assert rows["Here: fastest CPU is"][0] == one(made, "torch-1").label
+    assert rows["Here: speedup"][0].startswith("50")
+
+
+def test_a_row_of_low_precision_alone_has_no_base(make_record: MakeRecord) -> None:
+    _, ratios = derive(seven(make_record, [0.01] * 7, **BF16))
+    assert (one(ratios, "cpu-bf16").verdict, one(ratios, "cpu-bf16").base_profile) == ("none", "")
+
+
+def test_an_optional_profile_has_rows_only_where_it_was_measured(make_record: MakeRecord) -> None:
+    without, _ = derive(seven(make_record, [0.1] * 7))
+    assert "cpu-bf16" not in {cell.profile for cell in without}
+    measured, _ = derive(seven(make_record, [0.1] * 7, **BF16))
+    assert one(measured, "cpu-bf16").seconds
+
+
+def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.001] * 7, **GPU_BF16))
+    sparse = next(cell for cell in made if (cell.experiment, cell.profile) == ("sparse-coding", "gpu-bf16"))
+    assert (sparse.status, sparse.reason) == ("not-run", "sparse_parallel runs in fp32 alone")
+
+
+def test_the_paper_shaped_table_has_rows_of_low_precision_only_where_they_were_measured(
+    make_record: MakeRecord,
+) -> None:
+    labels = []
+    for records in (seven(make_record, [0.1] * 7), seven(make_record, [0.001] * 7, **GPU_BF16)):
+        table = make_published_table(PAPER, PAPER.experiments["rbm"], *derive(records), smoke=False)
+        labels.append([row.architecture for row in table.rows if "bf16" in row.architecture])
+    assert labels[0] == []
+    assert labels[1] == [PROFILES["gpu-bf16"].label]
+
+
+def test_a_cell_shows_its_largest_error_of_all_rounds(make_record: MakeRecord) -> None:
+    errors = ({"weights": 1e-6, "h0": 2e-6}, {"weights": 3e-6, "h0": None})
+    made, _ = derive(make_record([0.1], index=index, errors=found) for index, found in enumerate(errors, start=1))
+    assert one(made, "torch-1").error == 3e-6
 
 
 def test_one_wrong_result_takes_the_time_of_the_cell_away(make_record: MakeRecord) -> None:
@@ -232,12 +293,12 @@ def test_tidy_tables_have_exactly_their_columns(make_record: MakeRecord, tmp_pat
     write_tidy(tmp_path / "cells.csv", cells.COLUMNS, made)
     write_tidy(tmp_path / "speedups.csv", speedups.COLUMNS, ratios)
     assert (tmp_path / "cells.csv").read_text().splitlines()[0] == (
-        "machine,paper,experiment,case,algorithm,profile,architecture,package,seconds,seconds_low,seconds_high,rounds,"
-        "discarded,status,reason,gflops,peak_share,published_seconds"
+        "machine,paper,experiment,case,algorithm,profile,architecture,package,precision,seconds,seconds_low,"
+        "seconds_high,rounds,discarded,status,reason,gflops,peak_share,error,published_seconds"
     )
     assert (tmp_path / "speedups.csv").read_text().splitlines()[0] == (
-        "machine,paper,experiment,case,algorithm,profile,base_algorithm,base_profile,speedup,speedup_low,speedup_high,"
-        "published,verdict,reason"
+        "machine,paper,experiment,case,algorithm,profile,precision,base_algorithm,base_profile,speedup,speedup_low,"
+        "speedup_high,published,verdict,reason"
     )
 
 

@@ -16,7 +16,7 @@ def test_the_reconstruction_error_of_natural_images_falls_over_an_epoch(name: st
     case = Case("small", "rbm", {"visible": 144, "hidden": 100, "batch": 100, "learning_rate": 0.1})
     program = rbm.build_learner(backend, case)
     left = []
-    for _ in range(len(program.examples)):
+    for _ in range(len(program.captured)):
         program.step()
         left.append(program.left_over())
     assert np.mean(left[-20:]) < 0.96 * np.mean(left[:5])

@@ -5,6 +5,7 @@ All operations write into arrays that exist already: a step that is built from t
 """
 
 import importlib
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +15,25 @@ from respeed.kernels.workers import Workers
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
 
+# Something that is done again and again on the same arrays.
+Step = Callable[[], None]
+
 
 class Draws(Protocol):
     """Where a layer's uniform draws come from."""
 
     def last(self) -> np.ndarray:
         """Those that the last sample was compared with, as NumPy float32."""
+
+
+class Stream(Protocol):
+    """Chunks of examples on their way from the host to two arrays, which take turns: one is used, the other filled."""
+
+    arrays: tuple[Array, Array]
+
+    def advance(self) -> int:
+        """Which of the arrays the next chunk is in, from now on and until the next call; after the last chunk comes the
+        first. What is asked of the device after this call finds it there, and the other array begins to be filled."""
 
 
 class BackendContract(Protocol):
@@ -31,6 +45,9 @@ class BackendContract(Protocol):
     `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
     `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
     of more than `stack_bytes` leaves the caches, and is better worked off in several; an accelerator takes any.
+
+    Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
+    beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
     """
 
     synchronous: bool
@@ -38,12 +55,30 @@ class BackendContract(Protocol):
     pools: int
     workers: Workers
     stack_bytes: float
+    memory_factor: float
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
 
     def zeros(self, *shape: int) -> Array:
         """An array of zeros on the device."""
+
+    def parameters(self, values: np.ndarray) -> Array:
+        """As `array`, for what is learned: however low the precision, small changes add up as they do in fp32. May be
+        an operand of products, a bias, and what `gemm` adds to; and be indexed."""
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
+
+    def captured(self, step: Step) -> Step:
+        """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
+
+        All that the step uses must be there. It must ask for the same operations on the same arrays whenever it is
+        called, and wait for no answer.
+        """
+
+    def bytes_free(self) -> float | None:
+        """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
     def host(self, array: Array) -> np.ndarray:
         """`array` as NumPy float32. On the CPU it may be the same memory: use it before the next operation."""

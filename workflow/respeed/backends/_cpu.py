@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from respeed.backends import Draws
+from respeed.backends._host import OnHost
 from respeed.kernels import layers, rows, windows
 
 # Of one core. Today's have 0.5 to 2 MiB; to be off by that much costs little.
@@ -17,10 +18,12 @@ def stack(array: np.ndarray) -> np.ndarray:
     return array[(None,) * (3 - array.ndim)]
 
 
-class CpuSteps:
+class CpuSteps(OnHost):
     """What of the contract is no product and no copy. The class has `host`, an array as NumPy sees it, `gemm`, and
     `run`, which spreads a kernel over threads."""
 
+    memory_factor = 1.0
+    array: Any
     host: Any
     gemm: Any
 
@@ -31,6 +34,9 @@ class CpuSteps:
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         """kernel(start, stop, *arguments) over rows 0 ... count - 1, which have so many elements in all."""
         raise NotImplementedError
+
+    def parameters(self, values: np.ndarray) -> Any:
+        return self.array(values)
 
     def sigmoid(self, out: Any) -> None:
         flat = self.host(out).view()

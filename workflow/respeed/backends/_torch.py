@@ -9,23 +9,29 @@ from respeed.kernels.workers import Workers
 
 
 class Torch:
-    """Sets torch up for strict fp32 on `threads` threads; the part of the contract that no device does otherwise."""
+    """Sets torch up for products of `precision` on `threads` threads; the part of the contract that no device does
+    otherwise. Arrays are of `dtype`."""
 
-    def __init__(self, device: str, threads: int) -> None:
+    dtype = torch.float32
+
+    def __init__(self, device: str, precision: str, threads: int) -> None:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
-        # Strict fp32: no TF32 on CUDA, no bf16 in oneDNN.
-        torch.set_float32_matmul_precision("highest")
+        # Strict fp32 unless asked for: no TF32 on CUDA, no bf16 in oneDNN. Of the devices only CUDA knows "high", TF32.
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         self.threads, self.workers = threads, Workers(threads)
-        self._device = torch.device(device)
+        self._precision, self._device = precision, torch.device(device)
 
     def array(self, values: np.ndarray) -> torch.Tensor:
+        return self._as_tensor(values, self.dtype)
+
+    def _as_tensor(self, values: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, copy=not fresh)
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, dtype, copy=not fresh)
 
     def zeros(self, *shape: int) -> torch.Tensor:
         # full, not zeros: the pages are touched here, not by the first step.
-        return torch.full(shape, 0.0, device=self._device)
+        return torch.full(shape, 0.0, dtype=self.dtype, device=self._device)
 
     def host(self, array: torch.Tensor) -> np.ndarray:
         on_host: np.ndarray = array.to("cpu", torch.float32).numpy()
@@ -65,7 +71,7 @@ class Torch:
         return {
             "package": f"torch {torch.__version__}",
             "device": self._device.type,
-            "precision": "fp32",
+            "precision": self._precision,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             "threads_set": torch.get_num_threads(),
         }

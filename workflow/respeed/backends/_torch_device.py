@@ -1,163 +1,74 @@
-"""PyTorch on an accelerator: every operation is torch's own, asked for and not waited for."""
+"""Torch on an accelerator: operations are asked for and not waited for."""
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from respeed.backends import Draws
-from respeed.backends._torch import Torch
+from respeed.backends import Step, Stream
+from respeed.backends._host import Copies
+from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
+from respeed.backends._torch_steps import TorchSteps
 from respeed.model.errors import NotMeasurable
 
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
 
 
-class OnDevice(Torch):
+class OnAccelerator(TorchSteps):
     synchronous = False
-    # The more at once, the better it is filled, and the fewer operations are asked for.
-    stack_bytes = math.inf
-    pools = 1
 
-    def __init__(self, device: str, threads: int, seed: int) -> None:
-        if not getattr(torch, device).is_available():
-            raise NotMeasurable(f"no {NAMES[device]} device that torch {torch.__version__} can use")
-        super().__init__(device, threads)
-        self._kept: torch.Tensor | None = None
-        self._random = torch.Generator(self._device)
-        self._random.manual_seed(seed)
+    def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
+        if reason := why_not(device, precision):
+            raise NotMeasurable(reason)
+        super().__init__(device, precision, threads, seed)
+        self._cuda = device == "cuda"
+        self._capturing = torch.cuda.Stream() if self._cuda else None
+        if self._capturing:
+            warm_up_products(self._capturing, self.dtype)
 
-    def sigmoid(self, out: torch.Tensor) -> None:
-        torch.sigmoid(out, out=out)
+    def captured(self, step: Step) -> Step:
+        return CapturedStep(step, self._random, self._capturing) if self._capturing else step
 
-    def sigmoid_layer(
-        self,
-        x: torch.Tensor,
-        weights: torch.Tensor,
-        bias: torch.Tensor,
-        out: torch.Tensor,
-        *,
-        transpose: bool = False,
-        scale: float = 1.0,
-    ) -> None:
-        # A bias of one dimension as the product's addend is what libraries fold into the product.
-        weights = weights.mT if transpose else weights
-        if out.dim() == 2:
-            torch.addmm(bias.view(-1), x, weights, out=out)
-        else:
-            torch.baddbmm(bias, x, weights, out=out)
-        torch.sigmoid(out, out=out)
-        if scale != 1.0:
-            out.mul_(scale)
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        if self._cuda:
+            return PinnedChunks(chunks, self.dtype)
+        return Copies(self, chunks)
 
-    def draws(self, *shape: int) -> Draws:
-        return _Uniform(self.zeros(*shape))
-
-    def sample_layer(
-        self,
-        x: torch.Tensor,
-        weights: torch.Tensor,
-        bias: torch.Tensor,
-        out: torch.Tensor,
-        sample: torch.Tensor,
-        draws: Any,
-    ) -> None:
-        self.sigmoid_layer(x, weights, bias, out)
-        draws.array.uniform_(generator=self._random)
-        torch.lt(draws.array, out, out=sample)
-
-    def cut(self, image: torch.Tensor, first: int, across: int, out: torch.Tensor, top: int) -> None:
-        # All windows at once, as views: (R, R, B, across, across, n).
-        windows = image.unfold(0, across, 1).unfold(1, across, 1).permute(0, 1, 2, 4, 5, 3)
-        out[:, top : top + image.shape[2]].view(windows.shape).copy_(windows)
-
-    def add_up(self, added: torch.Tensor, first: int, across: int, image: torch.Tensor) -> None:
-        side = image.shape[0] - across + 1
-        windows = added.view(side, side, image.shape[2], across, across, image.shape[3])
-        for down in range(across):
-            for right in range(across):
-                here = image[down : down + side, right : right + side]
-                here.add_(windows[:, :, :, down, right])
-
-    def coordinate_step(
-        self,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        diagonal: torch.Tensor,
-        penalty: float,
-        going: torch.Tensor,
-        out: torch.Tensor,
-    ) -> None:
-        torch.addcmul(left, coefficients, diagonal, out=out)
-        # soft(z, p) = z - clamp(z, -p, p)
-        clamped = torch.clamp(out, -penalty, penalty, out=self._scratch(out))
-        out.sub_(clamped).div_(diagonal).sub_(coefficients).mul_(going)
-
-    def line_search(
-        self,
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        penalty: float,
-        lengths: tuple[float, ...],
-        least: float,
-        objective: torch.Tensor,
-        going: torch.Tensor,
-    ) -> None:
-        slope = torch.linalg.vecdot(left, direction).unsqueeze(1)
-        curve = torch.linalg.vecdot(moved, direction).unsqueeze(1)
-        scratch = self._scratch(coefficients)
-        norm = torch.abs(coefficients, out=scratch).sum(1, keepdim=True)
-        taken, change = torch.zeros_like(slope), torch.zeros_like(slope)
-        # From the last length to the first: what is written last is the first that will do.
-        for t in reversed(lengths):
-            moved_norm = torch.add(coefficients, direction, alpha=t, out=scratch).abs_().sum(1, keepdim=True)
-            trial = 0.5 * t * t * curve - t * slope + penalty * (moved_norm - norm)
-            lowers = (trial < -least * objective) & (going > 0)
-            taken.masked_fill_(lowers, t)
-            torch.where(lowers, trial, change, out=change)
-        coefficients.addcmul_(direction, taken)
-        left.addcmul_(moved, taken, value=-1.0)
-        objective.add_(change)
-        torch.gt(taken, 0, out=going)
-
-    def _scratch(self, like: torch.Tensor) -> torch.Tensor:
-        """An array of the same shape for intermediate results, made once."""
-        if self._kept is None or self._kept.shape != like.shape:
-            self._kept = torch.empty_like(like)
-        return self._kept
-
-    def gradient_step(
-        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-    ) -> None:
-        torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
-        out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))
+    def bytes_free(self) -> float | None:
+        if self._device.type == "mps":  # the host's memory
+            return None
+        of = getattr(torch, self._device.type)
+        # What torch holds and no array uses is free for the next one.
+        return float(of.mem_get_info()[0] + of.memory_reserved() - of.memory_allocated())
 
     def sync(self) -> None:
         getattr(torch, self._device.type).synchronize()
 
     def describe(self) -> dict[str, Any]:
         facts = super().describe()
-        if self._device.type != "cuda":
+        if not self._cuda:
             return facts | {"library": "torch", "accelerator": self._device.type}
-        properties = torch.cuda.get_device_properties(self._device)
+        properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
         return facts | {
             "library": f"cuBLAS (CUDA {torch.version.cuda})"
             if torch.version.cuda
             else f"hipBLAS ({torch.version.hip})",
             "accelerator": properties.name,
             "memory_bytes": properties.total_memory,
-            "allow_tf32": torch.backends.cuda.matmul.allow_tf32,
+            "allow_tf32": products.allow_tf32,
+            "allow_bf16_reduced_precision_reduction": products.allow_bf16_reduced_precision_reduction,
+            "allow_fp16_reduced_precision_reduction": products.allow_fp16_reduced_precision_reduction,
         }
 
 
-class _Uniform:
-    """Draws in an array of the device."""
-
-    def __init__(self, array: torch.Tensor) -> None:
-        self.array = array
-
-    def last(self) -> np.ndarray:
-        drawn: np.ndarray = self.array.to("cpu", torch.float32).numpy()
-        return drawn
+def why_not(device: str, precision: str) -> str | None:
+    """Why torch cannot compute so on the device; None if it can."""
+    if not getattr(torch, device).is_available():
+        return f"no {NAMES[device]} device that torch {torch.__version__} can use"
+    # AMD's libraries do so or not as their own environment says: the row could be fp32 under another name.
+    if precision == "tf32" and (device != "cuda" or torch.version.hip or not torch.cuda.is_tf32_supported()):
+        return "TF32 needs an NVIDIA GPU of 2020 or later"
+    if precision == "bf16" and device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16 needs an NVIDIA GPU of 2020 or later"
+    return None

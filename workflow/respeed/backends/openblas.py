@@ -105,9 +105,6 @@ class Backend(CpuSteps):
         if not np.may_share_memory(result, out):
             raise ValueError("gemm copied its output: give float32 arrays")
 
-    def sync(self) -> None:
-        pass
-
     def describe(self) -> dict[str, Any]:
         pool = _scipy_pools()[0]
         return {

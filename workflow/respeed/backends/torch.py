@@ -7,11 +7,14 @@ import torch
 
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps
+from respeed.backends._host import OnHost
 from respeed.backends._torch import Torch
-from respeed.backends._torch_device import OnDevice
+from respeed.backends._torch_device import OnAccelerator
+from respeed.backends._torch_mixed import TYPES, Mixed
+from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 
 # Elements below which one thread is done sooner than all have met. A product leaves its result in the caches of all
 # cores: to bring it to one can cost more than the work.
@@ -19,8 +22,17 @@ TWO_THREADS = 2**14
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendContract:  # noqa: N802, as the contract has it
-    """Torch on the device; NotMeasurable with the reason if it is not there."""
-    return OnCpu(threads, seed) if device == "cpu" else OnDevice(device, threads, seed)
+    """Torch on the device; NotMeasurable with the reason if it is not there, or has no such precision."""
+    low = precision in TYPES
+    if device != "cpu":
+        return (MixedOnDevice if low else OnAccelerator)(device, precision, threads, seed)
+    if precision == "tf32":
+        raise NotMeasurable("TF32 is a precision of GPUs")
+    return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(threads, seed)
+
+
+class MixedOnDevice(OnAccelerator, Mixed):
+    """bf16 and fp16 on an accelerator."""
 
 
 class OnCpu(CpuSteps, Torch):
@@ -31,7 +43,7 @@ class OnCpu(CpuSteps, Torch):
     pools = 2
 
     def __init__(self, threads: int, seed: int) -> None:
-        Torch.__init__(self, "cpu", threads)
+        Torch.__init__(self, "cpu", "fp32", threads)
         CpuSteps.__init__(self, threads, seed)
 
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
@@ -42,12 +54,30 @@ class OnCpu(CpuSteps, Torch):
 
             SPREAD[kernel](count, self.threads, *arguments)
 
-    def sync(self) -> None:
-        pass
+    def describe(self) -> dict[str, Any]:
+        library = "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS"
+        return super().describe() | _cpu_facts(library)
+
+
+class MixedOnCpu(OnHost, Mixed):
+    """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know fp32."""
+
+    synchronous = True
+
+    def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
+        # By itself torch would compare copies in fp32, made anew each time.
+        wide = self._scratch(draws)
+        wide.copy_(probabilities)
+        sample.copy_(torch.lt(draws, wide, out=wide))
 
     def describe(self) -> dict[str, Any]:
-        return super().describe() | {
-            "library": "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS",
-            "kernel": torch.backends.cpu.get_cpu_capability(),
-            "parallel": torch.__config__.parallel_info(),
-        }
+        library = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
+        return super().describe() | _cpu_facts(library)
+
+
+def _cpu_facts(library: str) -> dict[str, Any]:
+    return {
+        "library": library,
+        "kernel": torch.backends.cpu.get_cpu_capability(),
+        "parallel": torch.__config__.parallel_info(),
+    }

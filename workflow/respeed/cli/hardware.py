@@ -29,4 +29,5 @@ def _applies(profile: Profile) -> tuple[str, str]:
     except NotMeasurable as reason:
         return "no", str(reason)
     where = f" on CPU {', '.join(map(str, cpus))}" if cpus else ""
-    return "yes", f"{threads} thread{'s' if threads > 1 else ''}{where}"
+    named = ", measured only where it is named" if profile.optional else ""
+    return "yes", f"{threads} thread{'s' if threads > 1 else ''}{where}{named}"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.load.folders import ROOT
-from respeed.load.hardware import profile_names
+from respeed.load.hardware import default_profiles, profile_names
 from respeed.load.papers import load_papers
 from respeed.load.schema import check_schema
 from respeed.load.yaml_file import read_yaml
@@ -35,7 +35,9 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
         preset=presets[data["preset"]],
         papers=chosen,
         experiments=experiments,
-        profiles=_choose("profiles", "hardware profile", data["profiles"], profile_names(), path),
+        profiles=default_profiles()
+        if data["profiles"] == "all"
+        else _choose("profiles", "hardware profile", data["profiles"], profile_names(), path),
         machine=None if data["machine"] == "auto" else check_name("machine", data["machine"], f"{path}: machine"),
         seed=data["seed"],
         presets=presets,

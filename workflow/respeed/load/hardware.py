@@ -30,6 +30,11 @@ def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
     return profile
 
 
+def default_profiles(folder: Path = HARDWARE) -> tuple[str, ...]:
+    """The names of those that "all" stands for: all but the optional ones."""
+    return tuple(name for name, profile in load_profiles(folder).items() if not profile.optional)
+
+
 def load_profiles(folder: Path = HARDWARE) -> dict[str, Profile]:
     """All profiles by name."""
     return {name: load_profile(name, folder) for name in profile_names(folder)}

@@ -34,6 +34,18 @@ def workload_backends() -> dict[str, tuple[str, ...]]:
 
 
 @functools.cache
+def workload_precisions() -> dict[str, tuple[str, ...]]:
+    """Each workload's name and the precisions that it runs in: PRECISIONS of its module, or all."""
+    every = tuple(dict.fromkeys(name for names in backend_precisions().values() for name in names))
+    return {name: _constant(_modules(WORKLOADS)[name], "PRECISIONS") or every for name in workload_parameters()}
+
+
+def runs(workload: str, backend: str, precision: str) -> bool:
+    """Whether the workload runs on the backend in the precision."""
+    return backend in workload_backends()[workload] and precision in workload_precisions()[workload]
+
+
+@functools.cache
 def backend_devices() -> dict[str, tuple[str, ...]]:
     """Each backend's name and the devices it runs on: DEVICES of its module."""
     found = {name: _constant(path, "DEVICES") for name, path in _modules(BACKENDS).items()}

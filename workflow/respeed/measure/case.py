@@ -1,5 +1,6 @@
 """One case of a round: build, check, warm up, time."""
 
+import gc
 import math
 import sys
 from dataclasses import asdict
@@ -42,14 +43,12 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         "warmup": None,
         "blocks": [],
     }
-    # What this process has freed it keeps, for the next case to use.
-    available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
-    needed = CHECK_FACTOR * facts["memory_bytes"]
-    if needed > available:
-        return facts | {
-            "status": "not-run",
-            "reason": f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}",
-        }
+    # A program and its captured steps hold one another: only this lets go of the last case's arrays.
+    gc.collect()
+    if reason := _too_large(facts["memory_bytes"], bench.backend):
+        facts |= {"status": "not-run", "reason": reason}
+        _say(facts)
+        return facts
     try:
         _measure(spec, index, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
@@ -58,6 +57,17 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         facts |= {"status": "failed", "reason": f"{type(error).__name__}: {text[:200]}"}
     _say(facts)
     return facts
+
+
+def _too_large(memory_bytes: float, backend: BackendContract) -> str | None:
+    """What a program that takes so much in fp32 needs and has not got; None if it fits."""
+    needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
+    if free is not None and needed > free:
+        return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
+    # What this process has freed it keeps, for the next case to use.
+    available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
+    needed = CHECK_FACTOR * memory_bytes
+    return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 
 def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:

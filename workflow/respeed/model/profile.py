@@ -6,7 +6,8 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Profile:
-    """One file of workflow/hardware. `architecture` is the paper's row it answers; `threads` may be "all"."""
+    """One file of workflow/hardware. `architecture` is the paper's row it answers; `threads` may be "all". An
+    `optional` one is measured only where it is named."""
 
     name: str
     label: str
@@ -17,6 +18,7 @@ class Profile:
     threads: int | Literal["all"]
     precision: str
     price_per_hour: float | None = None
+    optional: bool = False
 
     @property
     def is_cpu(self) -> bool:

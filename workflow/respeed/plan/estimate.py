@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from respeed.load.hardware import load_profile
-from respeed.load.modules import workload_backends
+from respeed.load.modules import runs
 from respeed.model.paper import Case, Paper
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec, measurement_digest
@@ -48,8 +48,8 @@ def _one_round(round_id: RoundId, paper: Paper) -> float:
     records = list(readable(sorted((folder / round_id.profile).glob("round-[0-9][0-9].json"))))
     experiment = paper.experiments[round_id.experiment]
     if round_id.whole:
-        backend = load_profile(round_id.profile).backend
-        cases = [case for case in experiment.cases if backend in workload_backends()[case.workload]]
+        profile = load_profile(round_id.profile)
+        cases = [case for case in experiment.cases if runs(case.workload, profile.backend, profile.precision)]
         return sum(_whole_seconds(records, case) * experiment.steps(case) for case in cases)
     if records:
         return float(statistics.median(record["wall_seconds"] for record in records))

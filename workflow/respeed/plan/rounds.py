@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from respeed.load.modules import workload_backends
+from respeed.load.modules import runs
 from respeed.model.config import Config
 from respeed.model.paper import Experiment, Paper
 from respeed.model.profile import Profile
@@ -68,9 +68,10 @@ def group_turns(rounds: Iterable[RoundId]) -> list[Turn]:
 
 
 def _able(names: list[str], profiles: Mapping[str, Profile], experiment: Experiment) -> list[str]:
-    """Those whose backend runs a case of the experiment at all."""
-    backends = {backend for case in experiment.cases for backend in workload_backends()[case.workload]}
-    return [name for name in names if profiles[name].backend in backends]
+    """Those whose backend runs a case of the experiment at all, in their precision."""
+    workloads = {case.workload for case in experiment.cases}
+    kinds = {name: (profiles[name].backend, profiles[name].precision) for name in names}
+    return [name for name in names if any(runs(workload, *kinds[name]) for workload in workloads)]
 
 
 def chosen_experiments(config: Config, paper: Paper) -> list[str]:

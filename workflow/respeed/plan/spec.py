@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from respeed.load.hardware import load_profile
-from respeed.load.modules import workload_backends
+from respeed.load.modules import runs
 from respeed.load.papers import load_paper
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case, Experiment
@@ -29,7 +29,7 @@ def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
     cases = tuple(
         _as_measured(case, experiment, round_id.whole)
         for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
-        if profile.backend in workload_backends()[case.workload]
+        if runs(case.workload, profile.backend, profile.precision)
     )
     return RoundSpec(
         id=round_id,
@@ -57,7 +57,7 @@ def measurement_digest(spec: RoundSpec) -> str:
     Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
     """
     facts = asdict(spec)
-    for key in ("label", "package", "architecture", "price_per_hour"):
+    for key in ("label", "package", "architecture", "price_per_hour", "optional"):
         del facts["profile"][key]
     del facts["id"], facts["cpus"], facts["rehearsals"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

@@ -84,8 +84,11 @@ def cpu_flags() -> list[str]:
         "avx512_bf16",
         "avx512_fp16",
         "amx_bf16",
+        "amx_fp16",
         "amx_tile",
         "asimd",
+        "asimdhp",
+        "bf16",
         "sve",
     }
     try:

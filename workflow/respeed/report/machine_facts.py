@@ -46,8 +46,9 @@ def _hardware(hardware: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _backend(backend: Backend) -> list[str]:
-    """A profile's library, kernel and threads, as the measuring process found them."""
+    """A profile's library, kernel, threads and largest error, as the measuring process found them."""
     ran = " or ".join(map(str, backend.ran)) or "not seen"
     return [
         backend.label, backend.library, backend.kernel, f"{backend.threads} asked, {ran} ran", backend.precision,
+        "–" if backend.error is None else f"{backend.error:.0e}",
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.load.modules import workload_backends
+from respeed.load.modules import runs, workload_backends, workload_precisions
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.tables.rounds import CellKey, CellRounds
@@ -13,13 +13,16 @@ from respeed.tables.statistics import CONVERGED_HALF_WIDTH, Estimate, estimate_m
 # No program is faster than the product it is made of, but for the noise of both.
 MAX_PEAK_SHARE = 1.05
 
+# That of the paper. A row of another is measured and compared, but nothing is compared with it.
+FULL_PRECISION = "fp32"
+
 # What a row shows of its profile, and what decides on which programs it runs.
-FACTS = ("label", "package", "architecture", "device", "backend")
+FACTS = ("label", "package", "architecture", "device", "backend", "precision")
 
 COLUMNS = (
-    "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "seconds",
-    "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
-    "published_seconds",
+    "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
+    "seconds", "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
+    "error", "published_seconds",
 )  # fmt: skip
 
 
@@ -27,7 +30,8 @@ COLUMNS = (
 class Cell:
     """One row of cells.csv. `seconds` are those of the paper's unit of work (1 million examples, or one step).
 
-    `algorithm` is the workload where the table tells several apart, or else empty.
+    `algorithm` is the workload where the table tells several apart, or else empty. `error` is the largest against
+    float64 of any array of a checked step, over the array's largest value.
     Not in the file: `label`, `is_cpu`, `workload`, `work` (FLOP of that unit), `round_seconds` (one a round).
     """
 
@@ -39,6 +43,7 @@ class Cell:
     profile: str
     architecture: str
     package: str
+    precision: str
     seconds: float | None
     seconds_low: float | None
     seconds_high: float | None
@@ -48,12 +53,18 @@ class Cell:
     reason: str
     gflops: float | None
     peak_share: float | None
+    error: float | None
     published_seconds: float | None
     label: str
     is_cpu: bool
     workload: str
     work: float | None
     round_seconds: tuple[float, ...]
+
+    @property
+    def in_full_precision(self) -> bool:
+        """Whether it may be set beside the paper's numbers, which are of single precision, and be a base."""
+        return self.precision == FULL_PRECISION
 
     @property
     def row(self) -> tuple[str, str]:
@@ -85,7 +96,9 @@ def make_cells(
                     continue
                 key = CellKey(machine, paper.name, experiment.name, case.name, case.workload, name)
                 found = rounds.get(key)
-                if found and found.parameters and found.parameters != dict(case.parameters):
+                if found is None and not runs(case.workload, facts["backend"], facts["precision"]):
+                    why = f"{case.workload} runs in {', '.join(workload_precisions()[case.workload])} alone"
+                elif found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, "not measured yet")
@@ -106,6 +119,8 @@ def _profile_facts(
     """Label, package, architecture and device of every profile: from its file, or else from the records."""
     facts = {profile: {name: ran[name] for name in FACTS} for profile, ran in measured.items()}
     for profile in profiles.values():
+        if profile.optional and profile.name not in measured:
+            continue
         # A file of that name says something else here than where the records were made: theirs is what ran.
         ran = measured.get(profile.name)
         if ran and any(ran[key] != getattr(profile, key) for key in ("backend", "device", "threads", "precision")):
@@ -142,6 +157,7 @@ def _cell(
         algorithm=algorithm.workload if algorithm else "",
         architecture=facts["architecture"],
         package=facts["package"],
+        precision=facts["precision"],
         seconds=estimate.value if estimate else None,
         seconds_low=estimate.low if estimate else None,
         seconds_high=estimate.high if estimate else None,
@@ -151,6 +167,7 @@ def _cell(
         reason=reason,
         gflops=rate / 1e9 if rate and estimate else None,
         peak_share=share if estimate else None,
+        error=rounds.error if rounds else None,
         published_seconds=paper.printed(key.experiment, key.case, facts["architecture"]) if published else None,
         label=f"{facts['label']}, {algorithm.label}" if algorithm else facts["label"],
         is_cpu=facts["device"] == "cpu",

@@ -21,7 +21,8 @@ class Comparison:
 def compare(paper: Paper, experiment: Experiment, cells: list[Cell], speedups: list[Speedup]) -> Comparison | None:
     """Theirs beside ours for one experiment of one machine; None where the paper prints nothing to compare with."""
     cases = experiment.case_names()
-    mine = [cell for cell in cells if cell.case in cases]
+    # The paper's numbers are of single precision: a row of a lower one is in the tables, not here.
+    mine = [cell for cell in cells if cell.case in cases and cell.in_full_precision]
     if not mine or not any(key[0] == experiment.name for key in paper.published):
         return None
     theirs_cpu = [_fastest_published(paper, experiment.name, case, CPU_ARCHITECTURES) for case in cases]

@@ -94,7 +94,7 @@ def _of_column(
 
 
 def _fastest_cpu(column: list[Cell], algorithms: set[str]) -> Cell | None:
-    found = [cell for cell in column if cell.is_cpu and cell.algorithm in algorithms]
+    found = [cell for cell in column if cell.is_cpu and cell.in_full_precision and cell.algorithm in algorithms]
     return min(found, key=lambda cell: cell.seconds or 0, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Machines beside one another: each one's fastest row over the fastest of all, results/tables/machines.csv."""
+"""Machines beside one another: each one's fastest row in fp32 over the fastest of all, results/tables/machines.csv."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Across:
-    """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest row, whatever the
-    algorithm; which one it is, is said."""
+    """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest row in fp32, whatever
+    the algorithm; which one it is, is said."""
 
     machine: str
     base_machine: str
@@ -48,10 +48,10 @@ def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) ->
 
 
 def fastest_rows(cells: Iterable[Cell]) -> dict[tuple[str, str, str], dict[str, Cell]]:
-    """For every measured (paper, experiment, case): the fastest row of each machine."""
+    """For every measured (paper, experiment, case): the fastest row of each machine, of those in fp32."""
     fastest: dict[tuple[str, str, str], dict[str, Cell]] = {}
     for cell in cells:
-        if cell.seconds:
+        if cell.seconds and cell.in_full_precision:
             column = fastest.setdefault((cell.paper, cell.experiment, cell.case), {})
             rival = column.get(cell.machine)
             if rival is None or cell.seconds < (rival.seconds or 0):

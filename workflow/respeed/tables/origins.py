@@ -15,7 +15,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Backend:
-    """What multiplied on a profile, as the measuring process found it; `ran` are the numbers of threads that did."""
+    """What multiplied on a profile, as the measuring process found it; `ran` are the numbers of threads that did,
+    `error` is the largest against float64 of any array of any case, over the array's largest value."""
 
     profile: str
     label: str
@@ -24,6 +25,7 @@ class Backend:
     threads: int
     ran: tuple[int, ...]
     precision: str
+    error: float | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,10 @@ def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
     for record in records:
         backend = record["provenance"].get("backend")
         if backend:
+            errors = [error for case in record["cases"] for error in case["errors"].values() if error is not None]
+            earlier = found.get(record["profile"]["name"])
+            if earlier and earlier.error is not None:
+                errors.append(earlier.error)
             blocks = [block for case in record["cases"] for block in case["blocks"]]
             profile = record["profile"]
             found[profile["name"]] = Backend(
@@ -116,5 +122,6 @@ def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
                 threads=record["threads"],
                 ran=tuple(sorted({block["threads_ran"] for block in blocks} - {None})),
                 precision=profile["precision"],
+                error=max(errors, default=None),
             )
     return tuple(found[name] for name in sorted(found))

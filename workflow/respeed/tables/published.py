@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from respeed.model.paper import Experiment, Paper
-from respeed.tables.cells import Cell
+from respeed.tables.cells import FULL_PRECISION, Cell
 from respeed.tables.numbers import format_seconds, format_speedup
 from respeed.tables.speedups import Speedup, published_speedup
 
@@ -82,6 +82,8 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> li
         found = {cell.case: cell for cell in cells if cell.row == name}
         row = [found[case] for case in cases]
         missing = all(cell.seconds is None for cell in row)
+        if missing and not row[0].in_full_precision:  # answers no row of the paper; why it is missing says cells.csv
+            continue
         values = tuple(_cell_text(cell) for cell in row)
         rows.append(Row(machine, row[0].package, row[0].label, "missing" if missing else "seconds", values))
     return rows
@@ -93,6 +95,8 @@ def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup])
         found = {row.case: row for row in speedups if row.row == name}
         row = [found[case] for case in cases]
         missing = all(item.speedup is None for item in row)
+        if missing and row[0].precision != FULL_PRECISION:
+            continue
         values = tuple(format_speedup(item.speedup) or _no_time(item.reason) for item in row)
         rows.append(
             Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "missing" if missing else "speedup", values)

@@ -44,7 +44,8 @@ class CellRounds:
     `parameters` are those of the workload as it was measured in rounds, `whole_parameters` as it was run whole, to tell
     a case that has changed since; None if there are none.
 
-    `causes` counts why blocks were discarded; `peak` is the highest product rate seen on the profile, FLOP/s.
+    `causes` counts why blocks were discarded; `peak` is the highest product rate seen on the profile, FLOP/s; `error`
+    the largest of any array of a checked step against float64, over the array's largest value.
     """
 
     profile: dict[str, Any]
@@ -59,6 +60,7 @@ class CellRounds:
     discarded: int = 0
     unsettled: int = 0
     peak: float | None = None
+    error: float | None = None
 
     @property
     def medians(self) -> list[float]:
@@ -141,6 +143,8 @@ def _peaks(records: list[dict[str, Any]]) -> dict[Row, float]:
 def _add(cell: CellRounds, record: dict[str, Any], case: dict[str, Any], quiet_probe_seconds: float) -> None:
     whole = record["id"]["whole"]
     cell.flops = case["flops"] or cell.flops
+    errors = [error for error in case["errors"].values() if error is not None]
+    cell.error = max([*errors, *([] if cell.error is None else [cell.error])], default=None)
     if whole:
         cell.whole_parameters = case["parameters"]
     else:

@@ -12,8 +12,8 @@ from respeed.tables.rounds import CellKey, CellRounds
 from respeed.tables.statistics import Estimate, estimate_median, ratio_of_medians, smallest_sample
 
 COLUMNS = (
-    "machine", "paper", "experiment", "case", "algorithm", "profile", "base_algorithm", "base_profile", "speedup",
-    "speedup_low", "speedup_high", "published", "verdict", "reason",
+    "machine", "paper", "experiment", "case", "algorithm", "profile", "precision", "base_algorithm",
+    "base_profile", "speedup", "speedup_low", "speedup_high", "published", "verdict", "reason",
 )  # fmt: skip
 
 # Rounds further apart than this were not taken in turns. A round of a table lasts minutes.
@@ -32,6 +32,7 @@ class Speedup:
     case: str
     algorithm: str
     profile: str
+    precision: str
     base_algorithm: str
     base_profile: str
     speedup: float | None
@@ -53,12 +54,17 @@ class Speedup:
 def make_speedups(
     cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]
 ) -> list[Speedup]:
-    """A speedup for every cell: the fastest CPU row of its machine and case over it, as the paper computes its own."""
+    """A speedup for every cell: the fastest CPU row in fp32 of its machine and case over it, as the paper has it.
+
+    A row of lower precision has a speedup, which its label and its column `precision` tell, and is no base.
+    """
     speedups = []
     for _, group in groupby(cells, key=lambda cell: (cell.machine, cell.paper, cell.experiment, cell.case)):
         column = list(group)
         base = min(
-            (cell for cell in column if cell.is_cpu and cell.seconds), key=lambda cell: cell.seconds or 0, default=None
+            (cell for cell in column if cell.is_cpu and cell.in_full_precision and cell.seconds),
+            key=lambda cell: cell.seconds or 0,
+            default=None,
         )
         speedups += [_speedup(cell, base, rounds, papers[cell.paper]) for cell in column]
     return speedups
@@ -97,7 +103,7 @@ def _speedup(cell: Cell, base: Cell | None, rounds: Mapping[CellKey, CellRounds]
         estimate = round_speedup(rounds[base.key], rounds[cell.key])
         verdict, reason = verdict_of(estimate, is_base=cell is base)
     elif cell.seconds:
-        reason = "no CPU row was measured to compare with"
+        reason = "no CPU row in fp32 was measured to compare with"
     return Speedup(
         machine=cell.machine,
         paper=cell.paper,
@@ -105,6 +111,7 @@ def _speedup(cell: Cell, base: Cell | None, rounds: Mapping[CellKey, CellRounds]
         case=cell.case,
         algorithm=cell.algorithm,
         profile=cell.profile,
+        precision=cell.precision,
         base_algorithm=base.algorithm if base else "",
         base_profile=base.profile if base else "",
         speedup=estimate.value if estimate else None,

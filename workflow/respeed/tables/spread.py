@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from respeed.tables.cells import Cell
+from respeed.tables.cells import FULL_PRECISION, Cell
 from respeed.tables.machines import fastest_rows
 from respeed.tables.speedups import Speedup
 
@@ -17,7 +17,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Spread:
-    """One case: seconds of every machine's fastest row, or the highest speedup of its accelerator (`quantity`)."""
+    """One case in fp32: seconds of every machine's fastest row, or its accelerator's highest speedup (`quantity`)."""
 
     paper: str
     experiment: str
@@ -39,7 +39,7 @@ def measure_spread(cells: Iterable[Cell], speedups: Iterable[Speedup]) -> list[S
     }  # fmt: skip
     highest: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in speedups:
-        if row.speedup and not row.is_cpu:
+        if row.speedup and not row.is_cpu and row.precision == FULL_PRECISION:
             machines = highest.setdefault((row.paper, row.experiment, row.case), {})
             machines[row.machine] = max(row.speedup, machines.get(row.machine, 0.0))
     factors = {column: list(machines.values()) for column, machines in highest.items()}

@@ -9,9 +9,12 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
 - flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step (None if not known beforehand), the least
   it must read and write, and what the program keeps on the device.
 
-It may have BACKENDS, the backends that it runs on where not all will do, and part_weights(case) for a step that is
-timed in parts (`parts` of the program): name -> how often the part counts in a step of the table; and, where flops is
-None, least_flops(case), those of the products that every step does.
+It may have BACKENDS and PRECISIONS, those that it runs on and in where not all will do, and part_weights(case) for a
+step that is timed in parts (`parts` of the program): name -> how often the part counts in a step of the table; and,
+where flops is None, least_flops(case), those of the products that every step does.
+
+What a step asks of the backend goes through `captured`, for each of the arrays that a step may begin with: an
+accelerator is then asked once a step, not once an operation.
 """
 
 import importlib

@@ -20,14 +20,15 @@ class _Products:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend, self.rows = backend, inputs["rows"]
-        self.weights = backend.array(inputs["weights"])  # (V, H)
+        self.weights = backend.parameters(inputs["weights"])  # (V, H)
         self.gradient = backend.zeros(V, H)
         self.visible = backend.array(np.concatenate([inputs["x"], inputs["x"]]))  # (2B, V)
         self.hidden = backend.zeros(2 * B, H)
         self.x, self.z = self.visible[:B], self.visible[B:]
         self.y0, self.y1 = self.hidden[:B], self.hidden[B:]
+        self.step = backend.captured(self._multiply)
 
-    def step(self) -> None:
+    def _multiply(self) -> None:
         backend = self.backend
         backend.gemm(self.x, self.weights, self.y0)
         backend.gemm(self.y0, self.weights, self.z, transpose_b=True)

@@ -15,8 +15,9 @@ class _Matmul:
         self.a = backend.array(inputs["a"])  # (m, k)
         self.b = backend.array(inputs["b"])  # (k, n)
         self.c = backend.zeros(len(inputs["a"]), inputs["b"].shape[1])  # (m, n)
+        self.step = backend.captured(self._multiply)
 
-    def step(self) -> None:
+    def _multiply(self) -> None:
         self.backend.gemm(self.a, self.b, self.c)
 
     def state(self) -> Arrays:

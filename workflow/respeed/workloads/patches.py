@@ -17,6 +17,7 @@ and added up to one, by as many strided copies as a patch has blocks, whatever t
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -34,8 +35,6 @@ PARAMETERS = {
 
 # Mini-batches that are cycled through; one image batch alone is larger than what the patches leave of any cache.
 BATCHES = 2
-# A draw this close to its probability may fall on either side of it in fp32 and in float64.
-SAMPLE_MARGIN = 1e-5
 
 
 class Geometry:
@@ -53,7 +52,8 @@ class Geometry:
 
     def stacks(self, most: float) -> list[slice]:
         """Patches, as many together as have inputs of both phases of at most so many bytes; at least one."""
-        count = int(min(self.patches, max(1, most // (4 * 2 * self.batch * self.pixels))))
+        # Not //, which makes nan of an accelerator's infinity.
+        count = int(min(self.patches, max(1.0, most / (4 * 2 * self.batch * self.pixels))))
         return [slice(first, min(first + count, self.patches)) for first in range(0, self.patches, count)]
 
 
@@ -66,11 +66,10 @@ class _Patches:
         self.backend, self.geometry = backend, (geometry := Geometry(case))
         P, B, H, G = geometry.patches, geometry.batch, geometry.hidden, geometry.grid
         self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
-        self.examples = [backend.array(batch) for batch in inputs["examples"]]  # BATCHES x (G, G, B, stride^2)
-        self.weights = backend.array(inputs["weights"])  # (P, patch^2, H)
+        self.weights = backend.parameters(inputs["weights"])  # (P, patch^2, H)
         visible_bias, hidden_bias = _biases(geometry, inputs)
-        self.visible_bias = backend.array(visible_bias)  # (G, G, 1, stride^2)
-        self.hidden_bias = backend.array(hidden_bias)  # (P, 1, H)
+        self.visible_bias = backend.parameters(visible_bias)  # (G, G, 1, stride^2)
+        self.hidden_bias = backend.parameters(hidden_bias)  # (P, 1, H)
         self.hidden = backend.zeros(P, 2 * B, H)  # [h0_p; -h1_p]
         self.image = backend.zeros(G, G, B, geometry.block)  # v1
         self.ones = backend.array(np.ones((1, 2 * B)))
@@ -81,11 +80,15 @@ class _Patches:
         self.sample = backend.zeros(most, B, H)
         self.draws = [backend.draws(stack.stop - stack.start, B, H) for stack in self.stacks]
         self.count = 0
+        # A step for each of the mini-batches, BATCHES x (G, G, B, stride^2).
+        self.captured = [backend.captured(partial(self._train, backend.array(batch))) for batch in inputs["examples"]]
 
     def step(self) -> None:
-        backend, geometry, B = self.backend, self.geometry, self.geometry.batch
-        v0 = self.examples[self.count % len(self.examples)]
+        self.captured[self.count % len(self.captured)]()
         self.count += 1
+
+    def _train(self, v0: Array) -> None:
+        backend, geometry, B = self.backend, self.geometry, self.geometry.batch
         backend.copy(self.visible_bias, self.image)
         for stack, draws in zip(self.stacks, self.draws, strict=True):
             self._up_and_down(v0, stack, draws)
@@ -164,8 +167,8 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     geometry, rows = Geometry(case), inputs["rows"]
     rate, v0 = case.parameters["learning_rate"] / geometry.batch, inputs["examples"][0]
     h0 = _hidden(geometry, inputs, v0[:, :, rows].astype(np.float64))
-    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["uniform"] < seen["h0"], seen["uniform"] < h0)
-    sample = sample.astype(np.float64)
+    # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
+    sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
     image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.block)) + _biases(geometry, inputs)[0]
     for patch, weights in enumerate(_each(inputs["weights"])):
         down, right = divmod(patch, geometry.rows)

@@ -12,9 +12,11 @@ Source: Hinton, Training products of experts by minimizing contrastive divergenc
 a probability follows Hinton's practical guide, 2010, section 3.
 """
 
+from functools import partial
+
 import numpy as np
 
-from respeed.backends import BackendContract
+from respeed.backends import Array, BackendContract, Step
 from respeed.data.natural_patches import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Factors, Inputs
@@ -28,19 +30,18 @@ PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning
 BATCHES = 8
 # Patches that are learned for the pictures.
 LEARNED = 20000
-# A draw this close to its probability may fall on either side of it in fp32 and in float64.
-SAMPLE_MARGIN = 1e-5
 
 
-class _Rbm:
+class Rbm:
+    """`captured`: a step for every mini-batch, since a captured one is bound to its arrays."""
+
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend = backend
         self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
-        self.examples = [backend.array(batch) for batch in inputs["examples"]]  # BATCHES x (B, V)
-        self.weights = backend.array(inputs["weights"])  # (V, H)
-        self.visible_bias = backend.array(inputs["biases"][None, :V])  # (1, V)
-        self.hidden_bias = backend.array(inputs["biases"][None, V:])  # (1, H)
+        self.weights = backend.parameters(inputs["weights"])  # (V, H)
+        self.visible_bias = backend.parameters(inputs["biases"][None, :V])  # (1, V)
+        self.hidden_bias = backend.parameters(inputs["biases"][None, V:])  # (1, H)
         # Both phases in one array each, so that one product makes the gradient.
         self.visible = backend.zeros(2 * B, V)  # [v0; v1]
         self.hidden = backend.zeros(2 * B, H)  # [h0; -h1]
@@ -51,11 +52,20 @@ class _Rbm:
         self.ones = backend.array(np.ones((1, 2 * B)))
         self.signs = backend.array(np.repeat([1.0, -1.0], B)[None, :])  # (1, 2B)
         self.count = 0
+        self.captured = self.capture(inputs["examples"])
+
+    def capture(self, examples: np.ndarray) -> list[Step]:
+        """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
+        return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
 
     def step(self) -> None:
-        backend = self.backend
-        backend.copy(self.examples[self.count % len(self.examples)], self.v0)
+        self.captured[self.count % len(self.captured)]()
         self.count += 1
+
+    def train(self, batch: Array) -> None:
+        """Learn from one mini-batch (B, V)."""
+        backend = self.backend
+        backend.copy(batch, self.v0)
         backend.sample_layer(self.v0, self.weights, self.hidden_bias, self.h0, self.sample, self.draws)
         backend.sigmoid_layer(self.sample, self.weights, self.visible_bias, self.v1, transpose=True)
         backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1, scale=-1.0)
@@ -90,17 +100,17 @@ class _Rbm:
         return weights.T.reshape(-1, side, side)
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Rbm:
-    return _Rbm(backend, case, inputs)
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> Rbm:
+    return Rbm(backend, case, inputs)
 
 
-def build_learner(backend: BackendContract, case: Case) -> _Rbm:
+def build_learner(backend: BackendContract, case: Case) -> Rbm:
     """A program that learns patches of natural images in black and white: units are binary, and pixels are 1 where they
     are brighter than their patch."""
     V, _, B = _sizes(case)
     patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1, whiten=False)
     examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
-    return _Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
+    return Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
 
 
 def inputs(case: Case, seed: int) -> Inputs:
@@ -128,7 +138,8 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     v0 = inputs["examples"][0, rows].astype(np.float64)
     b, c = np.split(inputs["biases"].astype(np.float64), [V])
     h0 = sigmoid(W.times(v0) + c)
-    sample = np.where(np.abs(seen["uniform"] - h0) < SAMPLE_MARGIN, seen["sample"], seen["uniform"] < h0).astype(float)
+    # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
+    sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
     v1 = sigmoid(W.transposed_times(sample) + b)
     visible, hidden = seen["visible"], seen["hidden"]
     change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)

@@ -19,11 +19,12 @@ class _Up:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend, self.rows = backend, inputs["rows"]
         self.visible = backend.array(inputs["visible"])  # (B, V)
-        self.weights = backend.array(inputs["weights"])  # (V, H)
-        self.bias = backend.array(inputs["bias"])  # (1, H)
+        self.weights = backend.parameters(inputs["weights"])  # (V, H)
+        self.bias = backend.parameters(inputs["bias"])  # (1, H)
         self.hidden = backend.zeros(len(inputs["visible"]), inputs["weights"].shape[1])  # (B, H)
+        self.step = backend.captured(self._up)
 
-    def step(self) -> None:
+    def _up(self) -> None:
         self.backend.sigmoid_layer(self.visible, self.weights, self.bias, self.hidden)
 
     def state(self) -> Arrays:

@@ -1,0 +1,165 @@
+"""What accelerators do otherwise: steps as graphs, examples copied beside the computing, memory of their own."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from respeed.backends import BackendContract, make_backend
+from respeed.backends._host import OnHost
+from respeed.backends._torch_steps import TorchSteps
+from respeed.load.modules import backend_devices, workload_backends, workload_precisions
+from respeed.measure.bench import make_bench
+from respeed.measure.case import measure_case
+from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.model.errors import NotMeasurable
+from respeed.model.paper import Case
+from respeed.model.round import RoundId
+from respeed.plan.spec import make_spec
+from respeed.workloads import load_workload, rbm, rbm_streamed
+from tests.conformance.test_workloads import CASES, odd_case
+
+CPUS = [(name, "cpu", "fp32") for name, devices in backend_devices().items() if "cpu" in devices]
+LOW_CPU = [("torch", "cpu", "bf16")]
+GPUS = [
+    pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu) for precision in ("fp32", "tf32", "bf16", "fp16")
+]
+ON_DEVICE = [name for name, backends in workload_backends().items() if "torch" in backends]
+
+
+def make(backend: str, device: str, precision: str) -> BackendContract:
+    try:
+        return make_backend(backend, device=device, precision=precision, threads=1, seed=7)
+    except NotMeasurable as reason:
+        pytest.skip(str(reason))
+
+
+def state_after(program: Any, steps: int, made: BackendContract) -> dict[str, np.ndarray]:
+    for _ in range(steps):
+        program.step()
+    made.sync()
+    return {name: np.array(value) for name, value in program.state().items()}
+
+
+def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        # Of one order of sums: what rounding a library may do otherwise from call to call is far below this.
+        np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class Operations(OnHost, TorchSteps):
+    """What an accelerator is asked for, done by the CPU."""
+
+    synchronous = True
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.workload in ON_DEVICE], ids=lambda case: case.name)
+def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case) -> None:
+    made, workload = Operations("cpu", "fp32", threads=1, seed=1), load_workload(case.workload)
+    inputs = workload.inputs(case, seed=5)
+    program = workload.build(made, case, inputs)
+    program.step()
+    state = dict(program.state())
+    assert (
+        what_is_wrong(state_errors(inputs, state, workload.reference(case, inputs, state)), TOLERANCE["fp32"]) is None
+    )
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+@pytest.mark.parametrize("workload", ON_DEVICE)
+def test_ten_steps_as_graphs_are_ten_plain_steps(
+    backend: str, device: str, precision: str, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if precision not in workload_precisions()[workload]:
+        pytest.skip(f"{workload} does not run in {precision}")
+    module, case = load_workload(workload), odd_case(workload)
+    inputs = module.inputs(case, seed=5)
+    plain = make(backend, device, precision)
+    monkeypatch.setattr(plain, "captured", lambda step: step)
+    wanted = state_after(module.build(plain, case, inputs), 10, plain)
+    graphs = make(backend, device, precision)
+    assert_same(state_after(module.build(graphs, case, inputs), 10, graphs), wanted)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: str) -> None:
+    made, case = make(backend, device, precision), odd_case("rbm")
+    program = rbm.build(made, case, rbm.inputs(case, seed=5))
+    drawn = [state_after(program, rbm.BATCHES, made)["uniform"] for _ in range(3)]
+    assert (drawn[0] != drawn[1]).mean() > 0.9
+    assert (drawn[1] != drawn[2]).mean() > 0.9
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *LOW_CPU, *GPUS])
+def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
+    case = odd_case("rbm_streamed")
+    inputs = rbm_streamed.inputs(case, seed=5)
+    # Twice around and a little further: every chunk has come to both places, and one is under way.
+    steps = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS + 3
+    resident = make(backend, device, precision)
+    flat = {**inputs, "examples": inputs["examples"].reshape(-1, *inputs["examples"].shape[2:])}
+    wanted = state_after(rbm.build(resident, case, flat), steps, resident)
+    streaming = make(backend, device, precision)
+    assert_same(state_after(rbm_streamed.build(streaming, case, inputs), steps, streaming), wanted)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str, precision: str) -> None:
+    """Each chunk has one number throughout; long products between hold the steps up, and a copy must wait for them."""
+    made = make(backend, device, precision)
+    stream = made.stream([np.full((64, 64), number, np.float32) for number in range(5)])
+    square, product, seen = made.array(np.ones((2048, 2048))), made.zeros(2048, 2048), []
+    for _ in range(12):
+        place = stream.advance()
+        for _ in range(5):
+            made.gemm(square, square, product)
+        kept = made.zeros(64, 64)
+        made.copy(stream.arrays[place], kept)
+        seen.append(kept)
+    made.sync()
+    for number, kept in enumerate(seen):
+        np.testing.assert_array_equal(made.host(kept), number % 5)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fails_alone(
+    backend: str, device: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    made = make(backend, device, precision)
+    large, small = {"m": 8192, "k": 8192, "n": 8192}, {"m": 64, "k": 64, "n": 64}
+    cases = tuple(Case(name, "matmul", size) for name, size in (("large", large), ("small", small)))
+    spec = make_spec(RoundId("box", "raina2009", "matmul", "torch-1", 1, smoke=True), 1)
+    spec = replace(spec, cases=cases, profile=replace(spec.profile, device=device, precision=precision))
+    bench, _ = make_bench(made)
+    monkeypatch.setattr(made, "bytes_free", lambda: 1e7)
+    facts = measure_case(spec, 0, bench)
+    assert (facts["status"], facts["blocks"]) == ("not-run", [])
+    assert facts["reason"].startswith("needs ")
+    assert facts["reason"].endswith(" GB of GPU memory, has 0.0")
+    monkeypatch.undo()
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**27) / total)
+    try:
+        facts = measure_case(spec, 0, bench)
+        assert facts["status"] == "failed"
+        assert "OutOfMemory" in facts["reason"]
+        assert measure_case(spec, 1, bench)["status"] == "measured"
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_the_free_memory_shrinks_by_what_is_allocated(backend: str, device: str, precision: str) -> None:
+    made = make(backend, device, precision)
+    before = made.bytes_free()
+    kept = made.zeros(1024, 1024, 64)
+    after = made.bytes_free()
+    assert before is not None
+    assert after is not None
+    assert before - after >= 0.9 * 2 * 2**26
+    del kept

@@ -1,0 +1,39 @@
+"""What is simple where arrays lie in the host's memory and an operation is finished when it returns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from respeed.backends import Step, Stream
+
+
+class OnHost:
+    """A part of the contract."""
+
+    def captured(self, step: Step) -> Step:
+        return step
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        return Copies(self, chunks)
+
+    def bytes_free(self) -> float | None:
+        return None
+
+    def sync(self) -> None:
+        pass
+
+
+class Copies:
+    """Chunks that are copied when they are asked for: there is nobody to copy the next one meanwhile."""
+
+    def __init__(self, backend: Any, chunks: Sequence[np.ndarray]) -> None:
+        self._copy, self._chunks = backend.copy, [backend.array(chunk) for chunk in chunks]
+        self.arrays = (backend.array(chunks[0]), backend.array(chunks[0]))
+        self._asked = 0
+
+    def advance(self) -> int:
+        place = self._asked % 2
+        self._copy(self._chunks[self._asked % len(self._chunks)], self.arrays[place])
+        self._asked += 1
+        return place

@@ -1,0 +1,79 @@
+"""What only CUDA devices (and ROCm's, which torch calls the same) do: graphs, and copies beside the computing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from respeed.backends import Step
+
+
+def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> None:
+    """Have the libraries of products set up on the stream what a graph cannot hold: handles and workspaces."""
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        square, bias = torch.zeros(64, 64, dtype=dtype, device="cuda"), torch.zeros(64, dtype=dtype, device="cuda")
+        torch.addmm(square, square, square)
+        torch.addmm(bias, square, square)
+        torch.baddbmm(square[None], square[None], square[None])
+    torch.cuda.synchronize()
+
+
+class CapturedStep:
+    """A step as a graph, which each call runs.
+
+    Capturing runs nothing: what is checked after the first call is what the graph did. It is captured at once, not when
+    it is first called, because that call could fall into what is timed.
+    """
+
+    def __init__(self, step: Step, random: torch.Generator, stream: torch.cuda.Stream) -> None:
+        # A graph knows addresses only: the step is kept because it keeps its arrays.
+        self._step = step
+        self._graph = torch.cuda.CUDAGraph()
+        # Each run then goes on in the generator's sequence, as the step itself would.
+        self._graph.register_generator_state(random)
+        with torch.cuda.graph(self._graph, stream=stream):
+            step()
+
+    def __call__(self) -> None:
+        self._graph.replay()
+
+
+class PinnedChunks:
+    """Chunks in pinned memory of the host, and two arrays on the device that they are copied to on a stream of their
+    own: while steps use the one, the next chunk comes into the other.
+
+    Two events for each array keep the order without the host waiting: `_here` when its chunk has come, and `_used` when
+    the last step on it is done, before which nothing may be written over it.
+    """
+
+    def __init__(self, chunks: Sequence[np.ndarray], dtype: torch.dtype) -> None:
+        # Rounded on the host, once: half the bytes to copy.
+        whole = (torch.from_numpy(np.ascontiguousarray(chunk, dtype=np.float32)) for chunk in chunks)
+        self._chunks = [chunk.to(dtype).pin_memory() for chunk in whole]
+        shape = self._chunks[0].shape
+        first, second = (torch.empty(shape, dtype=dtype, device="cuda") for _ in range(2))
+        self.arrays = (first, second)
+        self._copying = torch.cuda.Stream()
+        self._here = [torch.cuda.Event() for _ in self.arrays]
+        self._used = [torch.cuda.Event() for _ in self.arrays]
+        self._asked = 0
+        # The memory may have been another array's, which is perhaps still in use.
+        self._used[0].record()
+        self._copy_next()
+
+    def advance(self) -> int:
+        """Asks for the copy of the chunk after this one: all steps on the array it comes to were asked for before."""
+        now = (self._asked - 1) % 2
+        torch.cuda.current_stream().wait_event(self._here[now])
+        self._used[1 - now].record()
+        self._copy_next()
+        return now
+
+    def _copy_next(self) -> None:
+        place, chunk = self._asked % 2, self._chunks[self._asked % len(self._chunks)]
+        self._copying.wait_event(self._used[place])
+        with torch.cuda.stream(self._copying):
+            self.arrays[place].copy_(chunk, non_blocking=True)
+            self._here[place].record()
+        self._asked += 1

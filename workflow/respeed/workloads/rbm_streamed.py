@@ -1,0 +1,63 @@
+"""The RBM of `rbm` on examples that do not lie on the device: they come from the host in chunks of mini-batches.
+
+As in the paper, examples are copied in large chunks and parameters stay where they are. Of two chunks on the device the
+one is learned from while the other is filled: a step waits for a copy only where copying takes longer than learning.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from respeed.backends import BackendContract, Step
+from respeed.model.paper import Case
+from respeed.workloads import Arrays, Expected, Inputs, rbm
+
+PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
+
+# Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
+CHUNK, CHUNKS = 8, 3
+
+
+class _Streamed(rbm.Rbm):
+    def capture(self, examples: np.ndarray) -> list[Step]:
+        """A step for each mini-batch of the two chunks on the device; examples (CHUNKS, CHUNK, B, V)."""
+        self.stream = self.backend.stream(list(examples))
+        chunks = self.stream.arrays
+        return [self.backend.captured(partial(self.train, batch)) for chunk in chunks for batch in chunk]
+
+    def step(self) -> None:
+        place = self.count % CHUNK
+        if place == 0:
+            self.chunk = self.stream.advance()
+        self.captured[self.chunk * CHUNK + place]()
+        self.count += 1
+
+
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Streamed:
+    return _Streamed(backend, case, inputs)
+
+
+def inputs(case: Case, seed: int) -> Inputs:
+    """As rbm's, but examples in chunks, (CHUNKS, CHUNK, B, V)."""
+    V, B = int(case.parameters["visible"]), int(case.parameters["batch"])
+    random = np.random.Generator(np.random.SFC64([seed, CHUNK]))
+    return {**rbm.inputs(case, seed), "examples": random.random((CHUNKS, CHUNK, B, V), dtype=np.float32)}
+
+
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+    return rbm.reference(case, {**inputs, "examples": inputs["examples"][0]}, seen)
+
+
+def flops(case: Case) -> float:
+    return rbm.flops(case)
+
+
+def traffic_bytes(case: Case) -> float:
+    """As rbm's, and the mini-batch written where it is copied to."""
+    return rbm.traffic_bytes(case) + 4.0 * case.parameters["batch"] * case.parameters["visible"]
+
+
+def memory_bytes(case: Case) -> float:
+    """As rbm's, but for the mini-batches: two chunks on the device."""
+    batch = 4.0 * case.parameters["batch"] * case.parameters["visible"]
+    return rbm.memory_bytes(case) + (2 * CHUNK - rbm.BATCHES) * batch
