@@ -1,7 +1,6 @@
 """What all cases of a round share: the backend, and the reference probe on its threads."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from respeed.backends import BackendContract
@@ -18,12 +17,12 @@ MANY = 8
 
 @dataclass(frozen=True)
 class Bench:
-    """`probes` collects the seconds of every probe of the round; `peak` is the profile's product rate, FLOP/s."""
+    """`probes` collects the seconds of every probe of the process; `rehearsed` the workloads that it has run before."""
 
     backend: BackendContract
     probe: Probe
     probes: list[float]
-    peak: float = math.inf
+    rehearsed: set[str] = field(default_factory=set)
 
 
 def make_bench(backend: BackendContract) -> tuple[Bench, dict[str, Any]]:

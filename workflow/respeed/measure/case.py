@@ -3,7 +3,7 @@
 import gc
 import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import psutil
@@ -12,16 +12,19 @@ from respeed.backends import BackendContract
 from respeed.measure.bench import Bench
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.seeds import derive_seed
-from respeed.model.block import Block
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
-from respeed.timing.warmup import Warmup, needs_none, warm_up
+from respeed.timing.warmup import Warmup, warm_up
 from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
 # Host memory that building and checking a case takes, in sizes of the program: its inputs, and the float64 reference
 # with its temporaries. Up to 4 were seen.
 CHECK_FACTOR = 5
+
+# A first step that lasts so many blocks is timed. It comes a few per cent off at most: the process is warm, what a first
+# step loads was rehearsed, and all memory was written to when the program was built.
+FIRST_COUNTS = 2.0
 
 
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
@@ -71,28 +74,22 @@ def _too_large(memory_bytes: float, backend: BackendContract) -> str | None:
 
 
 def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Check the first step, and time: that step itself where its products alone fill a block, or else later ones."""
+    """Check the first step, and time: that step itself where it fills a block, or else later ones."""
     case, backend = spec.cases[index], bench.backend
-    at_least = _least_flops(workload, case, facts["flops"]) / bench.peak
-    time_first = needs_none(at_least, spec.timing) and not spec.whole_steps
-    if time_first:
-        _rehearse(spec, case, workload, backend)
+    _rehearse(spec, case, workload, bench)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
     program = workload.build(backend, case, inputs)
-    first: tuple[Block, ...] = ()
-    if time_first:
-        warmup = Warmup(0, 0.0, True, at_least)
-        first = (_timer(spec, program, warmup, bench).first_step(),)
-    else:
-        program.step()
-        backend.sync()
+    timer = _timer(spec, program, bench)
+    first = timer.first_step()
     if not _is_right(workload, case, inputs, program, facts):
         return
     del inputs
-    if not time_first:
-        warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous)
-    timer = _timer(spec, program, warmup, bench)
-    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(first)
+    if first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
+        warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
+    else:
+        warmup, counted = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous), []
+    timer = replace(timer, step_seconds=warmup.step_seconds)
+    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
@@ -103,12 +100,13 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     facts["blocks"] = [asdict(block) for block in blocks]
 
 
-def _rehearse(spec: RoundSpec, case: Case, workload: Workload, backend: BackendContract) -> None:
-    """A step at a tiny size: what a process loads or compiles at its first step must not be in one that is timed."""
+def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
+    """A step at a tiny size, once: what a process loads or compiles at its first step must not be in one that is timed."""
     tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
-    if tiny:
-        workload.build(backend, tiny, workload.inputs(tiny, 0)).step()
-        backend.sync()
+    if tiny and case.workload not in bench.rehearsed:
+        workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()
+        bench.backend.sync()
+        bench.rehearsed.add(case.workload)
 
 
 def _is_right(workload: Workload, case: Case, inputs: Inputs, program: Program, facts: dict[str, Any]) -> bool:
@@ -123,22 +121,17 @@ def _is_right(workload: Workload, case: Case, inputs: Inputs, program: Program, 
     return True
 
 
-def _timer(spec: RoundSpec, program: Program, warmup: Warmup, bench: Bench) -> Timer:
+def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
     return Timer(
         parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
         sync=bench.backend.sync,
         synchronous=bench.backend.synchronous,
         threads=spec.threads,
-        step_seconds=warmup.step_seconds,
+        step_seconds=math.inf,
         protocol=spec.timing,
         probe=bench.probe,
         probes=bench.probes,
     )
-
-
-def _least_flops(workload: Workload, case: Case, flops: float | None) -> float:
-    """FLOP that a step does at least, where all of them are not known beforehand."""
-    return flops or (workload.least_flops(case) if hasattr(workload, "least_flops") else 0.0)
 
 
 def _threads_allowed(threads: int, pools: int) -> int:

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any, TextIO
 
 
@@ -91,7 +90,6 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=complaint)
         return
     emit("ceilings", **ceilings)
-    bench = replace(bench, peak=ceilings["flops_per_second"])
     for spec in specs:
         print(f"  {spec.id.experiment}", file=sys.stderr, flush=True)
         for index in range(len(spec.cases)):

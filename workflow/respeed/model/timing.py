@@ -9,8 +9,8 @@ class TimingProtocol:
 
     Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
     `slow_step_seconds`) and then until two windows agree, at most `warmup_cap_seconds`. A step longer than
-    `block_seconds` fills a block and has warmed up after one, or after none where its products alone take that long:
-    its first step is timed, and checked as well. Then blocks of at least `block_seconds` and `block_steps` until
+    `block_seconds` fills a block and has warmed up after one; one longer than two, after none: its first step is timed,
+    and checked as well. Then blocks of at least `block_seconds` and `block_steps` until
     `measure_seconds` of clean blocks, at most `measure_cap` times that.
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
     could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
@@ -23,8 +23,8 @@ class TimingProtocol:
     warmup_slow_steps: int = 2
     slow_step_seconds: float = 0.03
     warmup_window_seconds: float = 0.1
-    warmup_agreement: float = 0.02
-    warmup_cap_seconds: float = 4.0
+    warmup_agreement: float = 0.05
+    warmup_cap_seconds: float = 2.0
     block_seconds: float = 0.25
     block_steps: int = 3
     sample_seconds: float = 0.01

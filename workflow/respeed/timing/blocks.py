@@ -1,7 +1,7 @@
 """Times blocks of steps. One ruler for every profile: the host's clock, the device synchronised at both ends."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from respeed.model.block import Block, contamination, quiet_probe
@@ -32,7 +32,7 @@ class Timer:
         """A block of one step: the program's first, which is yet to be checked."""
         return self._samples(1, 1)
 
-    def measure(self, first: tuple[Block, ...] = ()) -> tuple[Block, ...]:
+    def measure(self, first: Iterable[Block] = ()) -> tuple[Block, ...]:
         """Blocks after the `first` ones, until enough of all are clean or the cap on their total is reached."""
         protocol = self.protocol
         steps = math.ceil(protocol.block_seconds / self.step_seconds)

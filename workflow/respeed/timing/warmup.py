@@ -10,22 +10,14 @@ from respeed.timing.clock import seconds_now
 
 @dataclass(frozen=True)
 class Warmup:
-    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or the
-    least that a step must take where it needed no warm-up.
+    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
+    the first step took where that needed no warm-up.
     """
 
     steps: int
     seconds: float
     settled: bool
     step_seconds: float
-
-
-def needs_none(at_least: float, protocol: TimingProtocol) -> bool:
-    """Whether a step that must take `at_least` seconds, whatever it does, is timed from the first one on.
-
-    Twice a block: the rate that `at_least` was worked out from may itself have been disturbed.
-    """
-    return at_least > 2 * protocol.block_seconds
 
 
 # Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower

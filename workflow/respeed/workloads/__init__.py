@@ -10,8 +10,7 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
   it must read and write, and what the program keeps on the device.
 
 It may have BACKENDS and PRECISIONS, those that it runs on and in where not all will do, and part_weights(case) for a
-step that is timed in parts (`parts` of the program): name -> how often the part counts in a step of the table; and,
-where flops is None, least_flops(case), those of the products that every step does.
+step that is timed in parts (`parts` of the program): name -> how often the part counts in a step of the table.
 
 What a step asks of the backend goes through `captured`, for each of the arrays that a step may begin with: an
 accelerator is then asked once a step, not once an operation.

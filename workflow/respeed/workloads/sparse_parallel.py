@@ -153,12 +153,6 @@ def flops(case: Case) -> None:
     """Not known beforehand: it depends on when the examples are done."""
 
 
-def least_flops(case: Case) -> float:
-    """Ten iterations, the first at which any example may be found done, and the 30 steps for the bases."""
-    n, k, timed = case.parameters["bases"], case.parameters["side"] ** 2, case.parameters["timed"]
-    return ASK_EVERY * 2.0 * timed * n**2 + BASIS_STEPS * 2.0 * n**2 * k
-
-
 def traffic_bytes(case: Case) -> float:
     return _sparse.traffic_bytes(case)
 
