@@ -86,6 +86,15 @@ def uniform_rows(start: int, stop: int, out: np.ndarray, first: np.uint32, secon
 
 
 @compiled
+def fill_uniform(out: np.ndarray, begin: int, half: float, first: np.uint32, second: np.uint32) -> None:
+    """out <- draws from [-half, half) for the places from `begin` on, float32 values whatever the array; out (n,)."""
+    width, low = np.float32(2 * half), np.float32(half)
+    place = np.uint32(begin)
+    for j in range(out.shape[0]):
+        out[j] = uniform(np.uint32(place + np.uint32(j)), first, second) * width - low
+
+
+@compiled
 def sigmoid_elements(start: int, stop: int, out: np.ndarray) -> None:
     """out <- sigmoid(out), out of one dimension."""
     for j in range(start, stop):

@@ -18,13 +18,13 @@ from respeed.timing.blocks import Timer
 from respeed.timing.warmup import Warmup, warm_up
 from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
-# Host memory that building and checking a case takes, in sizes of the program: its inputs, and the float64 reference
-# with its temporaries. Up to 4 were seen.
-CHECK_FACTOR = 5
+# Host memory that building and checking a case takes, in sizes of the program. What the check compares with is drawn
+# again piece by piece; up to 1.3 were seen at the larger sizes.
+CHECK_FACTOR = 2
 
-# A first step that lasts so many blocks is timed. It comes a few per cent off at most: the process is warm, what a first
-# step loads was rehearsed, and all memory was written to when the program was built.
-FIRST_COUNTS = 2.0
+# A first step that lasts so many blocks is timed. The process is warm by then, what a first step loads was rehearsed,
+# and all memory was written to when the program was built.
+FIRST_COUNTS = 1.0
 
 
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
@@ -87,7 +87,14 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
-        warmup, counted = warm_up(program.step, backend.sync, spec.timing, synchronous=backend.synchronous), []
+        counted = []
+        warmup = warm_up(
+            program.step,
+            backend.sync,
+            spec.timing,
+            synchronous=backend.synchronous,
+            first_seconds=first.seconds,
+        )
     timer = replace(timer, step_seconds=warmup.step_seconds)
     blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
@@ -101,7 +108,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
 
 
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
-    """A step at a tiny size, once: what a process loads or compiles at its first step must not be in one that is timed."""
+    """A step at a tiny size, once: what a process loads or compiles at its first step must not be in a timed one."""
     tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
     if tiny and case.workload not in bench.rehearsed:
         workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()

@@ -51,9 +51,10 @@ def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | Drawn |
     """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
     out, done = np.empty((matrix.size // matrix.shape[-1], vectors.shape[1])), 0
     for rows, values in before.blocks() if isinstance(before, Drawn) else _blocks(matrix, before):
-        piece = matrix[rows].reshape(-1, matrix.shape[-1]).astype(np.float64)
-        if values is not None:
-            piece -= values.reshape(piece.shape)
+        piece = (
+            matrix[rows].astype(np.float64) if values is None else np.subtract(matrix[rows], values, dtype=np.float64)
+        )
+        piece = piece.reshape(-1, matrix.shape[-1])
         out[done : done + len(piece)] = piece @ vectors
         done += len(piece)
     return out

@@ -8,17 +8,17 @@ class TimingProtocol:
     """All durations in seconds.
 
     Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
-    `slow_step_seconds`) and then until two windows agree, at most `warmup_cap_seconds`. A step longer than
-    `block_seconds` fills a block and has warmed up after one; one longer than two, after none: its first step is timed,
-    and checked as well. Then blocks of at least `block_seconds` and `block_steps` until
-    `measure_seconds` of clean blocks, at most `measure_cap` times that.
+    `slow_step_seconds`) and then until two windows agree within `warmup_agreement`, at most `warmup_cap_seconds`. A
+    step longer than `block_seconds` fills a block and needs none: its first step is timed, and checked as well.
+    Then blocks of at least `block_seconds` and `block_steps` until `measure_seconds` of clean blocks, at most
+    `measure_cap` times that.
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
     could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
     a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see inside the guest).
     A block is cut into samples of at least `sample_seconds`, so that a record stays small.
     """
 
-    warmup_seconds: float = 0.2
+    warmup_seconds: float = 0.1
     warmup_steps: int = 20
     warmup_slow_steps: int = 2
     slow_step_seconds: float = 0.03
@@ -28,7 +28,7 @@ class TimingProtocol:
     block_seconds: float = 0.25
     block_steps: int = 3
     sample_seconds: float = 0.01
-    measure_seconds: float = 0.25
+    measure_seconds: float = 0.2
     measure_cap: float = 2.0
     max_run_delay_share: float = 0.01
     max_probe_ratio: float = 1.25

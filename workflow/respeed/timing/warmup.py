@@ -1,5 +1,6 @@
 """Warm-up: until the step's time has settled."""
 
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,10 +32,14 @@ def warm_up(
     protocol: TimingProtocol,
     *,
     synchronous: bool = True,
+    first_seconds: float = math.nan,
 ) -> Warmup:
-    """Run steps until the protocol's minimum is done and the medians of two successive windows agree."""
+    """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
+
+    `first_seconds` is what the step before took; where steps are slow, it stands for a window.
+    """
     began = seconds_now()
-    steps, previous = 0, float("nan")
+    steps, previous = 0, first_seconds if first_seconds > protocol.slow_step_seconds else math.nan
     while True:
         median, count = _window(step, sync, protocol.warmup_window_seconds, 1 if synchronous else AHEAD)
         steps += count

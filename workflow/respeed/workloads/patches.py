@@ -172,9 +172,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.block)) + _biases(geometry, inputs)[0]
     for patch, weights in enumerate(_each(inputs["weights"])):
         down, right = divmod(patch, geometry.rows)
-        blocks = (sample[patch] @ weights.T.astype(np.float64)).reshape(
-            len(rows), geometry.across, geometry.across, geometry.block
-        )
+        blocks = (sample[patch] @ weights.T).reshape(len(rows), geometry.across, geometry.across, geometry.block)
         image[down : down + geometry.across, right : right + geometry.across] += blocks.transpose(1, 2, 0, 3)
     image = sigmoid(image)
     change = v0.sum(axis=2, dtype=np.float64) - seen["all_of_image"].sum(axis=2, dtype=np.float64)
@@ -200,7 +198,7 @@ def _hidden(geometry: Geometry, inputs: Inputs, image: np.ndarray) -> np.ndarray
     hidden = np.empty((geometry.patches, image.shape[2], geometry.hidden))
     bias = _biases(geometry, inputs)[1]
     for patch, (x, weights) in enumerate(zip(_Cut(geometry, (image,)), _each(inputs["weights"]), strict=True)):
-        hidden[patch] = sigmoid(x.T @ weights.astype(np.float64) + bias[patch])
+        hidden[patch] = sigmoid(x.T @ weights + bias[patch])
     return hidden
 
 
