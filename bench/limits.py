@@ -3,6 +3,7 @@
 ./run python bench/limits.py cd1       a CD-1 step over its five bare products; every size and backend, 1 and all cores
 ./run python bench/limits.py patches   the overlapping-patches step over its five stacks of products, likewise
 ./run python bench/limits.py memory    a round's peak over what its imports take, against 1.3 x (weights + two batches)
+./run python bench/limits.py run       which share of the last run was spent in timed blocks, from its records
 ./run python bench/limits.py scaling   a step's cost by V x H, batch and threads: facts as JSON, and docs/scaling.svg
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import round_memory
+import run_share
 import step_scaling
 from paired import Comparison, Step, compare, paired_ratio
 
@@ -83,6 +85,7 @@ def main() -> None:
         one.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
         one.set_defaults(run=lambda options: compare(options.command, COMPARISONS, options.threads))
     round_memory.add_options(commands.add_parser("memory"))
+    run_share.add_options(commands.add_parser("run"))
     step_scaling.add_options(commands.add_parser("scaling"))
     options = parser.parse_args()
     options.run(options)

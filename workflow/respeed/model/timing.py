@@ -22,7 +22,7 @@ class TimingProtocol:
     warmup_steps: int = 20
     warmup_slow_steps: int = 2
     slow_step_seconds: float = 0.03
-    warmup_window_seconds: float = 0.1
+    warmup_window_seconds: float = 0.05
     warmup_agreement: float = 0.05
     warmup_cap_seconds: float = 2.0
     block_seconds: float = 0.25

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from respeed.timing.clock import seconds_now
 
-REPEATS = 5
+REPEATS = 3
 
 
 def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats: int = REPEATS) -> float:
