@@ -1,9 +1,4 @@
 # One job a turn: a fresh process on otherwise idle cores.
-from functools import partial
-
-
-def clear_way(turn, wildcards):
-    return RESPEED.clear_way(turn, workflow=workflow)
 
 
 rule describe_machine:
@@ -36,6 +31,7 @@ rule learn:
 # here can delete it or measure it again.
 # input: asked once for each turn of a run that measures, and never for the target `pdf`: the place to clear the way of
 #   records that this run cannot use.
+# params: what defines the measurement; for a dry run, in which nothing is set aside, to see that it has changed.
 # threads: all cores, so that no other job runs beside a measurement.
 # priority: round 1 of everything before round 2 of anything.
 for position, turn in enumerate(RESPEED.turns):
@@ -44,7 +40,7 @@ for position, turn in enumerate(RESPEED.turns):
         name:
             turn.name
         input:
-            partial(clear_way, turn),
+            RESPEED.clear_way(turn, workflow),
         output:
             RESPEED.records_of(turn),
         log:
@@ -52,6 +48,7 @@ for position, turn in enumerate(RESPEED.turns):
         priority: len(RESPEED.turns) - position
         threads: workflow.cores
         params:
+            digests=RESPEED.digests(turn),
             seed=RESPEED.config.seed,
         shell:
             "respeed measure {output} --seed {params.seed} 2>&1 | tee {log}"

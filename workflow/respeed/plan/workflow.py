@@ -3,7 +3,7 @@
 import fcntl
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -127,7 +127,7 @@ class Workflow:
         return sorted(str(path) for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
 
     def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
-        """Take a damaged file out of the way, as `clear_way` does with a record."""
+        """Take a damaged file out of the way, as `clear_way` does with records."""
         path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
         runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
         if runs and path.exists() and not usable_learning(path, self.smoke):
@@ -158,20 +158,28 @@ class Workflow:
         """All (paper, experiment): each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
-    def clear_way(self, turn: Turn, *, workflow: Any) -> list[str]:
-        """Set the turn's records aside that this run cannot use, and say why, so that they are measured anew.
+    def digests(self, turn: Turn) -> list[str]:
+        """A checksum for each of the turn's rounds of what decides its measurement."""
+        return [measurement_digest(make_spec(round_id, self.config.seed)) for round_id in turn.rounds]
 
-        Stands as the rule's input, which it has none of: an empty list. Does nothing unless jobs will really run:
-        --report, --summary and the like build the same graph.
+    def clear_way(self, turn: Turn, workflow: Any) -> Callable[[Any], list[str]]:
+        """Stands as the input of the turn's rule, which it has none of: sets the turn's records aside that this run
+        cannot use, and says why, so that they are measured anew.
+
+        Does nothing unless jobs will really run: --report, --summary and the like build the same graph.
         """
-        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        for round_id in turn.rounds if runs else ():
-            path = round_path(round_id)
-            if path.exists():
-                self.hold_folder()
-            if reason := set_aside(path, measurement_digest(make_spec(round_id, self.config.seed))):
-                print(f"respeed: set aside: {reason}", file=sys.stderr)
-        return []
+
+        def clear(wildcards: Any) -> list[str]:
+            runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+            for round_id, digest in zip(turn.rounds, self.digests(turn), strict=True) if runs else ():
+                path = round_path(round_id)
+                if path.exists():
+                    self.hold_folder()
+                if reason := set_aside(path, digest):
+                    print(f"respeed: set aside: {reason}", file=sys.stderr)
+            return []
+
+        return clear
 
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
