@@ -125,6 +125,7 @@ def _experiment_on(
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
     by_cell = {(row.row, row.case): row for row in speedups}
+    low = {cell.profile for cell in cells if not cell.in_full_precision}
     comparison = compare(paper, experiment, cells, speedups)
     learned = [
         record for record in tables.learning if (record["machine"], record["paper"], record["experiment"]) == where
@@ -189,7 +190,15 @@ def _experiment_on(
             for row in tables.factors
             if (row.machine, row.paper, row.experiment) == where
         ],
-        "totals": _totals([row for row in tables.totals if row.machine in {"paper", machine}], where),
+        "totals": _totals(
+            [
+                row
+                for row in tables.totals
+                # As in the tables above: a row that answers none of the paper's is there if it was measured.
+                if row.machine in {"paper", machine} and (row.seconds or row.profile not in low)
+            ],
+            where,
+        ),
         "headline_examples": next(
             (
                 f"{row.headline_examples:,.0f}"
@@ -261,8 +270,11 @@ def _speedup_text(row: Speedup) -> str:
 
 def _missing(cells: list[Cell]) -> list[dict[str, str]]:
     """The rows and cases without a time, grouped by their reason."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    cases: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         if not cell.seconds:
-            groups.setdefault((cell.label, f"{cell.status}: {cell.reason}"), []).append(cell.case)
-    return [{"label": label, "reason": reason, "cases": ", ".join(names)} for (label, reason), names in groups.items()]
+            cases.setdefault((cell.label, f"{cell.status}: {cell.reason}"), []).append(cell.case)
+    labels: dict[tuple[str, str], list[str]] = {}
+    for (label, reason), names in cases.items():
+        labels.setdefault((reason, ", ".join(names)), []).append(label)
+    return [{"label": "; ".join(rows), "reason": reason, "cases": names} for (reason, names), rows in labels.items()]

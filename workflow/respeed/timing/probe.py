@@ -23,7 +23,9 @@ class Probe:
     repeats: int
 
     def seconds(self) -> float:
-        """Seconds a product, over one probe."""
+        """Seconds a product, over one probe. One more goes before: what ran last has the caches, and threads may sleep;
+        after a program was built or checked the first product took twice as long on a quiet machine."""
+        self.product()
         self.sync()
         start = seconds_now()
         for _ in range(self.repeats):
