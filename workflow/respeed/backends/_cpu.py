@@ -1,5 +1,6 @@
 """Compiled steps between the products, for backends whose arrays lie in the host's memory."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ def stack(array: np.ndarray) -> np.ndarray:
     return array[(None,) * (3 - array.ndim)]
 
 
-class CpuSteps(OnHost):
+class CpuSteps(OnHost, ABC):
     """What of the contract is no product and no copy. The class has `host`, an array as NumPy sees it, `gemm`, and
     `run`, which spreads a kernel over threads."""
 
@@ -31,9 +32,9 @@ class CpuSteps(OnHost):
         self.stack_bytes: float = L2_BYTES * threads
         self._keys = np.random.Generator(np.random.SFC64(seed))
 
+    @abstractmethod
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         """kernel(start, stop, *arguments) over rows 0 ... count - 1, which have so many elements in all."""
-        raise NotImplementedError
 
     def parameters(self, values: np.ndarray) -> Any:
         return self.array(values)

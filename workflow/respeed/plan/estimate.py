@@ -1,14 +1,12 @@
 """About how long what is still to be measured will take."""
 
 import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 
 from respeed.load.hardware import load_profile
 from respeed.load.modules import runs
 from respeed.model.paper import Case, Paper
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec, measurement_digest
 from respeed.plan.usable import why_unusable
 from respeed.record.files import readable
 from respeed.record.paths import records_folder, round_path
@@ -17,16 +15,12 @@ from respeed.record.paths import records_folder, round_path
 SMOKE_ROUND_SECONDS = 3.0
 
 
-def rounds_to_measure(planned: Iterable[RoundId], seed: int) -> list[RoundId]:
-    """Those of the planned rounds that have no record, or one that cannot be used."""
-    digests: dict[RoundId, str] = {}
+def rounds_to_measure(planned: Iterable[RoundId], digest: Callable[[RoundId], str]) -> list[RoundId]:
+    """Those of the planned rounds that have no record, or one that cannot be used: not of the `digest` it must have."""
     found = []
     for round_id in planned:
         path = round_path(round_id)
-        kind = replace(round_id, index=0)
-        if path.exists():
-            digests[kind] = digests.get(kind) or measurement_digest(make_spec(round_id, seed))
-        if not path.exists() or why_unusable(path, digests[kind]):
+        if not path.exists() or why_unusable(path, digest(round_id)):
             found.append(round_id)
     return found
 

@@ -4,7 +4,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -50,7 +50,7 @@ class Workflow:
     @cached_property
     def missing(self) -> list[RoundId]:
         """The planned rounds that have no record that can be used."""
-        return rounds_to_measure(self.rounds, self.config.seed)
+        return rounds_to_measure(self.rounds, self._digest)
 
     @cached_property
     def turns(self) -> list[Turn]:
@@ -158,9 +158,20 @@ class Workflow:
         """All (paper, experiment): each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
+    @cached_property
+    def _known_digests(self) -> dict[RoundId, str]:
+        return {}
+
+    def _digest(self, round_id: RoundId) -> str:
+        """A checksum of what decides the round's measurement, worked out once for all rounds of its kind."""
+        kind = replace(round_id, index=0)
+        if kind not in self._known_digests:
+            self._known_digests[kind] = measurement_digest(make_spec(round_id, self.config.seed))
+        return self._known_digests[kind]
+
     def digests(self, turn: Turn) -> list[str]:
-        """A checksum for each of the turn's rounds of what decides its measurement."""
-        return [measurement_digest(make_spec(round_id, self.config.seed)) for round_id in turn.rounds]
+        """Of each of the turn's rounds."""
+        return [self._digest(round_id) for round_id in turn.rounds]
 
     def clear_way(self, turn: Turn, workflow: Any) -> Callable[[Any], list[str]]:
         """Stands as the input of the turn's rule, which it has none of: sets the turn's records aside that this run
