@@ -127,9 +127,9 @@ def compare(folder: Path, numbers: list[int]) -> None:
     donor = max(donors, key=lambda path: len(_paths_of(path)), default=None)
     if donor is None:
         sys.exit("respeed: no machine under results/records to make others of; measure first: ./run snakemake")
-    for name in ("report.typ", "style.typ"):
-        (folder / "report").mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "report" / name, folder / "report" / name)
+    (folder / "report").mkdir(parents=True, exist_ok=True)
+    for template in (ROOT / "report").glob("*.typ"):
+        shutil.copy(template, folder / "report")
     first: dict[str, float] = {}
     there = 0
     for number in sorted(numbers):

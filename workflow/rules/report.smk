@@ -6,6 +6,8 @@ rule document:
         rules.tables.output,
         rules.figures.output,
         "report/report.typ",
+        "report/tables.typ",
+        "report/method.typ",
         "report/style.typ",
     output:
         f"{RESPEED.document}.pdf",

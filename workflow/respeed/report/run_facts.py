@@ -1,0 +1,175 @@
+"""What the report shows of one experiment on one machine: figures, cells, parts, factors, totals."""
+
+from typing import Any
+
+from respeed.model.paper import Experiment, Paper
+from respeed.record.paths import results_folder
+from respeed.report.other_facts import behind
+from respeed.tables.build import Tables
+from respeed.tables.cells import Cell
+from respeed.tables.comparison import compare
+from respeed.tables.learning import shown_program
+from respeed.tables.numbers import format_duration, format_number, format_range, format_seconds, format_speedup
+from respeed.tables.others import Others
+from respeed.tables.speedups import Speedup
+from respeed.tables.totals import Total
+
+
+def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables, others: Others) -> dict[str, Any]:
+    where = (machine, paper.name, experiment.name)
+    cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
+    speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
+    by_cell = {(row.row, row.case): row for row in speedups}
+    low = {cell.profile for cell in cells if not cell.in_full_precision}
+    comparison = compare(paper, experiment, cells, speedups)
+    learned = [
+        record for record in tables.learning if (record["machine"], record["paper"], record["experiment"]) == where
+    ]
+    figures = f"/{results_folder(tables.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
+    return {
+        "machine": machine,
+        "measured": any(cell.seconds for cell in cells),
+        "comparison": {"cases": comparison.cases, "rows": comparison.rows} if comparison else None,
+        "figures": [
+            {
+                "path": f"{figures}-seconds.svg",
+                "caption": "Seconds by size, with 95 % intervals; the paper's in grey. Faint points are single rounds."
+                + behind(others, "each machine's fastest row", others.spread_of("seconds", *where[1:])),
+                "alt": f"Line chart: {experiment.title} on {machine}, seconds by size. Its numbers are in the tables.",
+            },
+            {
+                "path": f"{figures}-speedup.svg",
+                "caption": "Speedup over the fastest CPU row by size. Bars are 95 % intervals."
+                + behind(
+                    others,
+                    "the highest speedup of each machine with an accelerator, over its own CPU",
+                    others.spread_of("speedup", *where[1:]),
+                ),
+                "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
+            },
+        ],
+        "learned": _learned(experiment, machine, figures, learned[0]) if learned else [],
+        "cells": [
+            [
+                cell.label,
+                cell.case,
+                format_seconds(cell.seconds, cell.status),
+                format_range(cell.seconds_low, cell.seconds_high) if cell.seconds else "",
+                format_number(cell.gflops) if cell.gflops else "",
+                f"{cell.peak_share:.0%}" if cell.peak_share else "",
+                _speedup_text(by_cell[cell.row, cell.case]),
+                f"{cell.rounds} ({cell.discarded})",
+            ]
+            for cell in cells
+            if cell.seconds
+        ],
+        "parts": [
+            [row.label, row.case, row.part, format_number(row.seconds), format_range(row.seconds_low, row.seconds_high)]
+            for row in tables.parts
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "factors": [
+            [
+                row.label,
+                row.case,
+                *(
+                    f"{format_number(value)}x ({format_range(low, high)})"
+                    for value, low, high in (
+                        (row.speedup, row.speedup_low, row.speedup_high),
+                        (row.algorithm_factor, row.algorithm_low, row.algorithm_high),
+                        (row.hardware_factor, row.hardware_low, row.hardware_high),
+                    )
+                ),
+                format_speedup(row.published),
+            ]
+            for row in tables.factors
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "totals": _totals(
+            [
+                row
+                for row in tables.totals
+                # As in the tables above: a row that answers none of the paper's is there if it was measured.
+                if row.machine in {"paper", machine} and (row.seconds or row.profile not in low)
+            ],
+            where,
+        ),
+        "headline_examples": next(
+            (
+                f"{row.headline_examples:,.0f}"
+                for row in tables.totals
+                if where[1:] == (row.paper, row.experiment) and row.headline_examples
+            ),
+            "",
+        ),
+        "wholes": [
+            [
+                row.label,
+                row.case,
+                format_seconds(row.extrapolated_seconds),
+                format_seconds(row.whole_seconds),
+                format_number(row.ratio) if row.ratio else "",
+            ]
+            for row in tables.wholes
+            if (row.machine, row.paper, row.experiment) == where
+        ],
+        "missing": _missing(cells),
+    }
+
+
+def _totals(rows: list[Total], where: tuple[str, str, str]) -> list[list[str]]:
+    texts = []
+    for row in rows:
+        if where[1:] != (row.paper, row.experiment):
+            continue
+        if row.seconds is None:
+            texts.append([row.label, f"not known: {row.reason}", "", ""])
+            continue
+        interval = "derived, no interval" if row.machine == "paper" else format_range(row.seconds_low, row.seconds_high)
+        texts.append([row.label, format_number(row.seconds), interval, format_duration(row.headline_seconds)])
+    return texts
+
+
+def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
+    program = shown_program(record)
+    sizes = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in program["parameters"].items())
+    algorithm = experiment.algorithms.get(program["workload"])
+    by = f" by {algorithm.label}" if algorithm else ""
+    left = (
+        "the objective over that of no bases at all" if algorithm else "the reconstruction's square error over variance"
+    )
+    return [
+        {
+            "path": f"{figures}-learned.svg",
+            "caption": f"Some of what was learned from natural images{by} after {program['steps']} steps, each on its "
+            f"own scale, zero as grey. A case of its own, smaller than those that are timed: {sizes}.",
+            "alt": f"Grid of small pictures: {experiment.title} on {machine}, what was learned from natural images.",
+        },
+        {
+            "path": f"{figures}-learning.svg",
+            "caption": f"What is left to explain, {left}, after so many seconds of steps on all cores; the case of the "
+            "pictures above, one run of each program, no interval.",
+            "alt": f"Line chart: {experiment.title} on {machine}, what is left to explain against seconds.",
+        },
+    ]
+
+
+def _speedup_text(row: Speedup) -> str:
+    if row.verdict == "base":
+        return "base"
+    if row.speedup is None:
+        return row.reason
+    mark = {"indistinguishable": " =", "unproven": " ?"}.get(row.verdict, "")
+    return f"{format_number(row.speedup)} [{format_range(row.speedup_low, row.speedup_high)}]{mark}"
+
+
+def _missing(cells: list[Cell]) -> list[dict[str, str]]:
+    """The rows and cases without a time, grouped by their reason."""
+    cases: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if not cell.seconds:
+            cases.setdefault((cell.label, f"{cell.status}: {cell.reason}"), []).append(cell.case)
+    labels: dict[tuple[str, str], list[str]] = {}
+    for (label, reason), names in cases.items():
+        labels.setdefault((reason, ", ".join(names)), []).append(label)
+    return [{"label": "; ".join(rows), "reason": reason, "cases": names} for (reason, names), rows in labels.items()]
