@@ -28,7 +28,7 @@ from respeed.timing.clock import seconds_now, utc_now
 
 BACKEND = "openblas"
 # Seconds of steps for each program; a smoke run only shows that it works.
-SECONDS, SMOKE_SECONDS = 6.0, 0.2
+SECONDS, SMOKE_SECONDS = 4.0, 0.2
 # Time between two points of a curve, of which the objective takes a part that is not counted.
 POINT_SECONDS = 0.2
 PICTURES = 64

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 class TimingProtocol:
     """All durations in seconds.
 
-    Warm-up lasts at least `warmup_seconds` and `warmup_steps` (`warmup_slow_steps` where a step takes longer than
-    `slow_step_seconds`) and then until two windows agree within `warmup_agreement`, at most `warmup_cap_seconds`. A
-    step longer than `block_seconds` fills a block and needs none: its first step is timed, and checked as well.
+    Warm-up lasts at least `warmup_seconds`, and until two windows of at least `warmup_window_seconds` agree within
+    `warmup_agreement`, at most `warmup_cap_seconds`; a first step that lasts a window is one. A step longer than
+    `block_seconds` fills a block and needs none: its first step is timed, and checked as well.
+    Before a block of steps shorter than `slow_step_seconds` one more brings back what the probe took from the caches.
     Then blocks of at least `block_seconds` and `block_steps` until `measure_seconds` of clean blocks, at most
     `measure_cap` times that.
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
@@ -19,14 +20,12 @@ class TimingProtocol:
     """
 
     warmup_seconds: float = 0.1
-    warmup_steps: int = 20
-    warmup_slow_steps: int = 2
-    slow_step_seconds: float = 0.03
     warmup_window_seconds: float = 0.05
     warmup_agreement: float = 0.05
     warmup_cap_seconds: float = 2.0
     block_seconds: float = 0.25
     block_steps: int = 3
+    slow_step_seconds: float = 0.03
     sample_seconds: float = 0.01
     measure_seconds: float = 0.2
     measure_cap: float = 2.0
@@ -37,7 +36,7 @@ class TimingProtocol:
 REAL = TimingProtocol()
 # Shows that everything works, in seconds; no number of it is a measurement.
 SMOKE = TimingProtocol(
-    warmup_seconds=0.1, warmup_steps=3, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
+    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
     max_probe_ratio=1e3,
     block_seconds=0.02, measure_seconds=0.05, measure_cap=2.0, sample_seconds=0.002,
 )  # fmt: skip

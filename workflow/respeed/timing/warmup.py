@@ -36,20 +36,18 @@ def warm_up(
 ) -> Warmup:
     """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
 
-    `first_seconds` is what the step before took; where steps are slow, it stands for a window.
+    `first_seconds` is what the step before took: where it lasted a window, it is one.
     """
     began = seconds_now()
-    steps, previous = 0, first_seconds if first_seconds > protocol.slow_step_seconds else math.nan
+    steps, previous = 0, first_seconds if first_seconds > protocol.warmup_window_seconds else math.nan
     while True:
         median, count = _window(step, sync, protocol.warmup_window_seconds, 1 if synchronous else AHEAD)
         steps += count
         elapsed = seconds_now() - began
-        needed = protocol.warmup_slow_steps if median > protocol.slow_step_seconds else protocol.warmup_steps
         if median > protocol.block_seconds:
             return Warmup(steps, elapsed, True, median)
         agreed = abs(median - previous) <= protocol.warmup_agreement * median
-        enough = elapsed >= protocol.warmup_seconds and steps >= needed
-        if (enough and agreed) or elapsed >= max(protocol.warmup_cap_seconds, 4 * median):
+        if (agreed and elapsed >= protocol.warmup_seconds) or elapsed >= max(protocol.warmup_cap_seconds, 4 * median):
             return Warmup(steps, elapsed, agreed, median)
         previous = median
 
