@@ -34,7 +34,7 @@ class NaiveTorch:
 
     def __init__(self, case: Case, inputs: Arrays, sample: Callable[[torch.Tensor], torch.Tensor] = torch.bernoulli):
         self.rate, self.sample = case.parameters["learning_rate"], sample
-        self.examples = cycle(torch.tensor(inputs["examples"]))  # (B, V) each
+        self.examples = cycle(torch.from_numpy(np.asarray(inputs["examples"])))  # (B, V) each
         self.W = torch.from_numpy(np.array(inputs["weights"]))  # (V, H)
         self.b, self.c = (torch.tensor(part) for part in _split_biases(inputs))
 
@@ -55,7 +55,7 @@ class NaiveNumPy:
     def __init__(self, case: Case, inputs: Arrays, sample: Callable[[np.ndarray], np.ndarray] | None = None):
         self.rate = case.parameters["learning_rate"]
         self.sample = sample or _bernoulli(np.random.default_rng(1))
-        self.examples = cycle(inputs["examples"].copy())  # (B, V) each
+        self.examples = cycle(np.asarray(inputs["examples"]))  # (B, V) each
         self.W = np.array(inputs["weights"])  # (V, H)
         self.b, self.c = (part.copy() for part in _split_biases(inputs))
 
@@ -89,12 +89,12 @@ def _our_step(name: str, case: Case, inputs: Arrays, threads: int) -> Step:
 
 
 def _partial_fit(case: Case, inputs: Arrays) -> Step:
-    model, examples = _scikit_learn(case, inputs, np.float64), cycle(inputs["examples"])
+    model, examples = _scikit_learn(case, inputs, np.float64), cycle(np.asarray(inputs["examples"]))
     return lambda: model.partial_fit(next(examples))
 
 
 def _fit(case: Case, inputs: Arrays) -> Step:
-    model, examples = _scikit_learn(case, inputs, np.float32), cycle(inputs["examples"])
+    model, examples = _scikit_learn(case, inputs, np.float32), cycle(np.asarray(inputs["examples"]))
     return lambda: model._fit(next(examples), model.random_state_)
 
 
@@ -104,7 +104,7 @@ def _scikit_learn(case: Case, inputs: Arrays, precision: type[np.floating]) -> A
 
     H, B = int(case.parameters["hidden"]), int(case.parameters["batch"])
     model = BernoulliRBM(H, learning_rate=case.parameters["learning_rate"], batch_size=B, random_state=1)
-    model.partial_fit(inputs["examples"][0])
+    model.partial_fit(np.asarray(inputs["examples"][0]))
     visible, hidden = _split_biases(inputs)
     model.components_ = np.array(np.asarray(inputs["weights"]).T, dtype=precision, order="F")
     model.intercept_visible_, model.intercept_hidden_ = visible.astype(precision), hidden.astype(precision)

@@ -48,7 +48,7 @@ def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_dra
 def test_scikit_learns_step_computes_in_the_precision_that_its_line_names(precision: type[np.floating[Any]]) -> None:
     inputs = rbm.inputs(CASE, seed=1)
     model = _scikit_learn(CASE, inputs, precision)
-    batch = inputs["examples"][0]
+    batch = np.asarray(inputs["examples"][0])
     if precision is np.float32:
         model._fit(batch, model.random_state_)
     else:

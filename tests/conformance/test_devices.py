@@ -99,7 +99,7 @@ def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str
     # Twice around and a little further: every chunk has come to both places, and one is under way.
     steps = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS + 3
     resident = make(backend, device, precision)
-    flat = {**inputs, "examples": inputs["examples"].reshape(-1, *inputs["examples"].shape[2:])}
+    flat = {**inputs, "examples": np.asarray(inputs["examples"]).reshape(-1, *inputs["examples"].shape[2:])}
     wanted = state_after(rbm.build(resident, case, flat), steps, resident)
     streaming = make(backend, device, precision)
     assert_same(state_after(rbm_streamed.build(streaming, case, inputs), steps, streaming), wanted)

@@ -6,7 +6,7 @@ All operations write into arrays that exist already: a step that is built from t
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from respeed.kernels.workers import Workers
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
+
+Item = TypeVar("Item")
 
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
@@ -44,7 +46,8 @@ class BackendContract(Protocol):
 
     `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
     `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
-    of more than `stack_bytes` leaves the caches, and is better worked off in several; an accelerator takes any.
+    of more than `stack_bytes` leaves the caches of one core, and is better worked off in several, of which `each` does
+    `lanes` at once; an accelerator takes any.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
     beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
@@ -55,6 +58,7 @@ class BackendContract(Protocol):
     pools: int
     workers: Workers
     stack_bytes: float
+    lanes: int
     memory_factor: float
 
     def array(self, values: np.ndarray) -> Array:
@@ -75,6 +79,13 @@ class BackendContract(Protocol):
 
         All that the step uses must be there. It must ask for the same operations on the same arrays whenever it is
         called, and wait for no answer.
+        """
+
+    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
+        """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
+
+        Items are independent of one another, but for what they `add_up`; what they write to besides is their own, or
+        the lane's, 0 ... lanes - 1. Items that follow one another are worked off far apart.
         """
 
     def bytes_free(self) -> float | None:
@@ -128,7 +139,10 @@ class BackendContract(Protocol):
         """
 
     def add_up(self, added: Array, first: int, across: int, image: Array) -> None:
-        """image <- image + the windows `added` (c, B, across^2 n), each at its place: K^T, the adjoint of `cut`."""
+        """image <- image + the windows `added` (c, B, across^2 n), each at its place: K^T, the adjoint of `cut`.
+
+        Of items that `each` does at once, those whose windows share a row of blocks wait for one another.
+        """
 
     def coordinate_step(
         self, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array

@@ -1,14 +1,17 @@
 """Compiled steps between the products, for backends whose arrays lie in the host's memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from respeed.backends import Draws
+from respeed.backends import Draws, Item
 from respeed.backends._host import OnHost
 from respeed.kernels import layers, rows, windows
+from respeed.kernels.workers import Workers
 
 # Of one core. Today's have 0.5 to 2 MiB; to be off by that much costs little.
 L2_BYTES = 2**20
@@ -21,20 +24,45 @@ def stack(array: np.ndarray) -> np.ndarray:
 
 class CpuSteps(OnHost, ABC):
     """What of the contract is no product and no copy. The class has `host`, an array as NumPy sees it, `gemm`, and
-    `run`, which spreads a kernel over threads."""
+    `workers`; `run`, which spreads a kernel over threads where it is not `apart`; and `limit`."""
 
     memory_factor = 1.0
+    stack_bytes: float = L2_BYTES
     array: Any
     host: Any
     gemm: Any
+    workers: Workers
 
     def __init__(self, threads: int, seed: int) -> None:
-        self.stack_bytes: float = L2_BYTES * threads
-        self._keys = np.random.Generator(np.random.SFC64(seed))
+        self.lanes = threads
+        # Whether lanes are at work: everything is then done by the thread that asks for it.
+        self.apart = False
+        self._seeds = np.random.SeedSequence(seed)
+        self._rows: dict[int, Lock] = {}
 
     @abstractmethod
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         """kernel(start, stop, *arguments) over rows 0 ... count - 1, which have so many elements in all."""
+
+    @abstractmethod
+    def limit(self, threads: int) -> None:
+        """Products that the calling thread asks for use so many threads."""
+
+    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
+        if self.lanes == 1 or len(items) == 1:
+            for item in items:
+                work(item, 0)
+            return
+        # A strip of neighbours for each lane, and from all strips the first, then the second, ...
+        strip = -(-len(items) // self.lanes)
+        order = [item for place in range(strip) for item in items[place::strip]]
+        self.apart = True
+        self.limit(1)
+        try:
+            self.workers.spread(lambda place, _, lane: work(order[place], lane), len(order), pieces=len(order))
+        finally:
+            self.limit(self.lanes)
+            self.apart = False
 
     def parameters(self, values: np.ndarray) -> Any:
         return self.array(values)
@@ -53,14 +81,14 @@ class CpuSteps(OnHost, ABC):
         self.run(layers.sigmoid_rows, count, here.size, here, stack(self.host(bias)), scale)
 
     def draws(self, *shape: int) -> Draws:
-        return _Keys(shape)
+        return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))
 
     def sample_layer(self, x: Any, weights: Any, bias: Any, out: Any, sample: Any, draws: Any) -> None:
         self.gemm(x, weights, out)
-        draws.key = self._keys.integers(0, 2**32, 2, dtype=np.uint32)
+        key = draws.next()
         here = stack(self.host(out))
         count = here.shape[0] * here.shape[1]
-        arguments = (here, stack(self.host(bias)), stack(self.host(sample)), *draws.key)
+        arguments = (here, stack(self.host(bias)), stack(self.host(sample)), *key)
         self.run(layers.sample_rows, count, here.size, *arguments)
 
     def cut(self, image: Any, first: int, across: int, out: Any, top: int) -> None:
@@ -70,7 +98,18 @@ class CpuSteps(OnHost, ABC):
 
     def add_up(self, added: Any, first: int, across: int, image: Any) -> None:
         here, there = self.host(added), self.host(image)
-        self.run(windows.add_up, here.shape[1], here.size, here, first, across, there)
+        side = there.shape[0] - across + 1
+        with self._alone_on(range(first // side, (first + len(here) - 1) // side + across)):
+            self.run(windows.add_up, here.shape[1], here.size, here, first, across, there)
+
+    @contextmanager
+    def _alone_on(self, rows: range) -> Iterator[None]:
+        """These rows of blocks of an image for the calling lane alone."""
+        with ExitStack() as held:
+            # Every lane from the top down, so that they do not wait in a circle.
+            for row in rows if self.apart else ():
+                held.enter_context(self._rows.setdefault(row, Lock()))
+            yield
 
     def coordinate_step(
         self, left: Any, coefficients: Any, diagonal: Any, penalty: float, going: Any, out: Any
@@ -104,9 +143,14 @@ class CpuSteps(OnHost, ABC):
 class _Keys:
     """Draws that are never written down: they follow from the key of the last sample."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
+    def __init__(self, shape: tuple[int, ...], keys: np.random.Generator) -> None:
+        self.shape, self._keys = shape, keys
         self.key = np.zeros(2, np.uint32)
+
+    def next(self) -> np.ndarray:
+        """A fresh key, from a sequence of these draws' own: lanes sample in any order."""
+        self.key = self._keys.integers(0, 2**32, 2, dtype=np.uint32)
+        return self.key
 
     def last(self) -> np.ndarray:
         out = np.empty(self.shape, np.float32)

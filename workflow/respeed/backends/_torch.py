@@ -8,6 +8,22 @@ import torch
 from respeed.kernels.workers import Workers
 
 
+def _product_on_one_thread() -> None:
+    """Both are settings of the calling thread."""
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+
+
+def operands(
+    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, transpose_a: bool, transpose_b: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Views of a and b as a product takes them: transposed as asked for, and a matrix beside stacks once for each."""
+    a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
+    if out.dim() == 3:
+        a, b = a.expand(len(out), -1, -1), b.expand(len(out), -1, -1)
+    return a, b
+
+
 class Torch:
     """Sets torch up for products of `precision` on `threads` threads; the part of the contract that no device does
     otherwise. Arrays are of `dtype`."""
@@ -19,7 +35,7 @@ class Torch:
         torch.set_grad_enabled(False)
         # Strict fp32 unless asked for: no TF32 on CUDA, no bf16 in oneDNN. Of the devices only CUDA knows "high", TF32.
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-        self.threads, self.workers = threads, Workers(threads)
+        self.threads, self.workers = threads, Workers(threads, _product_on_one_thread)
         self._precision, self._device = precision, torch.device(device)
 
     def array(self, values: np.ndarray) -> torch.Tensor:
@@ -60,12 +76,8 @@ class Torch:
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
-        if out.dim() == 2:
-            torch.addmm(out, a, b, beta=beta, alpha=alpha, out=out)
-        else:
-            stack = (len(out), -1, -1)
-            torch.baddbmm(out, a.expand(stack), b.expand(stack), beta=beta, alpha=alpha, out=out)
+        add = torch.addmm if out.dim() == 2 else torch.baddbmm
+        add(out, *operands(a, b, out, transpose_a, transpose_b), beta=beta, alpha=alpha, out=out)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from respeed.backends._torch import operands
 from respeed.backends._torch_steps import TorchSteps
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -84,10 +85,7 @@ class Mixed(TorchSteps):
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
-        if out.exact.dim() == 3:
-            a, b = a.expand(len(out.exact), -1, -1), b.expand(len(out.exact), -1, -1)
-        self._add(a, b, out.exact, alpha, beta)
+        self._add(*operands(a, b, out.exact, transpose_a, transpose_b), out.exact, alpha, beta)
         out.operand.copy_(out.exact)
 
     # Three ways of exact <- alpha a b + beta exact for matrices or stacks, a and b of low precision, the best first.

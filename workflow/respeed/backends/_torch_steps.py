@@ -1,18 +1,20 @@
 """What comes between the products, by torch's own operations: on accelerators, and wherever precision is low."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from respeed.backends import Draws
+from respeed.backends import Draws, Item
 from respeed.backends._torch import Torch
 
 
 class TorchSteps(Torch):
     # The more at once, the better an accelerator is filled, and the fewer operations are asked for.
     stack_bytes = math.inf
+    lanes = 1
     pools = 1
     memory_factor = 1.0
 
@@ -21,6 +23,10 @@ class TorchSteps(Torch):
         self._kept: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
+
+    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
+        for item in items:
+            work(item, 0)
 
     def parameters(self, values: np.ndarray) -> Any:
         return self.array(values)

@@ -1,8 +1,4 @@
-"""OpenBLAS as SciPy ships it: the descendant of the Goto BLAS that the paper's CPU rows used.
-
-SciPy's BLAS is column-major. A C-ordered (m, n) array passed transposed is a column-major (n, m) array of the same
-memory, so that C = A B is asked for as C^T = B^T A^T and nothing is copied.
-"""
+"""OpenBLAS as SciPy ships it: the descendant of the Goto BLAS that the paper's CPU rows used."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.linalg.blas import sgemm
-from threadpoolctl import threadpool_info, threadpool_limits
+from scipy.linalg.blas import sgemv
+from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from respeed.backends._cpu import CpuSteps
+from respeed.kernels.sgemm import sgemm
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
 
@@ -24,13 +21,10 @@ PRECISIONS = ("fp32",)
 TWO_THREADS = 2**21
 
 
-def _scipy_pools() -> list[dict[str, Any]]:
-    """SciPy's OpenBLAS. NumPy has one of its own, in numpy.libs, whose file is called libscipy_openblas too."""
-    return [
-        pool
-        for pool in threadpool_info()
-        if pool["internal_api"] == "openblas" and "scipy" in str(Path(pool["filepath"]).parent)
-    ]
+def _scipys_openblas() -> LibController | None:
+    """NumPy has one of its own, in numpy.libs, whose file is called libscipy_openblas too."""
+    libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
+    return next((library for library in libraries if "scipy" in str(Path(library.filepath).parent)), None)
 
 
 class Backend(CpuSteps):
@@ -41,8 +35,10 @@ class Backend(CpuSteps):
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(threads, seed)
         self.threads, self.workers = threads, Workers(threads)
-        if not _scipy_pools():
+        library = _scipys_openblas()
+        if not library:
             raise NotMeasurable("this SciPy computes with another BLAS than OpenBLAS")
+        self._library = library
         # The environment has set this before the libraries were loaded; said again for callers from Python.
         self._limits = threadpool_limits(threads)
 
@@ -56,6 +52,10 @@ class Backend(CpuSteps):
 
     def host(self, array: np.ndarray) -> np.ndarray:
         return array
+
+    def limit(self, threads: int) -> None:
+        # Of all the process, and so of the lanes.
+        self._library.set_num_threads(threads)
 
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         self._spread(lambda start, stop: kernel(start, stop, *arguments), count, elements)
@@ -77,7 +77,7 @@ class Backend(CpuSteps):
         self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
 
     def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
-        pieces = 1 if elements < TWO_THREADS else None
+        pieces = 1 if self.apart or elements < TWO_THREADS else None
         self.workers.spread(lambda start, stop, _: work(start, stop), count, pieces)
 
     def gemm(
@@ -98,15 +98,13 @@ class Backend(CpuSteps):
                     transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta,
                 )  # fmt: skip
             return
-        # SciPy copies silently what is not laid out as it needs it, and the step would be timed with the copies.
-        if not (a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous):
-            raise ValueError("gemm takes C-contiguous arrays")
-        result = sgemm(alpha, b.T, a.T, beta=beta, c=out.T, trans_a=transpose_b, trans_b=transpose_a, overwrite_c=True)
-        if not np.may_share_memory(result, out):
-            raise ValueError("gemm copied its output: give float32 arrays")
+        if len(out) == 1 and not transpose_a and not transpose_b:
+            _vector_times(a[0], b, out[0], alpha, beta)
+        else:
+            sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)
 
     def describe(self) -> dict[str, Any]:
-        pool = _scipy_pools()[0]
+        pool = self._library.info()
         return {
             "library": "OpenBLAS",
             "version": pool.get("version", "unknown"),
@@ -117,3 +115,12 @@ class Backend(CpuSteps):
             "device": "cpu",
             "precision": "fp32",
         }
+
+
+def _vector_times(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float, beta: float) -> None:
+    """out (n,) <- alpha a (k,) @ b (k, n) + beta out. As a matrix of one row it would take up to eight times as long:
+    all of b is first laid out for a product of many rows."""
+    result = sgemv(alpha, b.T, a, beta=beta, y=out, overwrite_y=True)
+    # SciPy copies silently what it cannot take as it is.
+    if not b.flags.c_contiguous or not np.may_share_memory(result, out):
+        raise ValueError("gemm takes C-contiguous float32 arrays")

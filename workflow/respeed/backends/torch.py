@@ -39,15 +39,18 @@ class OnCpu(CpuSteps, Torch):
     """Torch's products, and between them compiled steps on the threads of torch's own pool."""
 
     synchronous = True
-    # Where Numba's threads are not torch's, they are another pool.
+    # Torch's own, and either the lanes' or, where Numba's threads are not torch's, these.
     pools = 2
 
     def __init__(self, threads: int, seed: int) -> None:
         Torch.__init__(self, "cpu", "fp32", threads)
         CpuSteps.__init__(self, threads, seed)
 
+    def limit(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
-        if self.threads == 1 or elements < TWO_THREADS:
+        if self.threads == 1 or self.apart or elements < TWO_THREADS:
             kernel(0, count, *arguments)
         else:
             from respeed.kernels.parallel import SPREAD

@@ -86,12 +86,12 @@ def uniform_rows(start: int, stop: int, out: np.ndarray, first: np.uint32, secon
 
 
 @compiled
-def fill_uniform(out: np.ndarray, begin: int, half: float, first: np.uint32, second: np.uint32) -> None:
-    """out <- draws from [-half, half) for the places from `begin` on, float32 values whatever the array; out (n,)."""
-    width, low = np.float32(2 * half), np.float32(half)
+def fill_uniform(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
+    """out (n,) <- draws from [low, low + width) for the places from `begin` on, float32 values whatever the array."""
+    least, span = np.float32(low), np.float32(width)
     place = np.uint32(begin)
     for j in range(out.shape[0]):
-        out[j] = uniform(np.uint32(place + np.uint32(j)), first, second) * width - low
+        out[j] = uniform(np.uint32(place + np.uint32(j)), first, second) * span + least
 
 
 @compiled

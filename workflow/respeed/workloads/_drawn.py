@@ -1,6 +1,7 @@
-"""Large random matrices of the inputs, which are drawn anew whenever they are read."""
+"""Large random arrays of the inputs, which are drawn anew whenever they are read."""
 
-from collections.abc import Iterator
+import copy as copying
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,28 @@ BLOCK = 2**16
 
 
 class Drawn:
-    """Uniform in [-half, half), float32, of any shape.
+    """Uniform in [low, high), float32, of any shape.
 
-    A program's parameters are the largest thing that a round has in memory. The step that changes them is checked
-    against what they were before: rather than to keep that beside them, it is drawn again, block by block.
+    A program's parameters and examples are the largest things that a round has in memory. The step that changes the
+    parameters is checked against what they were before: rather than to keep that beside them, it is drawn again, block
+    by block. Examples are drawn where the program has them, and again, a mini-batch, where it is checked.
     """
 
-    def __init__(self, shape: tuple[int, ...], half: float, seed: int) -> None:
-        self.shape, self.half = shape, half
+    def __init__(self, shape: tuple[int, ...], low: float, high: float, seed: int | Sequence[int]) -> None:
+        self.shape, self.low, self.width = shape, low, high - low
         self.key = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**32, 2, dtype=np.uint32)
-        self.row = int(np.prod(shape[1:]))
+        self.row, self.begin = int(np.prod(shape[1:])), 0
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __getitem__(self, index: int) -> "Drawn":
+        if not 0 <= index < len(self):
+            raise IndexError(index)  # as iteration expects
+        one = copying.copy(self)
+        one.shape, one.begin = self.shape[1:], self.begin + index * self.row
+        one.row = int(np.prod(one.shape[1:]))
+        return one
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """All rows, a block after the other: which they are, and their values in float64, until the next one."""
@@ -33,7 +43,7 @@ class Drawn:
         for start in range(0, len(self), step):
             rows = slice(start, min(start + step, len(self)))
             values = kept[: (rows.stop - start) * self.row]
-            fill_uniform(values, start * self.row, self.half, *self.key)
+            fill_uniform(values, self.begin + start * self.row, self.low, self.width, *self.key)
             yield rows, values.reshape(-1, *self.shape[1:])
 
     def times(self, x: np.ndarray) -> np.ndarray:
@@ -52,5 +62,5 @@ class Drawn:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         whole = np.empty(self.shape, np.float32)
-        fill_uniform(whole.reshape(-1), 0, self.half, *self.key)
+        fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -57,9 +57,9 @@ def inputs(case: Case, seed: int) -> Inputs:
     `rows`: the examples that are checked.
     """
     V, H, B = _sizes(case)
-    random = np.random.default_rng(seed)
+    random, half = np.random.default_rng(seed), (3.0 / max(V, H)) ** 0.5
     return {
-        "weights": Drawn((V, H), (3.0 / max(V, H)) ** 0.5, seed),
+        "weights": Drawn((V, H), -half, half, seed),
         "x": random.random((B, V), dtype=np.float32) * 2 - 1,
         "rows": checked_rows(B, seed),
     }

@@ -56,10 +56,16 @@ class Geometry:
         count = int(min(self.patches, max(1.0, most / (4 * 2 * self.batch * self.pixels))))
         return [slice(first, min(first + count, self.patches)) for first in range(0, self.patches, count)]
 
+    def bands(self, lanes: int) -> list[slice]:
+        """Rows of blocks of the image, in so many parts, or as many as there are rows."""
+        parts = min(lanes, self.grid)
+        return [slice(part * self.grid // parts, (part + 1) * self.grid // parts) for part in range(parts)]
+
 
 class _Patches:
     """Goes through the patches in stacks that stay in the caches, with their weights, from the first product of a phase
     to its last: twice a step, since every patch must have added its part before the reconstruction is known.
+    On a CPU every lane goes through stacks of its own, on one core: cores meet four times a step, not at every product.
     """
 
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
@@ -73,12 +79,16 @@ class _Patches:
         self.hidden = backend.zeros(P, 2 * B, H)  # [h0_p; -h1_p]
         self.image = backend.zeros(G, G, B, geometry.block)  # v1
         self.ones = backend.array(np.ones((1, 2 * B)))
-        self.stacks = geometry.stacks(backend.stack_bytes)
+        # With the draws of each.
+        self.stacks = [
+            (stack, backend.draws(stack.stop - stack.start, B, H)) for stack in geometry.stacks(backend.stack_bytes)
+        ]
+        self.bands = geometry.bands(backend.lanes)
         # Of one stack: the inputs of both phases [x0_p; x1_p], the sample, and what it says of the pixels, s_p W_p^T.
-        most = self.stacks[0].stop
-        self.visible, self.sums = backend.zeros(most, 2 * B, geometry.pixels), backend.zeros(most, B, geometry.pixels)
-        self.sample = backend.zeros(most, B, H)
-        self.draws = [backend.draws(stack.stop - stack.start, B, H) for stack in self.stacks]
+        lanes, most = backend.lanes, self.stacks[0][0].stop
+        self.visible = backend.zeros(lanes, most, 2 * B, geometry.pixels)
+        self.sums = backend.zeros(lanes, most, B, geometry.pixels)
+        self.sample = backend.zeros(lanes, most, B, H)
         self.count = 0
         # A step for each of the mini-batches, BATCHES x (G, G, B, stride^2).
         self.captured = [backend.captured(partial(self._train, backend.array(batch))) for batch in inputs["examples"]]
@@ -88,35 +98,44 @@ class _Patches:
         self.count += 1
 
     def _train(self, v0: Array) -> None:
-        backend, geometry, B = self.backend, self.geometry, self.geometry.batch
-        backend.copy(self.visible_bias, self.image)
-        for stack, draws in zip(self.stacks, self.draws, strict=True):
-            self._up_and_down(v0, stack, draws)
-        backend.sigmoid(self.image)
-        for stack in self.stacks:
-            self._up_and_learn(v0, stack)
-        blocks = (geometry.grid**2, B, geometry.block)
-        bias = self.visible_bias.reshape(geometry.grid**2, 1, geometry.block)
-        backend.gemm(self.ones[:, :B], v0.reshape(blocks), bias, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones[:, :B], self.image.reshape(blocks), bias, alpha=-self.rate, beta=1.0)
+        each = self.backend.each
+        each(self.bands, self._begin)
+        each(self.stacks, partial(self._up_and_down, v0))
+        each(self.bands, partial(self._reconstruct, v0))
+        each(self.stacks, partial(self._up_and_learn, v0))
 
-    def _up_and_down(self, v0: Array, stack: slice, draws: Draws) -> None:
+    def _begin(self, band: slice, lane: int) -> None:
+        """The image as the biases alone would have it."""
+        self.backend.copy(self.visible_bias[band], self.image[band])
+
+    def _up_and_down(self, v0: Array, stack_and_draws: tuple[slice, Draws], lane: int) -> None:
         """h0, its sample, and what that adds to the image."""
+        stack, draws = stack_and_draws
         backend, across, B, count = self.backend, self.geometry.across, self.geometry.batch, stack.stop - stack.start
-        visible, sample, sums = self.visible[:count], self.sample[:count], self.sums[:count]
+        visible, sample, sums = self.visible[lane, :count], self.sample[lane, :count], self.sums[lane, :count]
         backend.cut(v0, stack.start, across, visible, 0)
         h0 = self.hidden[stack, :B]
         backend.sample_layer(visible[:, :B], self.weights[stack], self.hidden_bias[stack], h0, sample, draws)
         backend.gemm(sample, self.weights[stack], sums, transpose_b=True)
         backend.add_up(sums, stack.start, across, self.image)
 
-    def _up_and_learn(self, v0: Array, stack: slice) -> None:
+    def _reconstruct(self, v0: Array, band: slice, lane: int) -> None:
+        """v1, and what the biases of its pixels learn."""
+        backend, geometry, B = self.backend, self.geometry, self.geometry.batch
+        image, here = self.image[band], (band.stop - band.start) * geometry.grid
+        backend.sigmoid(image)
+        blocks, bias = (here, B, geometry.block), self.visible_bias[band].reshape(here, 1, geometry.block)
+        backend.gemm(self.ones[:, :B], v0[band].reshape(blocks), bias, alpha=self.rate, beta=1.0)
+        backend.gemm(self.ones[:, :B], image.reshape(blocks), bias, alpha=-self.rate, beta=1.0)
+
+    def _up_and_learn(self, v0: Array, stack_and_draws: tuple[slice, Draws], lane: int) -> None:
         """h1, and the gradient of both phases in one product."""
+        stack, _ = stack_and_draws
         backend, across, B, count = self.backend, self.geometry.across, self.geometry.batch, stack.stop - stack.start
         visible, hidden, weights, bias = (
-            self.visible[:count], self.hidden[stack], self.weights[stack], self.hidden_bias[stack],
+            self.visible[lane, :count], self.hidden[stack], self.weights[stack], self.hidden_bias[stack],
         )  # fmt: skip
-        if len(self.stacks) > 1:  # another one has been there since
+        if len(self.stacks) > 1:  # another one has been in the lane since
             backend.cut(v0, stack.start, across, visible, 0)
         backend.cut(self.image, stack.start, across, visible, B)
         backend.sigmoid_layer(visible[:, B:], weights, bias, hidden[:, B:], scale=-1.0)
@@ -126,7 +145,7 @@ class _Patches:
     def state(self) -> Arrays:
         host, B, rows = self.backend.host, self.geometry.batch, self.rows
         hidden, image = host(self.hidden), host(self.image)
-        uniform = np.concatenate([draws.last()[:, rows] for draws in self.draws])
+        uniform = np.concatenate([draws.last()[:, rows] for _, draws in self.stacks])
         return {
             "weights": host(self.weights),
             "biases": np.concatenate([host(self.visible_bias).ravel(), host(self.hidden_bias).ravel()]),
@@ -152,11 +171,11 @@ def inputs(case: Case, seed: int) -> Inputs:
     image = (geometry.grid, geometry.grid, geometry.batch, geometry.block)
 
     return {
-        "weights": Drawn((geometry.patches, geometry.pixels, geometry.hidden), 0.01, seed),
+        "weights": Drawn((geometry.patches, geometry.pixels, geometry.hidden), -0.01, 0.01, seed),
         "biases": random.random(geometry.visible + geometry.patches * geometry.hidden, dtype=np.float32)
         * np.float32(0.02)
         - np.float32(0.01),
-        "examples": random.random((BATCHES, *image), dtype=np.float32),
+        "examples": Drawn((BATCHES, *image), 0.0, 1.0, [seed, 1]),
         "rows": checked_rows(geometry.batch, seed),
     }
 
@@ -165,7 +184,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
     and biases from the activations of all examples, as they were seen."""
     geometry, rows = Geometry(case), inputs["rows"]
-    rate, v0 = case.parameters["learning_rate"] / geometry.batch, inputs["examples"][0]
+    rate, v0 = case.parameters["learning_rate"] / geometry.batch, np.asarray(inputs["examples"][0])
     h0 = _hidden(geometry, inputs, v0[:, :, rows].astype(np.float64))
     # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
     sample = (seen["uniform"] < seen["h0"]).astype(np.float64)

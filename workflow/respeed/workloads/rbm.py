@@ -12,7 +12,9 @@ Source: Hinton, Training products of experts by minimizing contrastive divergenc
 a probability follows Hinton's practical guide, 2010, section 3.
 """
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +56,7 @@ class Rbm:
         self.count = 0
         self.captured = self.capture(inputs["examples"])
 
-    def capture(self, examples: np.ndarray) -> list[Step]:
+    def capture(self, examples: Sequence[Any]) -> list[Step]:
         """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
         return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
 
@@ -120,11 +122,11 @@ def inputs(case: Case, seed: int) -> Inputs:
     Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
     """
     V, H, B = _sizes(case)
-    random = np.random.Generator(np.random.SFC64(seed))
+    random, half = np.random.Generator(np.random.SFC64(seed)), 0.01 * 3**0.5
     return {
-        "weights": Drawn((V, H), 0.01 * 3**0.5, seed),
+        "weights": Drawn((V, H), -half, half, seed),
         "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
-        "examples": random.random((BATCHES, B, V), dtype=np.float32),
+        "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
         "rows": checked_rows(B, seed),
     }
 
@@ -135,7 +137,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     V, _, B = _sizes(case)
     rate, rows = case.parameters["learning_rate"] / B, inputs["rows"]
     W = inputs["weights"]
-    v0 = inputs["examples"][0, rows].astype(np.float64)
+    v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
     b, c = np.split(inputs["biases"].astype(np.float64), [V])
     h0 = sigmoid(W.times(v0) + c)
     # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.

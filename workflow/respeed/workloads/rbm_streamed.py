@@ -4,13 +4,14 @@ As in the paper, examples are copied in large chunks and parameters stay where t
 one is learned from while the other is filled: a step waits for a copy only where copying takes longer than learning.
 """
 
+from collections.abc import Sequence
 from functools import partial
-
-import numpy as np
+from typing import Any
 
 from respeed.backends import BackendContract, Step
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, rbm
+from respeed.workloads._drawn import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 
@@ -19,7 +20,7 @@ CHUNK, CHUNKS = 8, 3
 
 
 class _Streamed(rbm.Rbm):
-    def capture(self, examples: np.ndarray) -> list[Step]:
+    def capture(self, examples: Sequence[Any]) -> list[Step]:
         """A step for each mini-batch of the two chunks on the device; examples (CHUNKS, CHUNK, B, V)."""
         self.stream = self.backend.stream(list(examples))
         chunks = self.stream.arrays
@@ -40,8 +41,7 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Streamed:
 def inputs(case: Case, seed: int) -> Inputs:
     """As rbm's, but examples in chunks, (CHUNKS, CHUNK, B, V)."""
     V, B = int(case.parameters["visible"]), int(case.parameters["batch"])
-    random = np.random.Generator(np.random.SFC64([seed, CHUNK]))
-    return {**rbm.inputs(case, seed), "examples": random.random((CHUNKS, CHUNK, B, V), dtype=np.float32)}
+    return {**rbm.inputs(case, seed), "examples": Drawn((CHUNKS, CHUNK, B, V), 0.0, 1.0, [seed, 1])}
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:

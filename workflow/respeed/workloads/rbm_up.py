@@ -39,10 +39,10 @@ def inputs(case: Case, seed: int) -> Inputs:
     """Examples uniform in [0, 1), weights in +-1.5 sqrt(3 / V), which leaves no unit saturated, and biases
     in +-0.01; `rows`: the examples that are checked."""
     V, H, B = _sizes(case)
-    random = np.random.Generator(np.random.SFC64(seed))
+    random, half = np.random.Generator(np.random.SFC64(seed)), 1.5 * (3.0 / V) ** 0.5
     return {
         "visible": random.random((B, V), dtype=np.float32),
-        "weights": Drawn((V, H), 1.5 * (3.0 / V) ** 0.5, seed),
+        "weights": Drawn((V, H), -half, half, seed),
         "bias": random.random((1, H), dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
         "rows": checked_rows(B, seed),
     }

@@ -1,0 +1,95 @@
+"""What a backend does at once: every item is done once, by one thread each, and lanes share nothing but an image."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from respeed.backends import BackendContract, make_backend
+from respeed.model.paper import Case
+from respeed.workloads import patches
+
+LANES = 3
+
+
+@pytest.fixture(params=["openblas", "torch"])
+def made(request: pytest.FixtureRequest) -> Iterator[BackendContract]:
+    yield make_backend(request.param, device="cpu", precision="fp32", threads=LANES, seed=1)
+    make_backend(request.param, device="cpu", precision="fp32", threads=1, seed=1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
+def test_every_item_is_done_once_in_a_lane_of_its_own(made: BackendContract, count: int) -> None:
+    done: list[int] = []
+    busy = [threading.Lock() for _ in range(made.lanes)]
+
+    def work(item: int, lane: int) -> None:
+        assert busy[lane].acquire(blocking=False), "two items at once in one lane"
+        done.append(item)
+        made.gemm(ones, ones, made.zeros(64, 64))
+        busy[lane].release()
+
+    ones = made.array(np.ones((64, 64)))
+    made.each(range(count), work)
+    assert sorted(done) == list(range(count))
+
+
+def blas_threads(made: BackendContract) -> int:
+    """What products of the calling thread are spread over."""
+    if made.describe()["package"].startswith("torch"):
+        return int(made.describe()["threads_set"])
+    return next(int(pool["num_threads"]) for pool in threadpool_info() if "scipy.libs" in pool["filepath"])
+
+
+def test_products_of_a_lane_are_of_one_thread_and_others_of_all_again(made: BackendContract) -> None:
+    seen: list[int] = []
+    made.each(range(12), lambda item, lane: seen.append(blas_threads(made)))
+    assert set(seen) == {1}
+    assert blas_threads(made) == LANES
+
+
+def test_an_error_in_a_lane_is_raised_and_the_next_work_is_spread_again(made: BackendContract) -> None:
+    def fail(item: int, lane: int) -> None:
+        if item == 7:
+            raise ValueError("item 7")
+
+    with pytest.raises(ValueError, match="item 7"):
+        made.each(range(12), fail)
+    assert blas_threads(made) == LANES
+    done: list[int] = []
+    made.each(range(12), lambda item, lane: done.append(item))
+    assert sorted(done) == list(range(12))
+
+
+def test_lanes_that_add_to_the_same_rows_lose_nothing(made: BackendContract) -> None:
+    grid, across, n = 6, 3, 512
+    windows, image = made.array(np.ones((16, 4, across * across * n))), made.zeros(grid, grid, 4, n)
+    for _ in range(20):
+        made.each(range(16), lambda item, lane: made.add_up(windows[item : item + 1], item, across, image))
+    times = np.minimum(np.minimum(np.arange(grid) + 1, np.arange(grid)[::-1] + 1), across)
+    np.testing.assert_array_equal(made.host(image)[:, :, 0, 0], 20 * np.outer(times, times))
+
+
+def test_patches_learn_in_lanes_what_they_learn_in_one(made: BackendContract) -> None:
+    sizes: dict[str, Any] = {"side": 96, "patch": 48, "stride": 8, "hidden": 30, "batch": 64, "learning_rate": 0.1}
+    case = Case("several stacks", "patches", sizes)
+    inputs = patches.inputs(case, seed=2)
+    name = "torch" if made.describe()["package"].startswith("torch") else "openblas"
+    alone = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
+    wanted = learned(alone, case, inputs)
+    found = learned(make_backend(name, device="cpu", precision="fp32", threads=LANES, seed=1), case, inputs)
+    # The same draws whoever makes them.
+    np.testing.assert_array_equal(found["uniform"], wanted["uniform"])
+    for each in ("weights", "biases", "image", "h1"):
+        np.testing.assert_allclose(found[each], wanted[each], rtol=0, atol=2e-6)
+
+
+def learned(backend: BackendContract, case: Case, inputs: Any) -> dict[str, np.ndarray]:
+    program = patches.build(backend, case, inputs)
+    assert len(program.stacks) > LANES
+    for _ in range(3):
+        program.step()
+    return {name: np.array(values) for name, values in program.state().items()}

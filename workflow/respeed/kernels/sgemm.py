@@ -1,0 +1,78 @@
+"""SciPy's sgemm by its address: what scipy.linalg.blas offers holds Python's lock until it is done, and threads that
+multiply each for itself would wait for one another. The address is part of scipy.linalg.cython_blas, SciPy's interface
+for compiled code.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
+
+_ADDRESS = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
+_N, _T = np.int8(ord("N")), np.int8(ord("T"))
+# transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.
+_ARRAYS = {6, 8, 11}
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
+    """Call the function at `address` with the `arguments`, a tuple, by reference. Given as a number, an address does
+    not keep compiled code from being used again by the next process, where it is another one."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        anything = cgutils.voidptr_t
+        references = []
+        for place, value in enumerate(cgutils.unpack_tuple(builder, values[1])):
+            if place in _ARRAYS:
+                references.append(builder.inttoptr(value, anything))
+            else:
+                references.append(builder.bitcast(cgutils.alloca_once_value(builder, value), anything))
+        function = ir.FunctionType(ir.VoidType(), [anything] * len(references))
+        builder.call(builder.inttoptr(values[0], function.as_pointer()), references)
+        return context.get_dummy_value()
+
+    return types.void(address, arguments), generate
+
+
+_TYPES = "void(int64, {0}, {0}, {0}, boolean, boolean, float32, float32)".format("float32[:, ::1]")
+
+
+@njit(_TYPES, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _multiply(
+    address: int,
+    a: np.ndarray,
+    b: np.ndarray,
+    out: np.ndarray,
+    transpose_a: bool,
+    transpose_b: bool,
+    alpha: np.float32,
+    beta: np.float32,
+) -> None:
+    m, k = (a.shape[1], a.shape[0]) if transpose_a else (a.shape[0], a.shape[1])
+    inner, n = (b.shape[1], b.shape[0]) if transpose_b else (b.shape[0], b.shape[1])
+    if k != inner or out.shape[0] != m or out.shape[1] != n:
+        raise ValueError("shapes do not fit")
+    # BLAS is column-major: a row-major (m, n) array is a column-major (n, m) one of the same memory, so that C = A B is
+    # asked for as C^T = B^T A^T, and nothing is copied.
+    _call(
+        address,
+        (
+            _T if transpose_b else _N, _T if transpose_a else _N, np.int32(n), np.int32(m), np.int32(k), alpha,
+            b.ctypes.data, np.int32(b.shape[1]), a.ctypes.data, np.int32(a.shape[1]), beta,
+            out.ctypes.data, np.int32(out.shape[1]),
+        ),
+    )  # fmt: skip
+
+
+def sgemm(
+    a: np.ndarray, b: np.ndarray, out: np.ndarray, transpose_a: bool, transpose_b: bool, alpha: float, beta: float
+) -> None:
+    """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out.
+
+    All C-contiguous and float32, or else TypeError: nothing is copied. ValueError if the shapes do not fit. Runs
+    without Python's lock.
+    """
+    _multiply(_ADDRESS, a, b, out, transpose_a, transpose_b, alpha, beta)
