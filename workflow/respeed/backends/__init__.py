@@ -24,8 +24,8 @@ Step = Callable[[], None]
 class Draws(Protocol):
     """Where a layer's uniform draws come from."""
 
-    def last(self) -> np.ndarray:
-        """Those that the last sample was compared with, as NumPy float32."""
+    def last(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Those that the last sample was compared with, as NumPy float32; of these rows alone, if any are named."""
 
 
 class Stream(Protocol):

@@ -152,8 +152,9 @@ class _Keys:
         self.key = self._keys.integers(0, 2**32, 2, dtype=np.uint32)
         return self.key
 
-    def last(self) -> np.ndarray:
-        out = np.empty(self.shape, np.float32)
-        here = stack(out)
-        layers.uniform_rows(0, here.shape[0] * here.shape[1], here, *self.key)
+    def last(self, rows: np.ndarray | None = None) -> np.ndarray:
+        *layers_of, each, n = self.shape
+        rows = np.arange(each) if rows is None else rows
+        out = np.empty((*layers_of, len(rows), n), np.float32)
+        layers.uniform_rows(rows, each, stack(out), *self.key)
         return out

@@ -152,6 +152,6 @@ class _Uniform:
     def __init__(self, array: torch.Tensor) -> None:
         self.array = array
 
-    def last(self) -> np.ndarray:
+    def last(self, rows: np.ndarray | None = None) -> np.ndarray:
         drawn: np.ndarray = self.array.to("cpu", torch.float32).numpy()
-        return drawn
+        return drawn if rows is None else drawn[..., rows, :]

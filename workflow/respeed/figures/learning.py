@@ -12,6 +12,7 @@ from respeed.model.paper import Experiment
 from respeed.tables.learning import shown_program
 
 ROWS, COLUMNS = 4, 16
+GAP = 2
 
 
 def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
@@ -34,11 +35,19 @@ def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) ->
     """Some of what the program that came furthest has learned, each on its own scale, 0 as grey."""
     pictures = np.array(shown_program(record)["pictures"])[: ROWS * COLUMNS]
     rows = -(-len(pictures) // COLUMNS)
-    figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH, HEIGHT * rows / (2 * ROWS)), layout="constrained")
-    for place, axes in enumerate(grid.flat):
-        axes.set_axis_off()
-        if place < len(pictures):
-            axes.imshow(pictures[place], cmap="gray", vmin=1, vmax=255, interpolation="nearest")
+    figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT * rows / (2 * ROWS)), layout="constrained")
+    axes.set_axis_off()
+    axes.imshow(_side_by_side(pictures, rows), cmap="gray", vmin=1, vmax=255, interpolation="nearest")
     if stamp:
         figure.text(0.5, 0.5, "no measurement", ha="center", va="center", fontsize=24, color="0.85")
     return figure
+
+
+def _side_by_side(pictures: np.ndarray, rows: int) -> np.ndarray:
+    """One picture of all, GAP pixels between them: NaN, which is not drawn."""
+    height, width = pictures.shape[1] + GAP, pictures.shape[2] + GAP
+    whole = np.full((rows * height - GAP, COLUMNS * width - GAP), np.nan)
+    for place, picture in enumerate(pictures):
+        down, right = divmod(place, COLUMNS)
+        whole[down * height : (down + 1) * height - GAP, right * width : (right + 1) * width - GAP] = picture
+    return whole

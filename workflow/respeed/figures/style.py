@@ -128,5 +128,6 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg and <path>.png."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    figure.set_layout_engine("none")  # it is laid out, which takes as long as to draw it
     figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
     plt.close(figure)

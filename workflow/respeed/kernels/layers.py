@@ -76,13 +76,14 @@ def sample_rows(
 
 
 @compiled
-def uniform_rows(start: int, stop: int, out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
-    """out <- the draws that sample_rows compares with under the same key."""
-    each, n = out.shape[1], np.uint32(out.shape[2])
-    for row in range(start, stop):
-        o, place = out[row // each, row % each], np.uint32(np.uint32(row) * n)
-        for j in range(o.shape[0]):
-            o[j] = uniform(np.uint32(place + np.uint32(j)), first, second)
+def uniform_rows(rows: np.ndarray, each: int, out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+    """out (P, m, n) <- the draws that sample_rows compares with under the same key; `rows` (m,) of layers of `each`."""
+    n = np.uint32(out.shape[2])
+    for p in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            o, place = out[p, i], np.uint32(np.uint32(p * each + rows[i]) * n)
+            for j in range(o.shape[0]):
+                o[j] = uniform(np.uint32(place + np.uint32(j)), first, second)
 
 
 @compiled

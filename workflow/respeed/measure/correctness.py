@@ -47,24 +47,20 @@ def _applied(product: Factors, vectors: np.ndarray) -> np.ndarray:
     return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])
 
 
-def _times(matrix: np.ndarray, vectors: np.ndarray, before: np.ndarray | Drawn | None = None) -> np.ndarray:
+def _times(matrix: np.ndarray, vectors: np.ndarray, before: Drawn | None = None) -> np.ndarray:
     """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
-    out, done = np.empty((matrix.size // matrix.shape[-1], vectors.shape[1])), 0
-    for rows, values in before.blocks() if isinstance(before, Drawn) else _blocks(matrix, before):
-        piece = (
-            matrix[rows].astype(np.float64) if values is None else np.subtract(matrix[rows], values, dtype=np.float64)
-        )
-        piece = piece.reshape(-1, matrix.shape[-1])
-        out[done : done + len(piece)] = piece @ vectors
-        done += len(piece)
+    matrix = matrix.reshape(-1, matrix.shape[-1])
+    out = np.empty((len(matrix), vectors.shape[1]))
+    for rows, values in before.as_matrix().blocks() if before is not None else _blocks(matrix):
+        out[rows] = np.subtract(matrix[rows], values, dtype=np.float64) @ vectors
     return out
 
 
-def _blocks(matrix: np.ndarray, before: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray | None]]:
-    step = max(1, BLOCK // (matrix.size // len(matrix)))
+def _blocks(matrix: np.ndarray) -> Iterator[tuple[slice, float]]:
+    """As of a Drawn matrix of zeros."""
+    step = max(1, BLOCK // matrix.shape[1])
     for start in range(0, len(matrix), step):
-        rows = slice(start, start + step)
-        yield rows, None if before is None else before[rows]
+        yield slice(start, start + step), 0.0
 
 
 def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:

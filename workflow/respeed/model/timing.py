@@ -24,7 +24,7 @@ class TimingProtocol:
     warmup_agreement: float = 0.05
     warmup_cap_seconds: float = 2.0
     block_seconds: float = 0.25
-    block_steps: int = 3
+    block_steps: int = 2
     slow_step_seconds: float = 0.03
     sample_seconds: float = 0.01
     measure_seconds: float = 0.2

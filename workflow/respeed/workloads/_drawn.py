@@ -36,6 +36,13 @@ class Drawn:
         one.row = int(np.prod(one.shape[1:]))
         return one
 
+    def as_matrix(self) -> "Drawn":
+        """The rows of a stack one below another."""
+        matrix = copying.copy(self)
+        matrix.row = self.shape[-1]
+        matrix.shape = (int(np.prod(self.shape[:-1])), matrix.row)
+        return matrix
+
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """All rows, a block after the other: which they are, and their values in float64, until the next one."""
         step = max(1, BLOCK // self.row)

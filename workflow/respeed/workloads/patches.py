@@ -145,7 +145,7 @@ class _Patches:
     def state(self) -> Arrays:
         host, B, rows = self.backend.host, self.geometry.batch, self.rows
         hidden, image = host(self.hidden), host(self.image)
-        uniform = np.concatenate([draws.last()[:, rows] for _, draws in self.stacks])
+        uniform = np.concatenate([draws.last(rows) for _, draws in self.stacks])
         return {
             "weights": host(self.weights),
             "biases": np.concatenate([host(self.visible_bias).ravel(), host(self.hidden_bias).ravel()]),

@@ -29,7 +29,7 @@ from respeed.workloads._sigmoid import sigmoid
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 
 # Mini-batches that are cycled through. More than one, so that a step finds its examples in memory, not in a cache.
-BATCHES = 8
+BATCHES = 4
 # Patches that are learned for the pictures.
 LEARNED = 20000
 
@@ -85,7 +85,7 @@ class Rbm:
             "v1": visible[B + rows],
             "h1": hidden[B + rows],
             "sample": host(self.sample)[rows],
-            "uniform": self.draws.last()[rows],
+            "uniform": self.draws.last(rows),
             "visible": visible,
             "hidden": hidden,
         }
