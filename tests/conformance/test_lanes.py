@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from respeed.backends import BackendContract, make_backend
 from respeed.model.paper import Case
@@ -16,9 +15,18 @@ LANES = 3
 
 
 @pytest.fixture(params=["openblas", "torch"])
-def made(request: pytest.FixtureRequest) -> Iterator[BackendContract]:
-    yield make_backend(request.param, device="cpu", precision="fp32", threads=LANES, seed=1)
-    make_backend(request.param, device="cpu", precision="fp32", threads=1, seed=1)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def make(name: str, threads: int) -> BackendContract:
+    return make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
+
+
+@pytest.fixture
+def made(name: str) -> Iterator[BackendContract]:
+    yield make(name, LANES)
+    make(name, 1)  # the number of threads is a setting of the whole process
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
@@ -37,18 +45,11 @@ def test_every_item_is_done_once_in_a_lane_of_its_own(made: BackendContract, cou
     assert sorted(done) == list(range(count))
 
 
-def blas_threads(made: BackendContract) -> int:
-    """What products of the calling thread are spread over."""
-    if made.describe()["package"].startswith("torch"):
-        return int(made.describe()["threads_set"])
-    return next(int(pool["num_threads"]) for pool in threadpool_info() if "scipy.libs" in pool["filepath"])
-
-
 def test_products_of_a_lane_are_of_one_thread_and_others_of_all_again(made: BackendContract) -> None:
-    seen: list[int] = []
-    made.each(range(12), lambda item, lane: seen.append(blas_threads(made)))
+    seen: list[Any] = []
+    made.each(range(12), lambda item, lane: seen.append(made.describe()["threads_set"]))
     assert set(seen) == {1}
-    assert blas_threads(made) == LANES
+    assert made.describe()["threads_set"] == LANES
 
 
 def test_an_error_in_a_lane_is_raised_and_the_next_work_is_spread_again(made: BackendContract) -> None:
@@ -58,7 +59,7 @@ def test_an_error_in_a_lane_is_raised_and_the_next_work_is_spread_again(made: Ba
 
     with pytest.raises(ValueError, match="item 7"):
         made.each(range(12), fail)
-    assert blas_threads(made) == LANES
+    assert made.describe()["threads_set"] == LANES
     done: list[int] = []
     made.each(range(12), lambda item, lane: done.append(item))
     assert sorted(done) == list(range(12))
@@ -73,14 +74,11 @@ def test_lanes_that_add_to_the_same_rows_lose_nothing(made: BackendContract) -> 
     np.testing.assert_array_equal(made.host(image)[:, :, 0, 0], 20 * np.outer(times, times))
 
 
-def test_patches_learn_in_lanes_what_they_learn_in_one(made: BackendContract) -> None:
+def test_patches_learn_in_lanes_what_they_learn_in_one(name: str) -> None:
     sizes: dict[str, Any] = {"side": 96, "patch": 48, "stride": 8, "hidden": 30, "batch": 64, "learning_rate": 0.1}
     case = Case("several stacks", "patches", sizes)
     inputs = patches.inputs(case, seed=2)
-    name = "torch" if made.describe()["package"].startswith("torch") else "openblas"
-    alone = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
-    wanted = learned(alone, case, inputs)
-    found = learned(make_backend(name, device="cpu", precision="fp32", threads=LANES, seed=1), case, inputs)
+    wanted, found = learned(make(name, 1), case, inputs), learned(make(name, LANES), case, inputs)
     # The same draws whoever makes them.
     np.testing.assert_array_equal(found["uniform"], wanted["uniform"])
     for each in ("weights", "biases", "image", "h1"):

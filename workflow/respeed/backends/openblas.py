@@ -10,7 +10,7 @@ from scipy.linalg.blas import sgemv
 from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from respeed.backends._cpu import CpuSteps
-from respeed.kernels.sgemm import sgemm
+from respeed.kernels.sgemm import TAKES_INT, sgemm
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
 
@@ -38,6 +38,8 @@ class Backend(CpuSteps):
         library = _scipys_openblas()
         if not library:
             raise NotMeasurable("this SciPy computes with another BLAS than OpenBLAS")
+        if not TAKES_INT:
+            raise NotMeasurable("this SciPy's OpenBLAS counts in 64-bit numbers, and is called with 32-bit ones here")
         self._library = library
         # The environment has set this before the libraries were loaded; said again for callers from Python.
         self._limits = threadpool_limits(threads)

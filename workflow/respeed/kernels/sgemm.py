@@ -10,8 +10,11 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
+from scipy.linalg import cython_blas
 
 _ADDRESS = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
+# Whether sizes are 32-bit numbers, as they are here handed over; in a SciPy built otherwise they are of another type.
+TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.
 _ARRAYS = {6, 8, 11}

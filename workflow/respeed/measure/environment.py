@@ -14,8 +14,9 @@ MALLOC = {
 
 # OpenBLAS's threads look for work for 2^26 cycles (25 ms) after a product before they sleep, and keep the compiled
 # steps that come next waiting for a core: with 2^20 cycles still for 3 % of their time, with 2^12 for at most 0.4 %.
-# RBM steps, product after product, take as long with any of them.
-WAITING = {"OPENBLAS_THREAD_TIMEOUT": "12"}
+# Torch's threads (libgomp's) do so for 300,000 turns of a loop (7 to 11 ms), in which the lanes of a step in patches
+# waited for 2 % of their time; with 10,000 for 0.3 %. RBM steps, product after product, take as long with any of them.
+WAITING = {"OPENBLAS_THREAD_TIMEOUT": "12", "GOMP_SPINCOUNT": "10000"}
 
 _THREADS = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM")
 # What a user's shell may say about threads must not reach the measurement.

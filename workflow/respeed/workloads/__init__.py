@@ -2,7 +2,7 @@
 
 Every module has PARAMETERS, which a case must give (name -> "whole" or "real"), and
 
-- inputs(case, seed) -> arrays: float32 NumPy arrays, the same for every backend;
+- inputs(case, seed) -> float32 NumPy arrays, the large ones `Drawn`: the same for every backend;
 - build(backend, case, inputs) -> program: everything is allocated here;
 - reference(case, inputs, seen) -> arrays, or products as Factors: the state after one step in NumPy float64, given
   what was `seen` of the program (its random draws); of an array that is among the inputs, what the step changed in it;

@@ -1,0 +1,64 @@
+"""The product of matrices by its address: the same numbers, no copies, and other threads go on meanwhile."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.kernels.sgemm import sgemm
+
+sizes, factors = st.integers(1, 9), st.sampled_from([0.0, 1.0, -0.5])
+
+
+@given(sizes, sizes, sizes, st.booleans(), st.booleans(), factors, factors, st.integers(0, 2**31))
+def test_a_product_is_what_numpy_makes_of_it(
+    m: int, k: int, n: int, transpose_a: bool, transpose_b: bool, alpha: float, beta: float, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    a, b, before = (random.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+    out = before.copy()
+    left, right = (np.ascontiguousarray(a.T) if transpose_a else a), (np.ascontiguousarray(b.T) if transpose_b else b)
+    sgemm(left, right, out, transpose_a, transpose_b, alpha, beta)
+    wanted = alpha * (a.astype(np.float64) @ b) + beta * before.astype(np.float64)
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out"), [((2, 3), (4, 5), (2, 5)), ((2, 3), (3, 5), (5, 2)), ((2, 3), (3, 5), (2, 4))]
+)
+def test_shapes_that_do_not_fit_are_refused(a: tuple[int, int], b: tuple[int, int], out: tuple[int, int]) -> None:
+    arrays = [np.zeros(shape, np.float32) for shape in (a, b, out)]
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        sgemm(*arrays, False, False, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2], np.zeros((4, 4), np.float32).T]
+)
+def test_what_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
+    right = np.zeros((4, 4), np.float32)
+    for arrays in ((wrong, right, right), (right, wrong, right), (right, right, wrong)):
+        with pytest.raises(TypeError):
+            sgemm(*arrays, False, False, 1.0, 0.0)
+
+
+def test_another_thread_goes_on_during_a_product() -> None:
+    square, out = np.ones((1500, 1500), np.float32), np.zeros((1500, 1500), np.float32)
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+
+    counting = threading.Thread(target=count)
+    counting.start()
+    try:
+        before = counted[0]
+        sgemm(square, square, out, False, False, 1.0, 0.0)
+        meanwhile = counted[0] - before
+    finally:
+        stop.set()
+        counting.join()
+    assert meanwhile > 1000
