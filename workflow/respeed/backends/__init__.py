@@ -6,6 +6,7 @@ All operations write into arrays that exist already: a step that is built from t
 
 import importlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -80,6 +81,10 @@ class BackendContract(Protocol):
         All that the step uses must be there. It must ask for the same operations on the same arrays whenever it is
         called, and wait for no answer.
         """
+
+    def rehearsal(self) -> AbstractContextManager[None]:
+        """A program that is built and run within does all that a large one does, however small it is: what is loaded or
+        compiled by the first that does it is there before one is timed."""
 
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.

@@ -27,14 +27,15 @@ class CpuSteps(OnHost, ABC):
     `workers`; `run`, which spreads a kernel over threads where it is not `apart`; and `limit`."""
 
     memory_factor = 1.0
-    stack_bytes: float = L2_BYTES
     array: Any
     host: Any
     gemm: Any
     workers: Workers
 
-    def __init__(self, threads: int, seed: int) -> None:
-        self.lanes = threads
+    def __init__(self, threads: int, seed: int, least_spread: int) -> None:
+        self.lanes, self.stack_bytes = threads, float(L2_BYTES)
+        # Fewer elements are done sooner by one thread.
+        self.least_spread = least_spread
         # Whether lanes are at work: everything is then done by the thread that asks for it.
         self.apart = False
         self._seeds = np.random.SeedSequence(seed)
@@ -47,6 +48,15 @@ class CpuSteps(OnHost, ABC):
     @abstractmethod
     def limit(self, threads: int) -> None:
         """Products that the calling thread asks for use so many threads."""
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        kept = self.least_spread, self.stack_bytes
+        self.least_spread, self.stack_bytes = 0, 0.0  # every kernel by all threads, every patch a stack
+        try:
+            yield
+        finally:
+            self.least_spread, self.stack_bytes = kept
 
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         if self.lanes == 1 or len(items) == 1:

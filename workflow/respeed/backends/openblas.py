@@ -33,7 +33,7 @@ class Backend(CpuSteps):
     pools = 2
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
-        super().__init__(threads, seed)
+        super().__init__(threads, seed, TWO_THREADS)
         self.threads, self.workers = threads, Workers(threads)
         library = _scipys_openblas()
         if not library:
@@ -79,7 +79,7 @@ class Backend(CpuSteps):
         self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
 
     def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
-        pieces = 1 if self.apart or elements < TWO_THREADS else None
+        pieces = 1 if self.apart or elements < self.least_spread else None
         self.workers.spread(lambda start, stop, _: work(start, stop), count, pieces)
 
     def gemm(

@@ -44,13 +44,13 @@ class OnCpu(CpuSteps, Torch):
 
     def __init__(self, threads: int, seed: int) -> None:
         Torch.__init__(self, "cpu", "fp32", threads)
-        CpuSteps.__init__(self, threads, seed)
+        CpuSteps.__init__(self, threads, seed, TWO_THREADS)
 
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
 
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
-        if self.threads == 1 or self.apart or elements < TWO_THREADS:
+        if self.threads == 1 or self.apart or elements < self.least_spread:
             kernel(0, count, *arguments)
         else:
             from respeed.kernels.parallel import SPREAD

@@ -1,0 +1,50 @@
+"""What a process loads or compiles once is there before a first step is timed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from respeed.load.modules import workload_backends, workload_parameters
+from tests.conformance.test_workloads import large_case, odd_case
+
+PROGRAM = """
+import json, sys
+from contextlib import nullcontext
+from respeed.backends import make_backend
+from respeed.kernels import descent, feature_sign, layers, rows, sgemm, windows
+from respeed.model.paper import Case
+from respeed.workloads import load_workload
+
+def compiled():
+    from respeed.kernels import parallel
+    modules = (descent, feature_sign, layers, parallel, rows, sgemm, windows)
+    found = [value for module in modules for value in vars(module).values() if hasattr(value, "overloads")]
+    return {f"{kernel.__name__} {types}" for kernel in found for types in kernel.overloads}
+
+name, tiny, large = json.loads(sys.stdin.read())
+made = make_backend(name, device="cpu", precision="fp32", threads=2, seed=1)
+tiny, large = (Case("any", *case) for case in (tiny, large))
+workload = load_workload(tiny.workload)
+inputs = [workload.inputs(case, 1) for case in (tiny, large)]
+for manner in (nullcontext(), made.rehearsal()):
+    with manner:
+        workload.build(made, tiny, inputs[0]).step()
+program = workload.build(made, large, inputs[1])
+before = compiled()
+program.step()
+print(sorted(compiled() - before))
+"""
+
+
+@pytest.mark.parametrize("workload", workload_parameters())
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_a_rehearsal_leaves_no_kernel_to_be_loaded_by_a_large_step(backend: str, workload: str) -> None:
+    if backend not in workload_backends()[workload]:
+        pytest.skip(f"{workload} does not run on {backend}")
+    cases = [(case.workload, dict(case.parameters)) for case in (odd_case(workload), large_case(workload))]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps([backend, *cases]), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
