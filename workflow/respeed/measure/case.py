@@ -109,8 +109,8 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
 
 
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
-    """A step at a tiny size, as it is and as large ones are done: what a process loads or compiles at its first step must
-    not be in a timed one."""
+    """A step at a tiny size, as it is and as large ones are done: what is loaded or compiled at a first step must not
+    be in a timed one."""
     tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
     if tiny and case.workload not in bench.rehearsed:
         for manner in (nullcontext(), bench.backend.rehearsal()):
