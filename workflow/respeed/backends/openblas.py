@@ -10,6 +10,7 @@ from scipy.linalg.blas import sgemv
 from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from respeed.backends._cpu import CpuSteps
+from respeed.kernels import aligned
 from respeed.kernels.sgemm import TAKES_INT, sgemm
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
@@ -46,11 +47,16 @@ class Backend(CpuSteps):
 
     def array(self, values: np.ndarray) -> np.ndarray:
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
-        return np.array(values, dtype=np.float32, order="C", copy=None if fresh else True)
+        if fresh:
+            return np.asarray(values)
+        out = aligned.empty(*values.shape)
+        out[...] = values
+        return out
 
     def zeros(self, *shape: int) -> np.ndarray:
-        # full, not zeros: the pages are touched here, not by the first step.
-        return np.full(shape, 0.0, dtype=np.float32)
+        out = aligned.empty(*shape)
+        out.fill(0.0)  # the pages are touched here, not by the first step
+        return out
 
     def host(self, array: np.ndarray) -> np.ndarray:
         return array

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from respeed.kernels import aligned
 from respeed.kernels.layers import fill_uniform
 
 # Elements that are drawn together: in float64 they fit the second-level cache.
@@ -68,6 +69,6 @@ class Drawn:
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        whole = np.empty(self.shape, np.float32)
+        whole = aligned.empty(*self.shape)
         fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
