@@ -12,7 +12,7 @@ from respeed.record.files import readable
 from respeed.record.paths import records_folder, round_path
 
 # A smoke round is mostly the start of its process.
-SMOKE_ROUND_SECONDS = 3.0
+SMOKE_ROUND_SECONDS = 1.5
 
 
 def rounds_to_measure(planned: Iterable[RoundId], digest: Callable[[RoundId], str]) -> list[RoundId]:
