@@ -9,7 +9,7 @@ from respeed.load.papers import load_paper
 from respeed.model.paper import Case
 
 PAIRS = 9
-EXAMPLES = 1000
+EXAMPLES = 300
 
 Solver = Callable[[], np.ndarray]
 
