@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is damaged ({error}); delete it and run again to measure it anew") from None
+        raise UserError(f"{path}: is damaged ({error}); run again to measure it anew, or delete it") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -113,7 +113,7 @@ def read_record(path: Path) -> dict[str, Any]:
         times = [time for case in record["cases"] for block in case["blocks"] for time in block["sample_seconds"]]
         if not all(isinstance(time, float) and math.isfinite(time) and time > 0 for time in times):
             raise UserError(
-                f"{path}: holds a time that is not greater than 0; delete it and run again to measure it anew"
+                f"{path}: holds a time that is not greater than 0; run again to measure it anew, or delete it"
             )
         for key in (
             "id",
@@ -135,7 +135,7 @@ def read_record(path: Path) -> dict[str, Any]:
                 case["warmup"]["settled"], case["warmup"]["step_seconds"]
     except (KeyError, IndexError, TypeError) as error:
         raise UserError(
-            f"{path}: is not a whole record ({error!r}); delete it and run again to measure it anew"
+            f"{path}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
         ) from None
     return record
 
