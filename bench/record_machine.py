@@ -43,7 +43,7 @@ from respeed.record.paths import learning_path, machine_sheet, records_folder, r
 # A first guess at how long a turn takes, until one of the profile has been measured.
 TURN_SECONDS = 60.0
 # What a program learns is shown after some seconds of it; with its set-up.
-LEARNING_SECONDS = 50.0
+LEARNING_SECONDS = 30.0
 CONFORMANCE_MINUTES = 3.0
 # The share of the minutes that bench/gpu.py may begin comparisons in; the longest takes less than another minute.
 COMPARING = 0.15

@@ -10,6 +10,7 @@ from respeed.load.papers import load_paper
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import patches
+from respeed.workloads._geometry import Geometry
 
 
 def case_of(side: int, patch: int, stride: int, hidden: int = 3, batch: int = 2) -> Case:
@@ -18,16 +19,14 @@ def case_of(side: int, patch: int, stride: int, hidden: int = 3, batch: int = 2)
 
 
 @st.composite
-def geometries(draw: st.DrawFn) -> patches.Geometry:
+def geometries(draw: st.DrawFn) -> Geometry:
     stride, across = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     grid = draw(st.integers(across, across + 3))
-    return patches.Geometry(case_of(grid * stride, across * stride, stride))
+    return Geometry(case_of(grid * stride, across * stride, stride))
 
 
 @given(geometries(), st.integers(0, 2**31), st.sampled_from(["openblas", "torch"]), st.integers(1, 2000))
-def test_cutting_patches_and_adding_them_up_are_adjoint(
-    geometry: patches.Geometry, seed: int, name: str, most: int
-) -> None:
+def test_cutting_patches_and_adding_them_up_are_adjoint(geometry: Geometry, seed: int, name: str, most: int) -> None:
     backend = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
     random = np.random.default_rng(seed)
     image = random.integers(-4, 5, (geometry.grid, geometry.grid, 2, geometry.block))
@@ -42,7 +41,7 @@ def test_cutting_patches_and_adding_them_up_are_adjoint(
 
 
 def test_a_patch_is_a_square_of_the_image() -> None:
-    geometry = patches.Geometry(case_of(side=12, patch=6, stride=2))
+    geometry = Geometry(case_of(side=12, patch=6, stride=2))
     backend = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
     picture = np.arange(144.0).reshape(12, 12)
     blocks = picture.reshape(6, 2, 6, 2).transpose(0, 2, 1, 3).reshape(6, 6, 1, 4)
@@ -56,7 +55,7 @@ def test_a_patch_is_a_square_of_the_image() -> None:
 def test_the_papers_geometries_have_the_printed_sizes_and_the_stated_weights() -> None:
     weights = []
     for case in load_paper("raina2009").experiments["patches"].cases:
-        geometry = patches.Geometry(case)
+        geometry = Geometry(case)
         assert case.name.startswith(f"{geometry.visible}x{geometry.patches * geometry.hidden}-")
         weights.append(round(geometry.patches * geometry.pixels * geometry.hidden / 1e6, 1))
     assert weights == [28.3, 50.3, 53.5, 95.2]
@@ -65,14 +64,14 @@ def test_the_papers_geometries_have_the_printed_sizes_and_the_stated_weights() -
 @pytest.mark.parametrize(("side", "patch", "stride"), [(10, 4, 3), (9, 4, 3), (4, 8, 2)])
 def test_a_geometry_that_does_not_fit_says_what_must_divide_what(side: int, patch: int, stride: int) -> None:
     with pytest.raises(NotMeasurable, match=f"the stride {stride} must divide the side {side} and the patch {patch}"):
-        patches.Geometry(case_of(side, patch, stride))
+        Geometry(case_of(side, patch, stride))
 
 
 def test_the_reconstruction_error_of_real_images_falls_over_an_epoch() -> None:
     from respeed.data.natural_patches import natural_patches
 
     case = Case("small", "patches", {**case_of(24, 12, 4, hidden=24, batch=50).parameters, "learning_rate": 0.2})
-    geometry, inputs = patches.Geometry(case), dict(patches.inputs(case, seed=1))
+    geometry, inputs = Geometry(case), dict(patches.inputs(case, seed=1))
     images = 1 / (1 + np.exp(-2 * 24 * natural_patches(40 * 50, 24, seed=3)))
     blocks = images.reshape(40, 50, 6, 4, 6, 4).transpose(0, 2, 4, 1, 3, 5).reshape(40, 6, 6, 50, 16)
     inputs["examples"] = blocks.astype(np.float32)

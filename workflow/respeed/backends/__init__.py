@@ -82,9 +82,9 @@ class BackendContract(Protocol):
         called, and wait for no answer.
         """
 
-    def rehearsal(self) -> AbstractContextManager[None]:
-        """A program that is built and run within does all that a large one does, however small it is: what is loaded or
-        compiled by the first that does it is there before one is timed."""
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        """A program that is built and run within each does all that large ones do, however small it is: what is loaded
+        or compiled by the first that does it is there before one is timed."""
 
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from threading import Lock
 from typing import Any
 
@@ -49,8 +49,11 @@ class CpuSteps(OnHost, ABC):
     def limit(self, threads: int) -> None:
         """Products that the calling thread asks for use so many threads."""
 
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        return nullcontext(), self._as_if_large()
+
     @contextmanager
-    def rehearsal(self) -> Iterator[None]:
+    def _as_if_large(self) -> Iterator[None]:
         kept = self.least_spread, self.stack_bytes
         self.least_spread, self.stack_bytes = 0, 0.0  # every kernel by all threads, every patch a stack
         try:

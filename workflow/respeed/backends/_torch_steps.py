@@ -25,8 +25,8 @@ class TorchSteps(Torch):
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
 
-    def rehearsal(self) -> AbstractContextManager[None]:
-        return nullcontext()  # as large a program as any asks for the same operations
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        return (nullcontext(),)  # a large program asks for the same operations
 
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         for item in items:

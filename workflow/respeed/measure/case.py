@@ -3,7 +3,6 @@
 import gc
 import math
 import sys
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -109,12 +108,12 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
 
 
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
-    """A step at a tiny size, as it is and as large ones are done: what is loaded or compiled at a first step must not
-    be in a timed one."""
+    """A step at a tiny size, done as large ones are: what is loaded or compiled at a first step must not be in a timed
+    one."""
     tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
     if tiny and case.workload not in bench.rehearsed:
-        for manner in (nullcontext(), bench.backend.rehearsal()):
-            with manner:
+        for rehearsal in bench.backend.rehearsals():
+            with rehearsal:
                 workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()
                 bench.backend.sync()
         bench.rehearsed.add(case.workload)

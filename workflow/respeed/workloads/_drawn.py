@@ -1,6 +1,7 @@
 """Large random arrays of the inputs, which are drawn anew whenever they are read."""
 
 import copy as copying
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,7 +25,12 @@ class Drawn:
     def __init__(self, shape: tuple[int, ...], low: float, high: float, seed: int | Sequence[int]) -> None:
         self.shape, self.low, self.width = shape, low, high - low
         self.key = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**32, 2, dtype=np.uint32)
-        self.row, self.begin = int(np.prod(shape[1:])), 0
+        self.begin = 0  # of its draws, in elements: other than 0 for a part
+
+    @property
+    def row(self) -> int:
+        """Elements of each of the first dimension."""
+        return math.prod(self.shape[1:])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -32,17 +38,16 @@ class Drawn:
     def __getitem__(self, index: int) -> "Drawn":
         if not 0 <= index < len(self):
             raise IndexError(index)  # as iteration expects
-        one = copying.copy(self)
-        one.shape, one.begin = self.shape[1:], self.begin + index * self.row
-        one.row = int(np.prod(one.shape[1:]))
-        return one
+        return self._part(self.shape[1:], self.begin + index * self.row)
 
     def as_matrix(self) -> "Drawn":
         """The rows of a stack one below another."""
-        matrix = copying.copy(self)
-        matrix.row = self.shape[-1]
-        matrix.shape = (int(np.prod(self.shape[:-1])), matrix.row)
-        return matrix
+        return self._part((math.prod(self.shape[:-1]), self.shape[-1]), self.begin)
+
+    def _part(self, shape: tuple[int, ...], begin: int) -> "Drawn":
+        part = copying.copy(self)
+        part.shape, part.begin = shape, begin
+        return part
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """All rows, a block after the other: which they are, and their values in float64, until the next one."""
