@@ -1,16 +1,19 @@
 # Published speedup tables, re-run on this machine.
 #   snakemake --cores all         measure what is missing, then build tables, figures and the report
 #   snakemake --cores all pdf     build them from the records that exist, measure nothing
+import atexit
 import os
 import sys
 
+from respeed.plan.announce import announcement, say_farewell
+from respeed.plan.stopping import end_kindly_when_stopped
 from respeed.plan.workflow import load_workflow
 from snakemake.utils import min_version
 
 min_version("9.11")
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
-RESPEED = load_workflow(config)
+RESPEED = load_workflow(dict(config))
 
 # For the front page of --report.
 config["stamp"] = RESPEED.stamp
@@ -19,14 +22,20 @@ config["stamp"] = RESPEED.stamp
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
 if workflow.is_main_process:
-    print(RESPEED.announcement(), file=sys.stderr)
+    print(announcement(RESPEED), file=sys.stderr)
 
 
 onstart:
     RESPEED.hold_folder()
-    # The limit on jobs a second wakes the scheduler once more every second for each job that has run: by the fiftieth
-    # round it took 3 % of both cores from what was being measured.
-    workflow.scheduler.job_rate_limiter = None
+    end_kindly_when_stopped()
+
+
+# Where the report is, also where nothing was to be done.
+atexit.register(lambda: say_farewell(RESPEED, workflow))
+
+
+onsuccess:
+    say_farewell(RESPEED, workflow, done=True)
 
 
 wildcard_constraints:
@@ -53,7 +62,7 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        RESPEED.planned_records,
+        RESPEED.sessions,
         RESPEED.sheet,
         rules.tables.output,
         rules.figures.output,

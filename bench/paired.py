@@ -5,10 +5,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
+from respeed.estimators.intervals import estimate_location, smallest_sample
 from respeed.measure.child import bind
 from respeed.measure.environment import child_environment
 from respeed.provenance.cpu import usable_cores
-from respeed.tables.statistics import estimate_median, smallest_sample
 from respeed.timing.clock import seconds_now
 
 PAIRS = 15
@@ -65,7 +65,7 @@ def paired_ratio(other: Step, ours: Step, pairs: int = PAIRS, most_seconds: floa
         ratios.append(times[other] / times[ours])
         if len(ratios) >= smallest_sample() and seconds_now() - began > most_seconds:
             break
-    estimate = estimate_median(ratios)
+    estimate = estimate_location(ratios)
     fewer = f", {len(ratios)} pairs" if len(ratios) < pairs else ""
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f}{fewer})"
 

@@ -15,12 +15,10 @@ python bench/record_machine.py --photographs
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tarfile
 import time
-from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,17 +29,15 @@ from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.measure.learning import learn
-from respeed.measure.parent import measure_rounds
+from respeed.measure.session import measure_session
 from respeed.model.errors import UserError
 from respeed.plan.availability import why_not
-from respeed.plan.rounds import chosen_experiments, group_turns, plan_rounds
 from respeed.plan.sheet import make_sheet
+from respeed.plan.work import Work, make_work
 from respeed.provenance.machine import machine_slug
 from respeed.record.files import write_json, write_text
-from respeed.record.paths import learning_path, machine_sheet, records_folder, round_path
+from respeed.record.paths import learning_path, machine_sheet, records_folder
 
-# A first guess at how long a turn takes, until one of the profile has been measured.
-TURN_SECONDS = 60.0
 # What a program learns is shown after some seconds of it; with its set-up.
 LEARNING_SECONDS = 30.0
 CONFORMANCE_MINUTES = 3.0
@@ -80,33 +76,21 @@ def compare_steps(folder: Path, minutes: float) -> bool:
     return run_once(folder / "gpu.txt", command, minutes + COMPARISON_MINUTES)
 
 
-def measure_all(preset: str | None, machine: str, deadline: float) -> tuple[int, int]:
-    """Measure rounds in their order until they are done or the next would end too late; done, and planned."""
-    config = load_config(overrides={"preset": preset} if preset else {})
-    papers, profiles = load_papers(), load_profiles()
-    smoke = config.preset.is_smoke
-    planned = plan_rounds(config, papers, profiles, machine)
-    took: dict[str, list[float]] = defaultdict(list)
-    for turn in group_turns(round_id for round_id in planned if not round_path(round_id).exists()):
-        profile = turn.rounds[0].profile
-        if time.monotonic() + statistics.median(took[profile] or [TURN_SECONDS]) > deadline:
-            break
-        began = time.monotonic()
-        try:
-            measure_rounds({round_id: round_path(round_id) for round_id in turn.rounds}, config.seed)
-        except UserError as error:
-            print(f"{turn.name}: {error}", flush=True)
-        took[profile].append(time.monotonic() - began)
-    for paper in config.papers:
-        for experiment in chosen_experiments(config, papers[paper]):
-            path = learning_path(machine, paper, experiment, smoke)
-            waits = papers[paper].experiments[experiment].learning and not path.exists()
-            if waits and time.monotonic() + LEARNING_SECONDS < deadline:
-                try:
-                    learn(path)
-                except UserError as error:
-                    print(error, flush=True)
-    return sum(round_path(round_id).exists() for round_id in planned), len(planned)
+def measure_all(work: Work, deadline: float) -> str:
+    """Measure until all is done, or the next turn would end too late; says why it ended."""
+    try:
+        ended = measure_session(work, budget_seconds=deadline - time.monotonic()).ended
+    except UserError as error:
+        ended = str(error)
+    for paper, experiment in dict.fromkeys((cell.paper, cell.experiment) for cell in work.cells):
+        path = learning_path(work.machine, paper, experiment, work.smoke)
+        waits = work.papers[paper].experiments[experiment].learning and not path.exists()
+        if waits and time.monotonic() + LEARNING_SECONDS < deadline:
+            try:
+                learn(path)
+            except UserError as error:
+                print(error, flush=True)
+    return ended
 
 
 def main() -> int:
@@ -134,12 +118,12 @@ def main() -> int:
     if accelerated and not config.preset.is_smoke:
         compare_steps(folder, COMPARING * options.minutes)
     try:
-        done, planned = measure_all(options.preset, machine, deadline)
+        ended = measure_all(make_work(config, load_papers(), profiles, machine), deadline)
     finally:
         # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
         with tarfile.open(bundle, "w:gz") as archive:
             archive.add(folder)
-    print(f"{done} of {planned} rounds are measured; packed in {bundle}" + ("" if passed else "; CONFORMANCE FAILED"))
+    print(f"{ended}; packed in {bundle}" + ("" if passed else "; CONFORMANCE FAILED"))
     return 0 if passed else 1
 
 

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
+from respeed.estimators.intervals import estimate_location
 from respeed.figures.style import MARKERS, PNG_DPI, WIDTH, Color, draw_interval, label_factors, set_look
-from respeed.tables.statistics import estimate_median
 
 HEIGHT = 3.4  # inches
 # Factor between the places of two rows at the same tick.
@@ -54,7 +54,7 @@ def draw_scaling(panels: Sequence[Panel]) -> Figure:
     figure, places = plt.subplots(
         1, len(panels), figsize=(WIDTH, HEIGHT), sharey=True, layout="constrained", width_ratios=widths
     )
-    medians = [estimate_median(c).value for panel in panels for row in panel.series for c in row.costs.values()]
+    medians = [estimate_location(c).value for panel in panels for row in panel.series for c in row.costs.values()]
     edges = (min(1, *medians) / ROOM, max(medians) * ROOM)
     looks = dict(zip(LABELS, zip(sns.color_palette(n_colors=len(LABELS)), MARKERS, strict=False), strict=True))
     for axes, panel in zip(places, panels, strict=True):
@@ -78,7 +78,7 @@ def _draw_series(
     one = series.threads == 1
     # Side by side, not upon one another: on a logarithmic axis a factor moves all places alike.
     xs = [x * SHIFT**place for x in series.costs]
-    medians = [estimate_median(costs) for costs in series.costs.values()]
+    medians = [estimate_location(costs) for costs in series.costs.values()]
     rounds = [(x, cost) for x, costs in zip(xs, series.costs.values(), strict=True) for cost in costs]
     axes.plot(*zip(*rounds, strict=True), ".", color=color, alpha=0.35, markersize=3)
     bottom, top = edges

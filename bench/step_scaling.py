@@ -21,10 +21,10 @@ from typing import Any
 from paired import RUN_SECONDS, bind_to, count_repeats, in_fresh_process, seconds_each
 from scaling_figure import Panel, Series, draw_scaling, save_scaling
 
+from respeed.estimators.intervals import estimate_location
 from respeed.model.paper import Case
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.machine import describe_machine
-from respeed.tables.statistics import estimate_median
 from respeed.timing.clock import utc_now
 
 BACKENDS = ("openblas", "torch")
@@ -168,6 +168,6 @@ def _say(panel: Panel) -> None:
     print(f"relative {panel.title} by {panel.axis}")
     for row in panel.series:
         for x, costs in row.costs.items():
-            found = estimate_median(costs)
+            found = estimate_location(costs)
             between = f" ({found.low:.3f} to {found.high:.3f})" if found.low and found.high else ""
             print(f"  {row.label:<22} {panel.ticks[x]:>10} {found.value:.3f}{between}")

@@ -17,17 +17,21 @@ def test_hardware_says_what_the_machine_is_and_which_profiles_apply(project: Pro
 
 def test_status_lists_cells_rounds_and_what_is_missing(measured: Project) -> None:
     told = measured.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
-    assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-1]/1 +(unconverged|contaminated)", told)
+    assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-1]/1 +(wide|contaminated)", told)
     assert re.search(r"raina2009 rbm +gpu +36x64 +0/0 +not-run +no CUDA device", told)
-    assert "0 of 4 rounds to measure" in told
+    assert "0 of 16 cells to measure" in told
 
 
 def test_status_before_any_measurement_says_so(project: Project) -> None:
     assert "nothing has been measured" in project.run("respeed", "status", CUDA_VISIBLE_DEVICES="").stdout
 
 
-def test_a_wrong_path_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["measure", "somewhere/round-01.json"]) == 2
+def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", "somewhere/learning.json"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert main(["measure", "--budget", "soon"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert main(["measure", "--config", "preset"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

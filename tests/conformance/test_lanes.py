@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
+from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
-from respeed.workloads import patches
+from respeed.workloads import cd1_products, patches
 
 LANES = 3
 
@@ -91,3 +92,33 @@ def learned(backend: BackendContract, case: Case, inputs: Any) -> dict[str, np.n
     for _ in range(3):
         program.step()
     return {name: np.array(values) for name, values in program.state().items()}
+
+
+@pytest.mark.parametrize("patches_a_stack", [1, 2])
+def test_bare_products_of_patches_are_right_in_lanes(made: BackendContract, patches_a_stack: int) -> None:
+    made.stack_bytes = 4 * 2 * 19 * 23 * patches_a_stack
+    sizes = {"visible": 23, "hidden": 11, "batch": 19, "patches": 7}
+    case = Case("several stacks", "cd1_products", sizes)
+    inputs = cd1_products.inputs(case, seed=2)
+    program = cd1_products.build(made, case, inputs)
+    assert len(program.stacks) == -(-7 // patches_a_stack)
+    program.step()
+    state = program.state()
+    errors = state_errors(inputs, state, cd1_products.reference(case, inputs, state))
+    assert what_is_wrong(errors, TOLERANCE["fp32"]) is None
+
+
+def test_bare_products_of_a_dense_rbm_are_of_matrices_on_all_threads(
+    made: BackendContract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    multiply = made.gemm
+
+    def gemm(a: Any, b: Any, out: Any, **options: Any) -> None:
+        seen.append((out.ndim, made.describe()["threads_set"]))
+        multiply(a, b, out, **options)
+
+    monkeypatch.setattr(made, "gemm", gemm)
+    case = Case("dense", "cd1_products", {"visible": 23, "hidden": 11, "batch": 19, "patches": 1})
+    cd1_products.build(made, case, cd1_products.inputs(case, seed=2)).step()
+    assert seen == [(2, LANES)] * 4

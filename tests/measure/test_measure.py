@@ -9,38 +9,46 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from respeed.backends import openblas
+from respeed.estimators.rounds import collect_rounds
 from respeed.measure.bench import make_bench
-from respeed.measure.case import measure_case
+from respeed.measure.case import is_disturbed, measure_case
 from respeed.measure.correctness import state_errors, what_is_wrong
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.measure.parent import measure_rounds
+from respeed.measure.parent import _shuffled, measure_spec, measure_turn
 from respeed.measure.seeds import derive_seed
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec
 from respeed.provenance.required import check_provenance
-from respeed.record.files import read_record
-from respeed.record.paths import round_path
+from respeed.record.files import read_record, write_json
 from respeed.workloads import load_workload
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 
 
+def measured(folder: Path) -> dict[str, Any]:
+    """The round, measured, written and read."""
+    path = folder / "round-01.json"
+    write_json(path, measure_spec(make_spec(ROUND, 1)))
+    return read_record(path)
+
+
 def test_a_round_measures_every_case_and_records_how(tmp_path: Path) -> None:
-    path = tmp_path / "round-01.json"
-    measure_rounds({ROUND: path}, seed=1)
-    record = read_record(path)
+    record, spec = measured(tmp_path), make_spec(ROUND, 1)
     assert {case["case"] for case in record["cases"]} == {"36x64", "64x256", "144x1000", "256x688"}
     for case in record["cases"]:
         assert case["status"] == "measured", case["reason"]
         assert 0 <= max(case["errors"].values()) <= case["tolerance"]
         assert case["blocks"]
+        # Only a step that fills a block is timed from its first on.
+        assert case["warmup"]["steps"] > 0 or case["warmup"]["step_seconds"] > spec.timing.block_seconds
     environment = record["provenance"]["environment"]
     assert environment["OPENBLAS_NUM_THREADS"] == environment["OMP_NUM_THREADS"] == "1"
     assert environment["MALLOC_TRIM_THRESHOLD_"] == "4294967295"
@@ -153,26 +161,82 @@ def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pyte
         "    rbm.inputs = lambda case, seed: deadly(case, seed, original)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(workflow), prepend=os.pathsep)
-    path = tmp_path / "round-01.json"
-    measure_rounds({ROUND: path}, seed=1)
-    found = {case["case"]: case for case in read_record(path)["cases"]}
+    found = {case["case"]: case for case in measured(tmp_path)["cases"]}
     assert len(found) == 4
     assert found["64x256"]["status"] == "failed"
     assert "killed" in found["64x256"]["reason"]
     assert [case["status"] for case in found.values()].count("measured") == 3
 
 
-def test_rounds_of_one_profile_share_a_process_and_each_is_written_when_it_is_done(tmp_path: Path) -> None:
-    other = replace(ROUND, experiment="matmul")
-    paths = {ROUND: tmp_path / "rbm.json", other: tmp_path / "matmul.json"}
-    measure_rounds(paths, seed=1)
-    first, second = (read_record(path) for path in paths.values())
-    assert [first["id"]["experiment"], second["id"]["experiment"]] == ["rbm", "matmul"]
+def test_rounds_of_one_profile_share_a_process_and_each_is_told_when_it_is_done() -> None:
+    specs = [make_spec(replace(ROUND, experiment=name), 1) for name in ("rbm", "matmul")]
+    with machine_lock() as lock:
+        told = list(measure_turn(specs, lock))
+    (_, first), (_, second) = told
+    assert [one.experiment for one, _ in told] == ["rbm", "matmul"]
     assert first["provenance"] == second["provenance"]
-    assert second["wall_seconds"] < first["wall_seconds"]  # the start of the process is in the first one
+    assert first["start_seconds"] == second["start_seconds"] > 0
     assert first["started"] <= second["started"]
     for record in (first, second):
         assert {case["status"] for case in record["cases"]} == {"measured"}
+        cases = sum(case["wall_seconds"] for case in record["cases"])
+        start = first["start_seconds"] if record is first else 0.0
+        assert cases <= record["wall_seconds"]
+        assert record["wall_seconds"] == pytest.approx(cases + start, abs=1.0)
+
+
+def disturb(monkeypatch: pytest.MonkeyPatch, folder: Path, attempts: int) -> None:
+    """In the measuring process, the first so many blocks of the case 64x256 have waited for a core all the time."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if 'respeed.measure.child' in ' '.join(sys.orig_argv):\n"
+        "    from dataclasses import replace\n"
+        "    from respeed.measure import case\n"
+        "    from respeed.model.timing import SMOKE\n"
+        f"    left, original = [{attempts}], case._measure\n"
+        "    def measure(spec, index, workload, bench, facts):\n"
+        "        original(spec, index, workload, bench, facts)\n"
+        "        if facts['case'] == '64x256' and left[0] > 0:\n"
+        "            left[0] -= 1\n"
+        "            facts['blocks'] = [block | {'quota_throttles': 1} for block in facts['blocks']]\n"
+        "    case._measure = measure\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.mark.parametrize(("attempts", "clean"), [(1, True), (2, True), (5, False)])
+def test_a_disturbed_case_is_measured_again_at_the_end_of_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, clean: bool
+) -> None:
+    disturb(monkeypatch, tmp_path / "disturbed", attempts)
+    specs = [make_spec(replace(ROUND, experiment=name), 1) for name in ("rbm", "matmul")]
+    begun: list[tuple[str, str, bool]] = []
+    with machine_lock() as lock:
+        told = list(measure_turn(specs, lock, watch=lambda *what: begun.append(what)))
+    again = [what for what in begun if what[2]]
+    assert again == [("rbm", "64x256", True)] * min(attempts, 2)
+    assert begun[-len(again) :] == again  # after everything else of the turn
+    assert [one.experiment for one, _ in told] == ["rbm", "matmul", *["rbm"] * len(again)]
+    (case,) = [case for case in dict(told)[specs[0].id]["cases"] if case["case"] == "64x256"]
+    assert case["attempts"] == 1 + len(again)
+    # What was disturbed stays in the record, and the cell counts the round once.
+    (cell,) = [cell for key, cell in collect_rounds([dict(told)[specs[0].id]]).items() if key.case == "64x256"]
+    assert cell.attempts == 1
+    assert cell.causes["CPU quota used up"] == cell.discarded > 0
+    assert bool(cell.times) == clean
+
+
+def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
+    """A turn that is slow from its first probe to its last finds nothing strange in itself."""
+    spec = make_spec(ROUND, 1)
+    strict = replace(spec, timing=replace(spec.timing, max_probe_ratio=1.25))
+    bench, _ = make_bench(openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1), [1e-9] * 1000)
+    facts = measure_case(strict, 0, bench)
+    assert facts["status"] == "measured"
+    assert is_disturbed(strict, facts, bench)
+    bench.probes[:1000] = []
+    assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), facts, bench)
 
 
 def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,31 +260,38 @@ def test_all_profiles_of_a_round_compute_on_the_same_data() -> None:
     assert derive_seed(one, "36x64") != derive_seed(one, "64x256")
 
 
-def test_a_profile_this_machine_cannot_run_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("respeed.plan.availability.missing_device", lambda device: f"no {device} device")
-    with pytest.raises(UserError, match="cannot be measured on this machine: no cpu device"):
-        measure_rounds({ROUND: tmp_path / "round-01.json"}, seed=1)
+def test_every_round_computes_on_other_data_with_its_cases_in_another_order() -> None:
+    specs = [make_spec(replace(ROUND, index=index), 1) for index in range(1, 13)]
+    assert len({derive_seed(spec, "36x64") for spec in specs}) == 12
+    orders = {tuple(case.name for case in _shuffled(spec).cases) for spec in specs}
+    assert len(orders) > 4
+    assert {frozenset(order) for order in orders} == {frozenset(case.name for case in specs[0].cases)}
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_round_that_is_killed_leaves_no_record_and_no_process(tmp_path: Path, sent: signal.Signals) -> None:
-    record = tmp_path / round_path(ROUND)
-    command = [sys.executable, "-m", "respeed", "measure", str(record)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as parent:
+def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_path: Path, sent: signal.Signals) -> None:
+    settings = ["--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
+    command = [sys.executable, "-m", "respeed", "measure", *settings]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as parent:
         assert parent.stderr is not None
-        while " step" not in parent.stderr.readline():  # a first case is done: the child is in the middle
+        while "turn 1 of 1" not in parent.stderr.readline():
             assert parent.poll() is None
-        children = child_processes(parent.pid)
-        assert children
+        deadline = time.monotonic() + 20
+        while not (children := child_processes(parent.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         parent.send_signal(sent)
+        told = parent.stderr.read()
         parent.wait(timeout=20)
     if sent != signal.SIGKILL:
         assert parent.returncode == 130
+        assert told.splitlines()[-1] == "respeed: stopped; what was measured is kept, and the same command goes on"
     deadline = time.monotonic() + 10
     while any(is_running(child) for child in children):
         assert time.monotonic() < deadline, "the measuring process outlived its parent"
         time.sleep(0.05)
     assert not list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def child_processes(pid: int) -> list[int]:
@@ -251,15 +322,12 @@ def test_two_measurements_wait_for_each_other(tmp_path: Path) -> None:
 
 
 def test_a_record_is_json_that_any_tool_reads(tmp_path: Path) -> None:
-    path = tmp_path / "round-01.json"
-    measure_rounds({ROUND: path}, seed=1)
-    assert json.loads(path.read_text())["id"]["machine"] == "box"
+    measured(tmp_path)
+    assert json.loads((tmp_path / "round-01.json").read_text())["id"]["machine"] == "box"
 
 
 def test_a_record_without_a_required_fact_about_its_origin_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "round-01.json"
-    measure_rounds({ROUND: path}, seed=1)
-    provenance = read_record(path)["provenance"]
+    provenance = measured(tmp_path)["provenance"]
     check_provenance(provenance)
     provenance["machine"]["cpu"] = None
     with pytest.raises(UserError, match=r"provenance\.machine\.cpu cannot be read"):
@@ -267,9 +335,7 @@ def test_a_record_without_a_required_fact_about_its_origin_is_refused(tmp_path: 
 
 
 def test_a_round_carries_the_proof_of_its_threads_its_ceilings_and_every_blas(tmp_path: Path) -> None:
-    path = tmp_path / "round-01.json"
-    measure_rounds({ROUND: path}, seed=1)
-    record = read_record(path)
+    record = measured(tmp_path)
     assert record["provenance"]["threads_proof"]["threads_ran"] in (1, None)
     assert record["ceilings"]["flops_per_second"] > 1e8
     assert record["ceilings"]["bytes_per_second"] > 1e7

@@ -21,9 +21,9 @@ def test_no_step_time_however_odd_spoils_a_block(times: list[float]) -> None:
 
 
 @given(st.floats(0, 0.1), st.integers(1, 64))
-def test_threads_may_wait_for_a_hundredth_of_the_time_they_could_have_run(delay: float, threads: int) -> None:
+def test_threads_may_wait_for_two_hundredths_of_the_time_they_could_have_run(delay: float, threads: int) -> None:
     found = contamination(replace(CLEAN, run_delay_seconds=delay), threads, 0.004, REAL)
-    assert (found == []) == (delay <= 0.01 * threads)
+    assert (found == []) == (delay <= 0.02 * threads)
 
 
 @pytest.mark.parametrize(

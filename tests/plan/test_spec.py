@@ -7,26 +7,40 @@ import pytest
 
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec, measurement_digest, specs_from_json
+from respeed.plan.duration import in_words, parse_duration
+from respeed.plan.spec import Digests, make_spec, order_from_json
 
 ROUND = RoundId("box", "raina2009", "rbm", "torch-1", 1)
 
 
 def test_a_specification_survives_json() -> None:
     spec = make_spec(replace(ROUND, whole=True), seed=3)
-    assert specs_from_json(json.dumps([asdict(spec)])) == [spec]
+    order = json.dumps({"specs": [asdict(spec)], "probes": [0.1]})
+    assert order_from_json(order) == ([spec], [0.1])
 
 
-def test_a_label_or_another_core_does_not_change_what_is_measured() -> None:
+def test_a_label_or_another_round_does_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_spec(ROUND, seed=3)
-    relabelled = replace(spec, profile=replace(spec.profile, label="other"), cpus=(7,), id=replace(spec.id, index=2))
-    assert measurement_digest(spec) == measurement_digest(relabelled)
+    assert make_spec(replace(ROUND, index=2, machine="other"), seed=3).digest == spec.digest
+    relabelled = replace(spec.profile, label="other", architecture="multi-cpu")
+    monkeypatch.setattr("respeed.plan.spec.load_profile", lambda name: relabelled)
+    assert make_spec(ROUND, seed=3).digest == spec.digest
 
 
-def test_a_seed_a_size_or_a_thread_does() -> None:
+def test_a_round_of_some_of_the_cases_is_of_the_same_measurement() -> None:
     spec = make_spec(ROUND, seed=3)
-    others = [make_spec(ROUND, seed=4), replace(spec, cases=spec.cases[1:]), replace(spec, threads=2)]
-    assert measurement_digest(spec) not in {measurement_digest(other) for other in others}
+    part = make_spec(ROUND, 3, spec.cases[1:2])
+    assert part.cases == spec.cases[1:2]
+    assert part.digest == spec.digest
+    assert Digests(3).of("raina2009", "rbm", "torch-1", False, False) == spec.digest
+
+
+def test_a_seed_a_size_or_a_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = make_spec(ROUND, seed=3)
+    assert make_spec(ROUND, seed=4).digest != spec.digest
+    assert make_spec(replace(ROUND, smoke=True), seed=3).digest != spec.digest
+    monkeypatch.setattr("respeed.plan.spec.resolve_threads", lambda profile: (2, (0, 1)))
+    assert make_spec(ROUND, seed=3).digest != spec.digest
 
 
 def test_a_whole_run_counts_every_mini_batch_of_a_million_examples() -> None:
@@ -36,3 +50,19 @@ def test_a_whole_run_counts_every_mini_batch_of_a_million_examples() -> None:
 def test_an_experiment_that_does_not_exist_is_named_with_its_nearest() -> None:
     with pytest.raises(UserError, match=r"did you mean rbm\?"):
         make_spec(replace(ROUND, experiment="rbn"), seed=1)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])
+def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    assert parse_duration(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "15", "15m", "0s", "-3s", "nan h", "1e3s", "min"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    with pytest.raises(UserError, match="--budget"):
+        parse_duration(text, "--budget")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (89, "89 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_an_estimate_is_said_coarsely(seconds: float, text: str) -> None:
+    assert in_words(seconds) == text

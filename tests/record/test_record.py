@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,49 @@ from hypothesis import strategies as st
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.record.files import read_learning, read_record, read_records, write_json
-from respeed.record.paths import learning_path, parse_learning_path, parse_round_path, round_path
+from respeed.record.paths import (
+    learning_path,
+    next_session,
+    parse_learning_path,
+    record_paths,
+    round_path,
+    session_paths,
+)
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)
 
 
 @given(NAMES, NAMES, NAMES, NAMES, st.integers(1, 99), st.booleans(), st.booleans())
-def test_a_path_and_its_round_are_each_others_inverse(
+def test_every_round_has_a_path_of_its_own(
     machine: str, paper: str, experiment: str, profile: str, index: int, whole: bool, smoke: bool
 ) -> None:
     round_id = RoundId(machine, paper, experiment, profile, index, whole, smoke)
-    assert parse_round_path(round_path(round_id)) == round_id
+    path = round_path(round_id)
+    assert path.parts[-5:-1] == (machine, paper, experiment, profile)
+    others = (
+        replace(round_id, index=index + 1),
+        replace(round_id, whole=not whole),
+        replace(round_id, smoke=not smoke),
+    )
+    assert path not in {round_path(other) for other in others}
 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "round-01.json", "results/records/m/p/e/h/round-1.json", "results/records/m/p/e/h/round-01.txt",
-        "results/records/m/p/e/../round-01.json", "results/records/m/p/e/x;touch y/round-01.json",
-        "results/m/p/e/h/round-01.json",
-    ],
-)  # fmt: skip
-def test_what_is_no_path_of_a_record_is_refused(path: str) -> None:
+    ["learning.json", "results/records/m/p/e/other.json", "results/records/m/p/x;touch y/learning.json"],
+)
+def test_what_is_no_path_of_a_learning_record_is_refused(path: str) -> None:
     with pytest.raises(UserError):
-        parse_round_path(Path(path))
+        parse_learning_path(Path(path))
+
+
+def test_a_session_that_ends_leaves_the_next_free_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert next_session(smoke=False, machine="box").name == "session-001.json"
+    write_json(next_session(smoke=False, machine="box"), {})
+    assert next_session(smoke=False, machine="box").name == "session-002.json"
+    assert [path.name for path in session_paths(smoke=False, machine="box")] == ["session-001.json"]
+    assert record_paths(smoke=False, machine="box") == []
 
 
 def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def geometries(draw: st.DrawFn) -> Geometry:
 def test_cutting_patches_and_adding_them_up_are_adjoint(geometry: Geometry, seed: int, name: str, most: int) -> None:
     backend = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
     random = np.random.default_rng(seed)
-    image = random.integers(-4, 5, (geometry.grid, geometry.grid, 2, geometry.block))
+    image = random.integers(-4, 5, (geometry.grid, geometry.grid, 2, geometry.tile))
     wanted = random.integers(-4, 5, (geometry.patches, 2, geometry.pixels))
     cut, added = backend.zeros(*wanted.shape), backend.zeros(*image.shape)
     images, windows = backend.array(image), backend.array(wanted)

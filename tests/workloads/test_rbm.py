@@ -1,11 +1,13 @@
 """The RBM learns: on real images its error falls, on digits it is as good a model as scikit-learn's."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from respeed.backends import make_backend
 from respeed.model.paper import Case
-from respeed.workloads import rbm
+from respeed.workloads import load_workload, rbm
 
 EPOCHS, BATCH, HIDDEN, RATE = 10, 10, 64, 0.1
 
@@ -42,3 +44,28 @@ def test_digits_get_at_least_the_pseudo_likelihood_of_scikit_learns_rbm() -> Non
     # The score flips one pixel of each image, drawn at random: the same ones for both.
     ours.random_state, theirs.random_state = 5, 5
     assert ours.score_samples(digits).mean() >= theirs.score_samples(digits).mean()
+
+
+SIZES = {
+    "rbm": {"visible": 36, "hidden": 16, "batch": 8},
+    "rbm_streamed": {"visible": 36, "hidden": 16, "batch": 8},
+    "patches": {"side": 24, "patch": 12, "stride": 4, "hidden": 12, "batch": 8},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_no_step_begins_with_the_examples_that_the_last_one_used(name: str) -> None:
+    """They would still lie in a cache, and the step would seem faster than it is among a million examples.
+
+    Nothing is learned at this rate: the same examples would have the same hidden units.
+    """
+    workload = load_workload(name)
+    case = Case("small", name, {**SIZES[name], "learning_rate": 1e-9})
+    backend = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
+    program = workload.build(backend, case, workload.inputs(case, 1))
+    seen = []
+    for _ in range(6):
+        program.step()
+        seen.append(np.array(program.state()["h0"]))
+    for one, other in pairwise(seen):
+        assert float(np.abs(one - other).max()) > 1e-3

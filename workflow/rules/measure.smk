@@ -1,4 +1,4 @@
-# One job a turn: a fresh process on otherwise idle cores.
+# Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores.
 
 
 rule describe_machine:
@@ -10,6 +10,23 @@ rule describe_machine:
         facts=RESPEED.sheet_facts(),
     shell:
         "respeed sheet {output} 2>&1 | tee {log}"
+
+
+# Asked for only while something is left to measure. What it leaves says that it came to its end; records are written
+# one by one meanwhile, and are no rule's output.
+rule measure:
+    output:
+        RESPEED.session,
+    log:
+        f"{RESPEED.results}/logs/{RESPEED.machine}/measure.log",
+    # Before what only makes pictures: a run that is stopped early has measured most.
+    priority: 1
+    # All cores, so that no other job runs beside a measurement.
+    threads: workflow.cores
+    params:
+        settings=RESPEED.settings,
+    shell:
+        "respeed measure --session {output} --log {log} --config {params.settings:q}"
 
 
 # What the programs learn, once a machine: pictures for the report.
@@ -25,30 +42,3 @@ rule learn:
         cases=RESPEED.learning_cases,
     shell:
         "respeed learn {output} 2>&1 | tee {log}"
-
-
-# A rule for each turn that has something left to measure: what is measured already is no rule's output, so that nothing
-# here can delete it or measure it again.
-# input: asked once for each turn of a run that measures, and never for the target `pdf`: the place to clear the way of
-#   records that this run cannot use.
-# params: what defines the measurement; for a dry run, in which nothing is set aside, to see that it has changed.
-# threads: all cores, so that no other job runs beside a measurement.
-# priority: round 1 of everything before round 2 of anything.
-for position, turn in enumerate(RESPEED.turns):
-
-    rule:
-        name:
-            turn.name
-        input:
-            RESPEED.clear_way(turn, workflow),
-        output:
-            RESPEED.records_of(turn),
-        log:
-            f"{RESPEED.results}/logs/{RESPEED.machine}/{turn.name}.log",
-        priority: len(RESPEED.turns) - position
-        threads: workflow.cores
-        params:
-            digests=RESPEED.digests(turn),
-            seed=RESPEED.config.seed,
-        shell:
-            "respeed measure {output} --seed {params.seed} 2>&1 | tee {log}"

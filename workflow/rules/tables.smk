@@ -3,7 +3,7 @@
 
 rule tables:
     input:
-        planned=RESPEED.planned_records,
+        sessions=RESPEED.sessions,
         foreign=RESPEED.foreign_records,
         described_by=RESPEED.described_by,
         sheet=RESPEED.sheet,

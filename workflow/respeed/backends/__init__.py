@@ -140,13 +140,13 @@ class BackendContract(Protocol):
 
     def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
         """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the
-        linear map K. Window w of R^2, R = G - across + 1, has the across x across blocks from (w // R, w % R) on.
+        linear map K. Window w of R^2, R = G - across + 1, has the across x across tiles from (w // R, w % R) on.
         """
 
     def add_up(self, added: Array, first: int, across: int, image: Array) -> None:
         """image <- image + the windows `added` (c, B, across^2 n), each at its place: K^T, the adjoint of `cut`.
 
-        Of items that `each` does at once, those whose windows share a row of blocks wait for one another.
+        Of items that `each` does at once, those whose windows share a row of tiles wait for one another.
         """
 
     def coordinate_step(

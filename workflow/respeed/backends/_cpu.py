@@ -117,7 +117,7 @@ class CpuSteps(OnHost, ABC):
 
     @contextmanager
     def _alone_on(self, rows: range) -> Iterator[None]:
-        """These rows of blocks of an image for the calling lane alone."""
+        """These rows of tiles of an image for the calling lane alone."""
         with ExitStack() as held:
             # Every lane from the top down, so that they do not wait in a circle.
             for row in rows if self.apart else ():

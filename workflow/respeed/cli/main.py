@@ -1,11 +1,15 @@
 """Entry point: one subcommand a verb, a user's mistake is one line and exit code 2."""
 
 import argparse
+import contextlib
+import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from respeed.model.errors import UserError
+from respeed.plan.stopping import STOPPED, STOPPED_BY_RUN
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,7 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("respeed: interrupted; what was measured is kept", file=sys.stderr)
+        if STOPPED_BY_RUN not in os.environ:
+            print(STOPPED, file=sys.stderr)
         return 130
 
 
@@ -30,11 +35,13 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    measure = add("measure", _measure, "measure rounds and write their records")
+    measure = add("measure", _measure, "measure what config.yaml asks for and records do not have, turn after turn")
+    measure.add_argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h")
+    measure.add_argument("--session", type=Path, help="a file to write when all is done, which says what was done")
+    measure.add_argument("--log", type=Path, help="a file that what is said on the screen goes to as well")
     measure.add_argument(
-        "path", type=Path, nargs="+", help="results/records/<machine>/<paper>/<experiment>/<profile>/round-01.json"
+        "--config", nargs="*", default=[], metavar="KEY=VALUE", help="settings in place of config.yaml's"
     )
-    measure.add_argument("--seed", type=int, help="seed of the order and the data (default: that of config.yaml)")
     learn = add("learn", _learn, "let an experiment's programs learn, to see what they learn and how fast")
     learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
     sheet = add("sheet", _sheet, "write this machine's sheet: what it is, which profiles it cannot run")
@@ -60,14 +67,33 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(options: argparse.Namespace) -> None:
-    from respeed.load.config import load_config
-    from respeed.measure.parent import measure_rounds
-    from respeed.record.paths import parse_round_path
+    from respeed.load.config import parse_settings
+    from respeed.measure.session import measure_session
+    from respeed.plan.duration import parse_duration
+    from respeed.plan.workflow import load_workflow
+    from respeed.record.files import write_json
 
-    # SIGTERM ends the round as Ctrl-C does, so that the measuring process ends as well.
+    # SIGTERM ends the turn as Ctrl-C does, so that the measuring process ends as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    seed = load_config().seed if options.seed is None else options.seed
-    measure_rounds({parse_round_path(path): path for path in options.path}, seed)
+    budget = None if options.budget is None else parse_duration(options.budget, "--budget")
+    work = load_workflow(parse_settings(options.config)).work
+    with _logging_to(options.log) as say:
+        outcome = measure_session(work, budget, say)
+        say(f"respeed: {outcome}")
+    if options.session:
+        write_json(options.session, outcome.facts(work))
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that prints a line to the screen, and to the file if there is one."""
+    with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
+
+        def say(text: str) -> None:
+            print(text, file=sys.stderr, flush=True)
+            print(text, file=file, flush=True)
+
+        yield say
 
 
 def _learn(options: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
-"""Overlapping square windows of images that are kept block by block: cut out, and added up again.
+"""Overlapping square windows of images that are kept tile by tile: cut out, and added up again.
 
-Images are (G, G, B, n): G x G blocks of n pixels, for B examples. Window w of R^2, R = G - across + 1, is the square of
-across x across blocks at (w // R, w % R); its pixels are those of its blocks, one block after the other.
+Images are (G, G, B, n): G x G tiles of n pixels, for B examples. Window w of R^2, R = G - across + 1, is the square of
+across x across tiles at (w // R, w % R); its pixels are those of its tiles, one tile after the other.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ def cut(start: int, stop: int, image: np.ndarray, first: int, across: int, out: 
         down, right, o = (first + i) // side, (first + i) % side, out[i, top + b]
         for d in range(across):
             for r in range(across):
-                block, begin = image[down + d, right + r, b], (d * across + r) * n
+                tile, begin = image[down + d, right + r, b], (d * across + r) * n
                 for j in range(n):
-                    o[begin + j] = block[j]
+                    o[begin + j] = tile[j]
 
 
 @compiled
@@ -37,6 +37,6 @@ def add_up(start: int, stop: int, windows: np.ndarray, first: int, across: int, 
             window = windows[i, b]
             for d in range(across):
                 for r in range(across):
-                    block, begin = image[down + d, right + r, b], (d * across + r) * n
+                    tile, begin = image[down + d, right + r, b], (d * across + r) * n
                     for j in range(n):
-                        block[j] += window[begin + j]
+                        tile[j] += window[begin + j]

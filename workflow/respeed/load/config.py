@@ -8,7 +8,7 @@ from respeed.load.folders import ROOT
 from respeed.load.hardware import default_profiles, profile_names
 from respeed.load.papers import load_papers
 from respeed.load.schema import check_schema
-from respeed.load.yaml_file import read_yaml
+from respeed.load.yaml_file import parse_yaml, read_yaml
 from respeed.model.config import Config, Preset
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
@@ -42,6 +42,17 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
         seed=data["seed"],
         presets=presets,
     )
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """The settings of a command line, KEY=VALUE each, where a value is written as in config.yaml."""
+    parsed = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals):
+            raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE")
+        parsed[key] = parse_yaml(value, f"--config {key}")
+    return parsed
 
 
 def _choose(key: str, kind: str, chosen: Any, names: Iterable[str], path: Path) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 from respeed.model.paper import Algorithm, Architecture, Case, Experiment, Fact, Paper
 
+ARCHITECTURES = ("single-cpu", "multi-cpu", "gpu", "tpu")
 PUBLISHED_COLUMNS = ["experiment", "case", "architecture", "seconds"]
 
 
@@ -38,9 +39,10 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
     data = read_yaml(path)
     check_schema(data, "paper", path)
     experiments = {
-        check_name("experiment", key, str(path)): _experiment(key, value, path)
-        for key, value in data["experiments"].items()
+        check_name("experiment", key, str(path)): _experiment(key, data["experiments"], path)
+        for key in data["experiments"]
     }
+    _check_measured_once(experiments, path)
     architectures = tuple(Architecture(name=key, **value) for key, value in data["architectures"].items())
     return Paper(
         name=name,
@@ -61,9 +63,15 @@ def _facts(data: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(**fact) for fact in data["facts"])
 
 
-def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
+def _experiment(name: str, experiments: Mapping[str, Any], path: Path) -> Experiment:
+    data = experiments[name]
     algorithms = {
-        workload: Algorithm(workload, facts["label"], tuple(facts["published_for"]))
+        workload: Algorithm(
+            workload,
+            facts["label"],
+            tuple(facts["published_for"]),
+            tuple(facts.get("architectures", ARCHITECTURES)),
+        )
         for workload, facts in data.get("algorithms", {}).items()
     }
 
@@ -77,6 +85,9 @@ def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
             where = f"{path}: experiments.{name}.{key}.{position}"
             if case["case"] in {other.name for other in found}:
                 raise UserError(f"{path}: experiments.{name}.{key}: the case {case['case']!r} stands twice")
+            if "from" in case:
+                found.append(_taken(case, key, name, experiments, where))
+                continue
             given = {key: value for key, value in case.items() if key != "column"}
             if algorithms and "workload" in given:
                 raise UserError(f"{where}: workload: a table of several algorithms has them in `algorithms` alone")
@@ -104,12 +115,46 @@ def _experiment(name: str, data: Mapping[str, Any], path: Path) -> Experiment:
         learning=cases("learning") if "learning" in data else (),
         algorithms=algorithms,
         columns={case["case"]: case["column"] for case in data["cases"] if "column" in case},
+        sources={case["case"]: case["from"] for case in (*data["cases"], *data["smoke_cases"]) if "from" in case},
         whole_parameters=data.get("whole_parameters", {}),
         total=data.get("total"),
         round_seconds=data["round_seconds"],
         facts=_facts(data),
         caveats=tuple(data["caveats"]),
     )
+
+
+def _taken(case: Mapping[str, Any], key: str, name: str, experiments: Mapping[str, Any], where: str) -> Case:
+    """A case that another experiment of the paper measures."""
+    others = [other for other in experiments if other != name]
+    if case["from"] not in others:
+        raise UserError(f"{where}: from: no other experiment {case['from']!r}{nearest(case['from'], others)}")
+    source = experiments[case["from"]]
+    there = {one["case"]: one for one in source[key] if "from" not in one}
+    if case["case"] not in there:
+        raise UserError(f"{where}: {case['from']} measures no case {case['case']!r}{nearest(case['case'], there)}")
+    if unknown := next((key for key in case if key not in {"case", "from"}), None):
+        raise UserError(f"{where}: {unknown}: stands with the case in {case['from']}, not here")
+    if "algorithms" in source:
+        raise UserError(f"{where}: from: {case['from']} tells several algorithms apart; name a table that does not")
+    return _case(there[case["case"]], source, where)
+
+
+def _check_measured_once(experiments: Mapping[str, Experiment], path: Path) -> None:
+    """The same work under two names would cost twice the time, and print two numbers for one thing."""
+    seen: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for experiment in experiments.values():
+        for kind, cases in (("cases", experiment.cases), ("smoke_cases", experiment.smoke_cases)):
+            for case in cases:
+                if case.name in experiment.sources:
+                    continue
+                work = (kind, case.workload, tuple(sorted(case.parameters.items())))
+                other, name = seen.setdefault(work, (experiment.name, case.name))
+                if (other, name) != (experiment.name, case.name):
+                    raise UserError(
+                        f"{path}: experiments.{experiment.name}.{kind}: {case.name} is the case {name} of {other}; "
+                        f"write {{case: {name}, from: {other}}}, and it is measured once"
+                    )
 
 
 def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> Case:

@@ -76,10 +76,15 @@ def read_text(path: Path) -> str:
 
 def read_yaml(path: Path) -> Any:
     """Parse one YAML file; UserError, one line with the file and the line number, if it is not plain YAML."""
+    return parse_yaml(read_text(path), str(path))
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Parse a text; UserError, one line that begins with `where`, if it is not plain YAML."""
     try:
-        return yaml.load(read_text(path), _Loader)
+        return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}{line}: {error.problem or error.context}") from None
+        raise UserError(f"{where}{line}: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise UserError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+        raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None

@@ -1,5 +1,6 @@
 """What all cases of a round share: the backend, and the reference probe on its threads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,8 @@ MANY = 8
 
 @dataclass(frozen=True)
 class Bench:
-    """`probes` collects the seconds of every probe of the process; `rehearsed` the workloads that it has run before."""
+    """`probes` collects the seconds of every probe of the process, after those of its profile in this session so far;
+    `rehearsed` the workloads that it has run before."""
 
     backend: BackendContract
     probe: Probe
@@ -25,11 +27,11 @@ class Bench:
     rehearsed: set[str] = field(default_factory=set)
 
 
-def make_bench(backend: BackendContract) -> tuple[Bench, dict[str, Any]]:
+def make_bench(backend: BackendContract, probes: Sequence[float] = ()) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
     program = matmul.build(backend, PROBE, matmul.inputs(PROBE, seed=0))
     probe = make_probe(program.step, backend.sync)
-    return Bench(backend, probe, []), prove_threads(probe)
+    return Bench(backend, probe, list(probes)), prove_threads(probe)
 
 
 def thread_complaint(spec: RoundSpec, proof: dict[str, Any]) -> str | None:

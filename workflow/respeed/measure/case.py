@@ -2,7 +2,6 @@
 
 import gc
 import math
-import sys
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,9 +11,11 @@ from respeed.backends import BackendContract
 from respeed.measure.bench import Bench
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.seeds import derive_seed
+from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
+from respeed.timing.clock import seconds_now
 from respeed.timing.warmup import Warmup, warm_up
 from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
@@ -22,8 +23,8 @@ from respeed.workloads import Inputs, Program, Workload, load_workload, part_wei
 # again piece by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
 
-# A first step that lasts so many blocks is timed. The process is warm by then, what a first step loads was rehearsed,
-# and all memory was written to when the program was built.
+# A first step is timed if it takes more than so many times as long as a block. The process is warm by then, what a
+# first step loads was rehearsed, and all memory was written to when the program was built.
 FIRST_COUNTS = 1.0
 
 
@@ -45,21 +46,20 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         "tolerance": TOLERANCE[spec.profile.precision],
         "warmup": None,
         "blocks": [],
+        "wall_seconds": 0.0,
     }
+    began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
     if reason := _too_large(facts["memory_bytes"], bench.backend):
-        facts |= {"status": "not-run", "reason": reason}
-        _say(facts)
-        return facts
+        return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
         _discard_times(facts)
         text = " ".join(str(error).split()) or type(error).__name__
         facts |= {"status": "failed", "reason": f"{type(error).__name__}: {text[:200]}"}
-    _say(facts)
-    return facts
+    return facts | {"wall_seconds": round(seconds_now() - began, 3)}
 
 
 def _too_large(memory_bytes: float, backend: BackendContract) -> str | None:
@@ -153,10 +153,11 @@ def _discard_times(facts: dict[str, Any]) -> None:
     facts |= {"warmup": None, "blocks": []}
 
 
-def _say(facts: dict[str, Any]) -> None:
-    """A line of progress: people watch, and the numbers to believe are in the tables."""
-    steps = sum(block["sample_steps"] * len(block["sample_seconds"]) for block in facts["blocks"])
-    seconds = sum(sum(block["sample_seconds"]) for block in facts["blocks"])
-    text = facts["reason"] or f"{seconds / steps * 1e3:.3g} ms a step"
-    name = facts["case"] if not facts["parts"] else f"{facts['case']} {facts['workload']}"
-    print(f"    {name:<18} {text}", file=sys.stderr, flush=True)
+def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:
+    """Whether the case was timed and has no clean block, by all probes that the process knows of. A whole run is what
+    it is."""
+    blocks = [Block(**block) for block in facts["blocks"]]
+    if facts["status"] != "measured" or spec.whole_steps:
+        return False
+    quiet = quiet_probe(bench.probes)
+    return all(contamination(block, spec.threads, quiet, spec.timing) for block in blocks)

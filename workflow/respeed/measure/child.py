@@ -13,6 +13,10 @@ import sys
 from collections.abc import Collection
 from typing import Any, TextIO
 
+# How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
+# mended 57 to 95 % of them.
+MORE_ATTEMPTS = 2
+
 
 def main() -> None:
     """Measure the rounds that standard input describes, all of one profile."""
@@ -35,6 +39,11 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def ignore_interrupts() -> None:
+    """For a process that is about to be started: Ctrl-C is for whoever started it, who then ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def bind(cpus: Collection[int]) -> None:
     """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
     if cpus and hasattr(os, "sched_setaffinity"):
@@ -42,15 +51,17 @@ def bind(cpus: Collection[int]) -> None:
 
 
 def _run(text: str, events: TextIO) -> None:
-    from respeed.plan.spec import specs_from_json
+    from respeed.plan.spec import order_from_json
 
-    specs = specs_from_json(text)
+    if not text.endswith("}"):  # whoever started this process was stopped before it had said what to measure
+        return
+    specs, probes = order_from_json(text)
     spec = specs[0]
     bind(spec.cpus)
 
     from respeed.backends import make_backend
     from respeed.measure.bench import make_bench, thread_complaint
-    from respeed.measure.case import measure_case
+    from respeed.measure.case import is_disturbed, measure_case
     from respeed.measure.ceilings import measure_ceilings
     from respeed.measure.seeds import derive_seed
     from respeed.model.errors import NotMeasurable
@@ -72,7 +83,7 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=str(reason))
         return
     try:
-        bench, threads_proof = make_bench(backend)
+        bench, threads_proof = make_bench(backend, probes)
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
@@ -93,11 +104,22 @@ def _run(text: str, events: TextIO) -> None:
     emit("ceilings", **ceilings)
     # Each case collects what the last one left: what the libraries loaded need not be gone through every time.
     gc.freeze()
-    for spec in specs:
-        print(f"  {spec.id.experiment}", file=sys.stderr, flush=True)
-        for index in range(len(spec.cases)):
-            emit("begin", case=spec.cases[index].name)
-            emit("case", facts=measure_case(spec, index, bench))
+    disturbed = []
+    for number, spec in enumerate(specs):
+        for index, case in enumerate(spec.cases):
+            emit("begin", experiment=spec.id.experiment, case=case.name, again=False)
+            facts = measure_case(spec, index, bench)
+            emit("case", facts=facts)
+            disturbed.append((number, index, facts))
+    for _ in range(MORE_ATTEMPTS):
+        # By now there are more probes to compare with, and who disturbed may be gone.
+        disturbed = [one for one in disturbed if is_disturbed(specs[one[0]], one[2], bench)]
+        for place, (number, index, _) in enumerate(disturbed):
+            spec = specs[number]
+            emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=True)
+            facts = measure_case(spec, index, bench)
+            emit("again", round=number, facts=facts)
+            disturbed[place] = (number, index, facts)
 
 
 if __name__ == "__main__":

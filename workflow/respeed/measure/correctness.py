@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from respeed.workloads import Arrays, Expected, Factors, Inputs
-from respeed.workloads._drawn import BLOCK, Drawn
+from respeed.workloads import Arrays, Expected, Inputs, Product
+from respeed.workloads._drawn import CHUNK, Drawn
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp32 come to at most 2e-5;
 # the same steps with their inputs rounded to TF32's ten bits come to 2e-4 to 1.1e-3, cut off after ten to 2.4e-3; in
@@ -26,7 +26,7 @@ def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str,
     """
     errors = {}
     for name, reference in expected.items():
-        if isinstance(reference, Factors):
+        if isinstance(reference, Product):
             vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[-1], VECTORS))
             right = _applied(reference, vectors)
             found = _times(state[name], vectors, inputs.get(name))
@@ -39,7 +39,7 @@ def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str,
     return errors
 
 
-def _applied(product: Factors, vectors: np.ndarray) -> np.ndarray:
+def _applied(product: Product, vectors: np.ndarray) -> np.ndarray:
     """factor left @ (right @ vectors) in float64, the rows of a stack one below another."""
     if isinstance(product.left, np.ndarray) and product.left.ndim == 2:
         return product.factor * _times(product.left, _times(product.right, vectors))
@@ -51,14 +51,14 @@ def _times(matrix: np.ndarray, vectors: np.ndarray, before: Drawn | None = None)
     """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
     matrix = matrix.reshape(-1, matrix.shape[-1])
     out = np.empty((len(matrix), vectors.shape[1]))
-    for rows, values in before.as_matrix().blocks() if before is not None else _blocks(matrix):
+    for rows, values in before.as_matrix().chunks() if before is not None else _chunks(matrix):
         out[rows] = np.subtract(matrix[rows], values, dtype=np.float64) @ vectors
     return out
 
 
-def _blocks(matrix: np.ndarray) -> Iterator[tuple[slice, float]]:
+def _chunks(matrix: np.ndarray) -> Iterator[tuple[slice, float]]:
     """As of a Drawn matrix of zeros."""
-    step = max(1, BLOCK // matrix.shape[1])
+    step = max(1, CHUNK // matrix.shape[1])
     for start in range(0, len(matrix), step):
         yield slice(start, start + step), 0.0
 

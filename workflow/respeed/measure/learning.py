@@ -15,7 +15,7 @@ import numpy as np
 
 from respeed.load.folders import ROOT
 from respeed.load.papers import load_paper
-from respeed.measure.child import bind, die_with_parent, private_stdout
+from respeed.measure.child import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.errors import UserError, nearest
@@ -57,6 +57,7 @@ def learn(path: Path) -> None:
             input=json.dumps(order),
             stdout=subprocess.PIPE,
             env=child_environment(len(cores)),
+            preexec_fn=ignore_interrupts,
             text=True,
             check=False,
         )

@@ -1,124 +1,146 @@
-"""Runs the measuring process, outlives it, and writes what it found as a record for each round."""
+"""Runs the measuring process, outlives it, and tells what it found as a record for each round."""
 
 import contextlib
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import groupby
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from respeed.load.folders import ROOT
+from respeed.measure.child import ignore_interrupts
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
-from respeed.plan.spec import make_spec, measurement_digest
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
-from respeed.record.files import SCHEMA, write_json
+from respeed.record.files import SCHEMA
 from respeed.timing.clock import seconds_now, utc_now
 
-
-def measure_rounds(rounds: Mapping[RoundId, Path], seed: int) -> None:
-    """Measure rounds and write each one's record as soon as it is done; UserError if this machine cannot run a profile.
-
-    Those of one profile share a process: to start one and to load its libraries takes as long as many a case.
-    """
-    for profile, group in groupby(rounds, key=lambda round_id: (round_id.profile, round_id.whole)):
-        ids = list(group)
-        try:
-            specs = [make_spec(round_id, seed) for round_id in ids]
-        except NotMeasurable as reason:
-            raise UserError(f"{profile[0]}: cannot be measured on this machine: {reason}") from None
-        kind = "whole run" if ids[0].whole else f"round {ids[0].index}"
-        print(f"  {profile[0]}, {kind}: {', '.join(one.experiment for one in ids)}", file=sys.stderr, flush=True)
-        with machine_lock() as lock:
-            for round_id, record in zip(ids, _measure(specs, lock), strict=True):
-                write_json(rounds[round_id], record)
+# Told of every case as it begins: its experiment, its name, and whether it is measured again.
+Watch = Callable[[str, str, bool], None]
 
 
 def measure_spec(spec: RoundSpec) -> dict[str, Any]:
     """The record of one round, measured while no other measurement runs on the machine."""
     with machine_lock() as lock:
-        (record,) = _measure([spec], lock)
-    return record
+        records = dict(measure_turn([spec], lock))
+    return records[spec.id]
 
 
-def _measure(specs: list[RoundSpec], lock: int) -> Iterator[dict[str, Any]]:
-    """The record of each round in turn, as soon as its last case is done."""
-    started, began = utc_now(), seconds_now()
-    shuffled = [_shuffled(spec) for spec in specs]
-    provenance: dict[str, Any] = {"machine": describe_machine(), "commit": source_commit(ROOT)}
-    ceilings: dict[str, Any] | None = None
-    now, done = 0, list[dict[str, Any]]()
+def measure_turn(
+    specs: list[RoundSpec], lock: int, probes: Sequence[float] = (), watch: Watch = lambda *_: None
+) -> Iterator[tuple[RoundId, dict[str, Any]]]:
+    """The record of each round as soon as its last case is done, and again where a case of it was measured again.
+
+    The rounds are those of one profile, and share a process: to start one and to load its libraries takes as long as
+    many a case. `probes` are the profile's reference probes of this session so far: what is quiet shows only in
+    comparison. The process keeps `lock`, the descriptor of the machine's lock, for as long as it uses the cores.
+    """
+    turn = _Turn([_shuffled(spec) for spec in specs], lock, list(probes), watch)
     # A case that takes the process down (out of memory, a crash in a library) fails alone: the others get a new one.
-    while now < len(shuffled):
+    while turn.now < len(specs):
+        yield from turn.run_process()
+
+
+class _Turn:
+    """Where a turn is: `now` is the round that is being measured, `done` has the facts of its cases so far."""
+
+    def __init__(self, specs: list[RoundSpec], lock: int, probes: list[float], watch: Watch) -> None:
+        self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
+        self.now, self.done = 0, list[dict[str, Any]]()
+        self.records: dict[RoundId, dict[str, Any]] = {}
+        self.provenance: dict[str, Any] = {"machine": describe_machine(), "commit": source_commit(ROOT)}
+        self.ceilings: dict[str, Any] | None = None
+        self.start_seconds = 0.0
+        self.started, self.began = utc_now(), seconds_now()
+
+    def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
+        """Measure what is left in a fresh process, until it is done or the process dies."""
         told = False
-        remaining = [_from_case(shuffled[now], len(done)), *shuffled[now + 1 :]]
-        child = _Child(remaining, lock)
+        left = [_from_case(self.specs[self.now], len(self.done)), *self.specs[self.now + 1 :]]
+        child, began = _Child(left, self.lock, self.probes), seconds_now()
         for event in child.events():
             told = True
             match event.pop("event"):
                 case "ready":
-                    provenance |= event
+                    self.provenance |= event
                 case "ceilings":
-                    ceilings = event
+                    self.ceilings, self.start_seconds = event, seconds_now() - began
+                case "begin":
+                    self.watch(event["experiment"], event["case"], event["again"])
                 case "case":
-                    done.append(event["facts"])
+                    self.done.append(event["facts"])
+                    yield from self._finished()
+                case "again":
+                    yield self._merged(left[event["round"]].id, event["facts"])
                 case "not-run":
                     child.reason = ("not-run", event["reason"])
-            if len(done) == len(shuffled[now].cases):
-                yield _record(specs[now], provenance, ceilings, done, started, seconds_now() - began)
-                started, began = utc_now(), seconds_now()
-                now, done = now + 1, []
-        if now == len(shuffled):
-            return
-        status, reason = child.reason or ("failed", _how_it_ended(child.code))
-        # A process that said why it measures nothing, or said nothing at all, would do so again.
-        hopeless = bool(child.reason) or not told
-        while now < len(shuffled):
-            left = shuffled[now].cases[len(done) :]
-            done += [_not_timed(case, status, reason) for case in (left if hopeless else left[:1])]
-            if len(done) < len(shuffled[now].cases):
-                break
-            yield _record(specs[now], provenance, ceilings, done, started, seconds_now() - began)
-            started, began = utc_now(), seconds_now()
-            now, done = now + 1, []
-            if not hopeless:
-                break
+        if self.now < len(self.specs):
+            # A process that said why it measures nothing, or said nothing at all, would do so again.
+            hopeless = bool(child.reason) or not told
+            yield from self._give_up(*(child.reason or ("failed", _how_it_ended(child.code))), everything=hopeless)
 
+    def _finished(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
+        """The record of the round that is being measured, if its last case is done."""
+        spec = self.specs[self.now]
+        if len(self.done) == len(spec.cases):
+            self.records[spec.id] = self._record(spec)
+            self.now, self.done = self.now + 1, []
+            self.started, self.began = utc_now(), seconds_now()
+            yield spec.id, self.records[spec.id]
 
-def _record(
-    spec: RoundSpec,
-    provenance: dict[str, Any],
-    ceilings: dict[str, Any] | None,
-    cases: list[dict[str, Any]],
-    started: str,
-    seconds: float,
-) -> dict[str, Any]:
-    if "backend" in provenance:
-        check_provenance(provenance)
-    return {
-        "schema": SCHEMA,
-        "id": asdict(spec.id),
-        "profile": asdict(spec.profile),
-        "threads": spec.threads,
-        "seed": spec.seed,
-        "timing": asdict(spec.timing),
-        "digest": measurement_digest(spec),
-        "started": started,
-        "wall_seconds": round(seconds, 3),
-        "provenance": provenance,
-        "ceilings": ceilings,
-        "cases": cases,
-    }
+    def _give_up(self, status: str, reason: str, *, everything: bool) -> Iterator[tuple[RoundId, dict[str, Any]]]:
+        """Put down that the case at hand was not timed, or that none of those that are left was."""
+        while self.now < len(self.specs):
+            left = self.specs[self.now].cases[len(self.done) :]
+            self.done += [_not_timed(case, status, reason) for case in (left if everything else left[:1])]
+            yield from self._finished()
+            if not everything:
+                return
+
+    def _record(self, spec: RoundSpec) -> dict[str, Any]:
+        if "backend" in self.provenance:
+            check_provenance(self.provenance)
+        return {
+            "schema": SCHEMA,
+            "id": asdict(spec.id),
+            "profile": asdict(spec.profile),
+            "threads": spec.threads,
+            "seed": spec.seed,
+            "timing": asdict(spec.timing),
+            "digest": spec.digest,
+            "started": self.started,
+            "wall_seconds": round(seconds_now() - self.began, 3),
+            "start_seconds": round(self.start_seconds, 3),
+            "provenance": self.provenance,
+            "ceilings": self.ceilings,
+            "cases": self.done,
+        }
+
+    def _merged(self, round_id: RoundId, facts: dict[str, Any]) -> tuple[RoundId, dict[str, Any]]:
+        """The round's record with what another attempt at one of its cases found. Disturbed blocks stay in it."""
+        record = self.records[round_id]
+        cases = []
+        for case in record["cases"]:
+            if (case["case"], case["workload"]) == (facts["case"], facts["workload"]):
+                case = facts | {
+                    "errors": {
+                        name: _worse(error, facts["errors"].get(name)) for name, error in case["errors"].items()
+                    },
+                    "blocks": [*case["blocks"], *facts["blocks"]],
+                    "wall_seconds": round(case["wall_seconds"] + facts["wall_seconds"], 3),
+                    "attempts": case.get("attempts", 1) + 1,
+                }
+            cases.append(case)
+        seconds = round(record["wall_seconds"] + facts["wall_seconds"], 3)
+        self.records[round_id] = record | {"cases": cases, "wall_seconds": seconds}
+        return round_id, self.records[round_id]
 
 
 def _shuffled(spec: RoundSpec) -> RoundSpec:
@@ -139,8 +161,8 @@ def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
 class _Child:
     """A fresh measuring process. `code` is how it ended; `reason` why it measured nothing, where it said so."""
 
-    def __init__(self, specs: list[RoundSpec], lock: int) -> None:
-        self.specs, self.lock = specs, lock
+    def __init__(self, specs: list[RoundSpec], lock: int, probes: list[float]) -> None:
+        self.specs, self.lock, self.probes = specs, lock, probes
         self.code = 0
         self.reason: tuple[str, str] | None = None
 
@@ -152,13 +174,15 @@ class _Child:
             stdout=subprocess.PIPE,
             env=child_environment(self.specs[0].threads),
             pass_fds=(self.lock,),
+            preexec_fn=ignore_interrupts,
             text=True,
         ) as child:
             assert child.stdin is not None
             assert child.stdout is not None
             try:
                 with contextlib.suppress(BrokenPipeError):
-                    child.stdin.write(json.dumps([asdict(spec) for spec in self.specs]))
+                    order = {"specs": [asdict(spec) for spec in self.specs], "probes": self.probes}
+                    child.stdin.write(json.dumps(order))
                     child.stdin.close()
                 for line in child.stdout:
                     if line.endswith("}\n"):  # the last one of a process that was killed may be cut
@@ -167,6 +191,11 @@ class _Child:
                 child.kill()
                 raise
         self.code = child.returncode
+
+
+def _worse(one: float | None, other: float | None) -> float | None:
+    """The larger of two errors; None, which stands for no number at all, is the largest."""
+    return None if one is None or other is None else max(one, other)
 
 
 def _how_it_ended(code: int) -> str:
@@ -192,4 +221,5 @@ def _not_timed(case: Case, status: str, reason: str) -> dict[str, Any]:
         "tolerance": None,
         "warmup": None,
         "blocks": [],
+        "wall_seconds": 0.0,
     }

@@ -24,11 +24,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One of several programs for the same cases. `published_for`: the architectures whose printed seconds are its."""
+    """One of several programs for the same cases. `published_for`: the architectures whose printed seconds are its;
+    `architectures`: those that run it here."""
 
     workload: str
     label: str
     published_for: tuple[str, ...]
+    architectures: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Experiment:
     `examples` is how many examples the printed seconds process; None where the seconds are those of one step.
     `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
     `learning` is the case that is learned to be looked at, once for each algorithm.
-    `columns` maps a case to the printed column that it answers, where that has another name. `total` names what the
+    `columns` maps a case to the printed column that it answers, where that has another name, `sources` to the
+    experiment that measures it, where that is another. `total` names what the
     cases are the parts of, where their seconds add up to something. `round_seconds` is a first guess at what a round
     takes, until this machine has records of its own.
     """
@@ -51,6 +54,7 @@ class Experiment:
     learning: tuple[Case, ...]
     algorithms: Mapping[str, Algorithm]
     columns: Mapping[str, str]
+    sources: Mapping[str, str]
     whole_parameters: Mapping[str, float]
     total: str | None
     round_seconds: float
@@ -60,6 +64,15 @@ class Experiment:
     def case_names(self, smoke: bool = False) -> tuple[str, ...]:
         """The table's columns, each once."""
         return tuple(dict.fromkeys(case.name for case in (self.smoke_cases if smoke else self.cases)))
+
+    def source(self, case: str) -> str:
+        """The experiment whose rounds measure the case: this one, or the one that it is taken from."""
+        return self.sources.get(case, self.name)
+
+    def runs_on(self, workload: str, architecture: str) -> bool:
+        """Whether rows of that architecture run the workload at all."""
+        algorithm = self.algorithms.get(workload)
+        return algorithm is None or architecture in algorithm.architectures
 
     def steps(self, case: Case) -> float:
         """How many steps the table's seconds stand for: examples / batch, which need not be whole."""

@@ -25,7 +25,8 @@ class RoundId:
 class RoundSpec:
     """Everything that the measuring process needs to know; it reads no file but this, as JSON.
 
-    `cpus` are those that the measurement is bound to; none means that it is not bound. `rehearsals` are tiny cases of
+    `cpus` are those that the measurement is bound to; none means that it is not bound. `digest` is a checksum of what
+    decides the measurement of the experiment, of which `cases` may be a part. `rehearsals` are tiny cases of
     the same workloads, to load by them what a first step loads.
     """
 
@@ -37,4 +38,5 @@ class RoundSpec:
     whole_steps: tuple[int, ...]
     timing: TimingProtocol
     seed: int
+    digest: str
     rehearsals: tuple[Case, ...] = ()

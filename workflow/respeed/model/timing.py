@@ -7,16 +7,20 @@ from dataclasses import dataclass
 class TimingProtocol:
     """All durations in seconds.
 
-    Warm-up lasts at least `warmup_seconds`, and until two windows of at least `warmup_window_seconds` agree within
-    `warmup_agreement`, at most `warmup_cap_seconds`; a first step that lasts a window is one. A step longer than
-    `block_seconds` fills a block and needs none: its first step is timed, and checked as well.
-    Before a block of steps shorter than `slow_step_seconds` one more brings back what the probe took from the caches.
-    Then blocks of at least `block_seconds` and `block_steps` until `measure_seconds` of clean blocks, at most
-    `measure_cap` times that.
+    Warm-up lasts at least `warmup_seconds`, and goes on until two windows of at least `warmup_window_seconds` agree
+    within `warmup_agreement`, but not longer than `warmup_cap_seconds`. A first step that is longer than a window
+    counts as the first window. A step longer than `block_seconds` needs no warm-up: its first one is timed, and
+    checked as well. Before a block of steps shorter than `slow_step_seconds`, one more brings back what the probe
+    took from the caches.
+
+    A block has at least `block_seconds` and `block_steps`. Blocks are timed until clean ones add up to
+    `measure_seconds`, or all of them to `measure_cap` times that. A block is cut into samples of at least
+    `sample_seconds`, so that a record stays small.
+
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
-    could have run, or if a reference probe beside it took more than `max_probe_ratio` times a quiet one: that tells of
-    a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see inside the guest).
-    A block is cut into samples of at least `sample_seconds`, so that a record stays small.
+    could have run. Nor does it if a reference probe beside it took more than `max_probe_ratio` times a quiet one:
+    that tells of a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see in the
+    guest).
     """
 
     warmup_seconds: float = 0.1
@@ -29,7 +33,7 @@ class TimingProtocol:
     sample_seconds: float = 0.01
     measure_seconds: float = 0.2
     measure_cap: float = 2.0
-    max_run_delay_share: float = 0.01
+    max_run_delay_share: float = 0.02
     max_probe_ratio: float = 1.25
 
 

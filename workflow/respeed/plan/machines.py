@@ -11,9 +11,10 @@ FEW = 4
 
 
 def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
-    """Of those that there are records of: all while they are few, or else `machine`, by default this one.
+    """The names of the machines to show in full, of those that have records.
 
-    Where many were measured, and `machine` is none of them, it is the one that has most records.
+    As long as there are few, these are all of them. Where there are many, it is one: `machine`, by default this one, or
+    if that has no records, the one that has most.
     """
     there = recorded_machines(smoke)
     if len(there) <= FEW:

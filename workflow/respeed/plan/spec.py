@@ -17,8 +17,9 @@ from respeed.model.timing import REAL, SMOKE, TimingProtocol
 from respeed.plan.availability import resolve_threads
 
 
-def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
-    """Resolve a round to its cases, threads and timing; NotMeasurable if this machine cannot run its profile."""
+def make_spec(round_id: RoundId, seed: int, cases: tuple[Case, ...] | None = None) -> RoundSpec:
+    """Resolve a round to its cases, by default all that its profile runs, threads and timing; NotMeasurable if this
+    machine cannot run the profile."""
     paper = load_paper(round_id.paper)
     if round_id.experiment not in paper.experiments:
         known = nearest(round_id.experiment, paper.experiments)
@@ -26,21 +27,37 @@ def make_spec(round_id: RoundId, seed: int) -> RoundSpec:
     experiment = paper.experiments[round_id.experiment]
     profile = load_profile(round_id.profile)
     threads, cpus = resolve_threads(profile)
-    cases = tuple(
+    every = tuple(
         _as_measured(case, experiment, round_id.whole)
         for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
         if runs(case.workload, profile.backend, profile.precision)
+        and experiment.runs_on(case.workload, profile.architecture)
+        and case.name not in experiment.sources
     )
-    return RoundSpec(
+    spec = RoundSpec(
         id=round_id,
         profile=profile,
         threads=threads,
         cpus=cpus,
-        cases=cases,
-        whole_steps=tuple(math.ceil(experiment.steps(case)) for case in cases) if round_id.whole else (),
+        cases=every,
+        whole_steps=tuple(math.ceil(experiment.steps(case)) for case in every) if round_id.whole else (),
         timing=SMOKE if round_id.smoke else REAL,
         seed=seed,
+        digest="",
         rehearsals=experiment.smoke_cases,
+    )
+    spec = replace(spec, digest=_digest(spec))
+    return spec if cases is None else _only(spec, cases)
+
+
+def _only(spec: RoundSpec, cases: tuple[Case, ...]) -> RoundSpec:
+    """The round of some of its cases: of the same measurement, so of the same digest."""
+    wanted = {(case.name, case.workload) for case in cases}
+    chosen = [index for index, case in enumerate(spec.cases) if (case.name, case.workload) in wanted]
+    return replace(
+        spec,
+        cases=tuple(spec.cases[index] for index in chosen),
+        whole_steps=tuple(spec.whole_steps[index] for index in chosen) if spec.whole_steps else (),
     )
 
 
@@ -51,21 +68,38 @@ def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
     return replace(case, parameters={**case.parameters, **experiment.whole_parameters})
 
 
-def measurement_digest(spec: RoundSpec) -> str:
-    """A short checksum of all that decides what is measured. When it changes, the round is measured again.
+def _digest(spec: RoundSpec) -> str:
+    """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
+    experiment is measured again.
 
     Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
     """
     facts = asdict(spec)
     for key in ("label", "package", "architecture", "price_per_hour", "optional"):
         del facts["profile"][key]
-    del facts["id"], facts["cpus"], facts["rehearsals"]
+    del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def specs_from_json(text: str) -> list[RoundSpec]:
-    """The inverse of json.dumps([asdict(spec), ...])."""
-    return [_spec(data) for data in json.loads(text)]
+class Digests:
+    """The digests that records must have now, each worked out once."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._known: dict[tuple[str, str, str, bool, bool], str] = {}
+
+    def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
+        key = (paper, experiment, profile, whole, smoke)
+        if key not in self._known:
+            round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
+            self._known[key] = make_spec(round_id, self._seed).digest
+        return self._known[key]
+
+
+def order_from_json(text: str) -> tuple[list[RoundSpec], list[float]]:
+    """The inverse of json.dumps({"specs": [asdict(spec), ...], "probes": [...]})."""
+    order = json.loads(text)
+    return [_spec(data) for data in order["specs"]], order["probes"]
 
 
 def _spec(data: dict[str, Any]) -> RoundSpec:
@@ -78,5 +112,6 @@ def _spec(data: dict[str, Any]) -> RoundSpec:
         whole_steps=tuple(data["whole_steps"]),
         timing=TimingProtocol(**data["timing"]),
         seed=data["seed"],
+        digest=data["digest"],
         rehearsals=tuple(Case(**case) for case in data["rehearsals"]),
     )

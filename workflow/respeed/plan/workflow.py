@@ -1,10 +1,11 @@
-"""All that the Snakemake files ask: paths, order and what the user is told before anything runs."""
+"""All that the Snakemake files ask: paths, and what the user is told before anything runs."""
 
 import fcntl
+import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,18 +18,25 @@ from respeed.model.config import Config
 from respeed.model.errors import UserError
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
-from respeed.model.round import RoundId
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.availability import why_not
-from respeed.plan.estimate import estimate_seconds, in_words, rounds_to_measure
+from respeed.plan.history import History, read_history
 from respeed.plan.machines import choose_in_full
-from respeed.plan.rounds import Turn, chosen_experiments, group_turns, plan_rounds
+from respeed.plan.next_turn import Plan
+from respeed.plan.same_machine import check_same_machine
 from respeed.plan.sheet import make_sheet
-from respeed.plan.spec import make_spec, measurement_digest
-from respeed.plan.usable import set_aside
-from respeed.provenance.machine import machine_slug
+from respeed.plan.spec import Digests
+from respeed.plan.work import Work, chosen_experiments, make_work
+from respeed.provenance.machine import describe_machine, machine_slug
 from respeed.record.files import recorded_machines, usable_learning
-from respeed.record.paths import learning_path, machine_sheet, records_folder, results_folder, round_path
+from respeed.record.paths import (
+    learning_path,
+    machine_sheet,
+    next_session,
+    record_paths,
+    records_folder,
+    results_folder,
+    session_paths,
+)
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -36,30 +44,42 @@ _HELD: list[int] = []
 
 @dataclass(frozen=True)
 class Workflow:
-    """A configuration resolved for this machine."""
+    """A configuration resolved for this machine; `overrides` is what --config said."""
 
     config: Config
+    overrides: Mapping[str, Any]
     papers: Mapping[str, Paper]
     profiles: Mapping[str, Profile]
     machine: str
 
     @cached_property
-    def rounds(self) -> list[RoundId]:
-        return plan_rounds(self.config, self.papers, self.profiles, self.machine)
+    def work(self) -> Work:
+        return make_work(self.config, self.papers, self.profiles, self.machine)
 
     @cached_property
-    def missing(self) -> list[RoundId]:
-        """The planned rounds that have no record that can be used."""
-        return rounds_to_measure(self.rounds, self._digest)
+    def history(self) -> History:
+        """What was measured, and can be used."""
+        return read_history(self.work, Digests(self.config.seed).of)[0]
 
     @cached_property
-    def turns(self) -> list[Turn]:
-        """What is left to measure, a process each, in the order in which they are to run."""
-        return group_turns(self.missing)
+    def plan(self) -> Plan:
+        return Plan(self.history)
 
-    def records_of(self, turn: Turn) -> list[str]:
-        """The records that a turn writes."""
-        return [str(round_path(round_id)) for round_id in turn.rounds]
+    @cached_property
+    def sessions(self) -> list[str]:
+        """A file for each session of measuring that was finished, and the one that this run would add if anything is
+        left to measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
+        done = [str(path) for path in session_paths(self.smoke, self.machine)]
+        return [*done, self.session] if self.plan.next_turn() else done
+
+    @cached_property
+    def session(self) -> str:
+        return str(next_session(self.smoke, self.machine))
+
+    @property
+    def settings(self) -> list[str]:
+        """What --config said, for the commands that the rules call."""
+        return [f"{key}={json.dumps(value)}" for key, value in self.overrides.items()]
 
     @property
     def smoke(self) -> bool:
@@ -90,11 +110,6 @@ class Workflow:
     @property
     def sheet(self) -> str:
         return str(machine_sheet(self.machine, self.smoke))
-
-    @property
-    def planned_records(self) -> list[str]:
-        """The records that this run needs, in the order in which they are to be measured."""
-        return [str(round_path(round_id)) for round_id in self.rounds]
 
     @property
     def learning_records(self) -> list[str]:
@@ -145,8 +160,8 @@ class Workflow:
     @property
     def foreign_records(self) -> list[str]:
         """The records of other machines: read, never measured."""
-        found = Path(self.records).glob("*/*/*/*/*-[0-9][0-9].json")
-        return sorted(str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine)
+        found = record_paths(self.smoke)
+        return [str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine]
 
     @cached_property
     def machines(self) -> list[str]:
@@ -157,40 +172,6 @@ class Workflow:
     def experiments(self) -> list[tuple[str, str]]:
         """All (paper, experiment): each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
-
-    @cached_property
-    def _known_digests(self) -> dict[RoundId, str]:
-        return {}
-
-    def _digest(self, round_id: RoundId) -> str:
-        """A checksum of what decides the round's measurement, worked out once for all rounds of its kind."""
-        kind = replace(round_id, index=0)
-        if kind not in self._known_digests:
-            self._known_digests[kind] = measurement_digest(make_spec(round_id, self.config.seed))
-        return self._known_digests[kind]
-
-    def digests(self, turn: Turn) -> list[str]:
-        """Of each of the turn's rounds."""
-        return [self._digest(round_id) for round_id in turn.rounds]
-
-    def clear_way(self, turn: Turn, workflow: Any) -> Callable[[Any], list[str]]:
-        """Stands as the input of the turn's rule, which it has none of: sets the turn's records aside that this run
-        cannot use, and says why, so that they are measured anew.
-
-        Does nothing unless jobs will really run: --report, --summary and the like build the same graph.
-        """
-
-        def clear(wildcards: Any) -> list[str]:
-            runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-            for round_id, digest in zip(turn.rounds, self.digests(turn), strict=True) if runs else ():
-                path = round_path(round_id)
-                if path.exists():
-                    self.hold_folder()
-                if reason := set_aside(path, digest):
-                    print(f"respeed: set aside: {reason}", file=sys.stderr)
-            return []
-
-        return clear
 
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
@@ -211,32 +192,16 @@ class Workflow:
         del facts["hardware"]["memory_bytes"]
         return facts
 
-    def announcement(self) -> str:
-        """What will be measured and about how long it takes, for people who read a dry run."""
-        missing = self.missing
-        lines = [f"respeed: {self.machine}, preset {self.config.preset.name} ({self.config.preset.rounds} rounds)"]
-        for paper, name in self.experiments:
-            mine = [round_id for round_id in self.rounds if (round_id.paper, round_id.experiment) == (paper, name)]
-            todo = [round_id for round_id in missing if (round_id.paper, round_id.experiment) == (paper, name)]
-            if mine:
-                duration = f", about {in_words(estimate_seconds(todo, self.papers))}" if todo else ""
-                lines.append(f"  {paper} {name}: {len(todo)} of {len(mine)} rounds to measure{duration}")
-        for name in self.config.profiles:
-            if reason := why_not(self.profiles[name]):
-                lines.append(f"  {name}: not measured: {reason}")
-        if missing:
-            duration = in_words(estimate_seconds(missing, self.papers))
-            lines.append(f"  about {duration} of measuring in all; leave the machine alone meanwhile")
-        return "\n".join(lines)
-
 
 def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
     """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
     try:
         config = load_config(overrides=overrides)
-        return Workflow(config, load_papers(), load_profiles(), config.machine or machine_slug())
+        found = Workflow(config, dict(overrides), load_papers(), load_profiles(), config.machine or machine_slug())
+        check_same_machine(found.machine, found.history.made_on, describe_machine())
     except UserError as error:
         _give_up(error)
+    return found
 
 
 def _give_up(error: UserError) -> NoReturn:

@@ -11,12 +11,10 @@ from typing import Any
 
 from respeed.model.block import Block
 from respeed.model.errors import UserError
-from respeed.record.paths import records_folder
+from respeed.record.paths import record_paths, records_folder
 
-SCHEMA = 2
+SCHEMA = 3
 LEARNING_SCHEMA = 1
-# Machine, paper, experiment, profile, file.
-_ANY_RECORD = "*/*/*/*/*-[0-9][0-9].json"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -41,7 +39,7 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
     """The machines that there are records or a sheet of, by name, each with its number of records."""
     folder = records_folder(smoke)
     found = {path.parent.name: 0 for path in folder.glob("*/machine.json")}
-    for path in folder.glob(_ANY_RECORD):
+    for path in record_paths(smoke):
         machine = path.relative_to(folder).parts[0]
         found[machine] = found.get(machine, 0) + 1
     return dict(sorted(found.items()))
@@ -123,13 +121,14 @@ def read_record(path: Path) -> dict[str, Any]:
             "digest",
             "started",
             "wall_seconds",
+            "start_seconds",
             "timing",
             "ceilings",
         ):
             record[key]
         record["cases"][0]
         for case in record["cases"]:
-            case["status"], case["reason"], case["parameters"], case["flops"]
+            case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
             [Block(**block) for block in case["blocks"]]
             if case["status"] == "measured":
                 case["warmup"]["settled"], case["warmup"]["step_seconds"]
@@ -151,7 +150,7 @@ def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 def read_records(smoke: bool, machine: str = "*") -> Iterator[dict[str, Any]]:
     """All records there are, of one machine or of any, in the order of their paths."""
-    for path in sorted(records_folder(smoke).glob(_ANY_RECORD.replace("*", machine, 1))):
+    for path in record_paths(smoke, machine):
         for record in readable([path]):
             if record["id"]["smoke"] != smoke:
                 kind = "real" if smoke else "smoke"

@@ -1,6 +1,5 @@
 """results/[smoke/]records/<machine>/<paper>/<experiment>/<profile>/round-NN.json, both ways."""
 
-import re
 from pathlib import Path, PurePath
 
 from respeed.model.errors import UserError
@@ -8,7 +7,9 @@ from respeed.model.names import check_name
 from respeed.model.round import RoundId
 
 RESULTS = Path("results")
-_FILE = re.compile(r"(round|whole)-([0-9]{2})\.json")
+# Paper, experiment, profile, file.
+_RECORD = "*/*/*/*-[0-9][0-9].json"
+_SESSION = "session-*.json"
 
 
 def results_folder(smoke: bool) -> Path:
@@ -23,6 +24,25 @@ def records_folder(smoke: bool) -> Path:
 def machine_sheet(machine: str, smoke: bool) -> Path:
     """The file that says what a machine is and which profiles it cannot run."""
     return records_folder(smoke) / machine / "machine.json"
+
+
+def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
+    """The records there are of one machine, or of any, in the order of their names."""
+    return sorted(records_folder(smoke).glob(f"{machine}/{_RECORD}"))
+
+
+def session_paths(smoke: bool, machine: str) -> list[Path]:
+    """What earlier runs of `respeed measure` left when they were done: a file each."""
+    return sorted((records_folder(smoke) / machine).glob(_SESSION))
+
+
+def next_session(smoke: bool, machine: str) -> Path:
+    """The file that the next one will leave."""
+    there = {path.name for path in session_paths(smoke, machine)}
+    number = 1
+    while f"session-{number:03d}.json" in there:
+        number += 1
+    return records_folder(smoke) / machine / f"session-{number:03d}.json"
 
 
 def learning_path(machine: str, paper: str, experiment: str, smoke: bool) -> Path:
@@ -45,18 +65,3 @@ def round_path(round_id: RoundId) -> Path:
     kind = "whole" if round_id.whole else "round"
     folder = records_folder(round_id.smoke) / round_id.machine / round_id.paper / round_id.experiment
     return folder / round_id.profile / f"{kind}-{round_id.index:02d}.json"
-
-
-def parse_round_path(path: PurePath) -> RoundId:
-    """The round whose record `path` is; UserError if it is no path of a record."""
-    *folder, machine, paper, experiment, profile, file = path.parts if len(path.parts) > 6 else ("",) * 6
-    found = _FILE.fullmatch(file)
-    smoke = tuple(folder[-2:]) == ("smoke", "records")
-    if not found or not folder or folder[-1] != "records":
-        raise UserError(
-            f"{path}: is not the path of a record; they look like "
-            "results/records/<machine>/<paper>/<experiment>/<profile>/round-01.json"
-        )
-    for kind, name in (("machine", machine), ("paper", paper), ("experiment", experiment), ("profile", profile)):
-        check_name(kind, name, str(path))
-    return RoundId(machine, paper, experiment, profile, int(found[2]), whole=found[1] == "whole", smoke=smoke)

@@ -9,9 +9,8 @@ from respeed.report.experiment_facts import experiment_facts, known_facts
 from respeed.report.machine_facts import machine_facts
 from respeed.report.other_facts import beside_others
 from respeed.tables.build import Tables
-from respeed.tables.numbers import UNCONVERGED, format_number, format_range
+from respeed.tables.numbers import format_number, format_range
 from respeed.tables.others import Others
-from respeed.tables.statistics import CONVERGED_HALF_WIDTH
 
 
 def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
@@ -24,8 +23,6 @@ def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
         "stamp": SMOKE_STAMP if tables.smoke else "",
         "version": version("respeed"),
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
-        "mark": UNCONVERGED,
-        "half_width": f"{CONVERGED_HALF_WIDTH:.0%}",
         "machines": [machine_facts(tables.origins[machine]) for machine in machines],
         "many": beside_others(tables, others, machines),
         "across": [

@@ -9,7 +9,7 @@ from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.comparison import compare
 from respeed.tables.learning import shown_program
-from respeed.tables.numbers import format_duration, format_number, format_range, format_seconds, format_speedup
+from respeed.tables.numbers import format_duration, format_measured, format_number, format_range, format_speedup
 from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
 from respeed.tables.totals import Total
@@ -53,8 +53,8 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
             [
                 cell.label,
                 cell.case,
-                format_seconds(cell.seconds, cell.status),
-                format_range(cell.seconds_low, cell.seconds_high) if cell.seconds else "",
+                format_measured(cell.seconds, cell.seconds_low, cell.seconds_high, bare=tables.smoke),
+                format_number(cell.seconds_median) if cell.seconds_median else "",
                 format_number(cell.gflops) if cell.gflops else "",
                 f"{cell.peak_share:.0%}" if cell.peak_share else "",
                 _speedup_text(by_cell[cell.row, cell.case]),
@@ -106,8 +106,8 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
             [
                 row.label,
                 row.case,
-                format_seconds(row.extrapolated_seconds),
-                format_seconds(row.whole_seconds),
+                format_number(row.extrapolated_seconds) if row.extrapolated_seconds else "",
+                format_number(row.whole_seconds),
                 format_number(row.ratio) if row.ratio else "",
             ]
             for row in tables.wholes

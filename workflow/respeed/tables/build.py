@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.paper import Paper
@@ -14,7 +15,6 @@ from respeed.record.files import read_json, read_learning, read_records, recorde
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import cells, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
 from respeed.tables.published import PublishedTable, make_published_table
-from respeed.tables.rounds import CellKey, CellRounds, collect_rounds
 from respeed.tables.write import write_published, write_tidy
 
 
@@ -95,7 +95,7 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
     write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)
     write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
-    write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.across))
+    write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
     in_full = machines_in_full(smoke, machine)
     for table in tables.published:

@@ -4,17 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from respeed.estimators.cell import Judged, judge_cell
+from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.load.modules import runs, workload_backends, workload_precisions
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
-from respeed.tables.rounds import CellKey, CellRounds
-from respeed.tables.statistics import CONVERGED_HALF_WIDTH, Estimate, estimate_median, smallest_sample
-
-# No program is faster than the product it is made of, but for the noise of both.
-MAX_PEAK_SHARE = 1.05
-
-# That of the paper. A row of another is measured and compared, but nothing is compared with it.
-FULL_PRECISION = "fp32"
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -22,7 +19,7 @@ FACTS = ("label", "package", "architecture", "device", "backend", "precision")
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
     "seconds", "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
-    "error", "published_seconds",
+    "error", "published_seconds", "seconds_median", "sessions", "measured_in",
 )  # fmt: skip
 
 
@@ -31,7 +28,9 @@ class Cell:
     """One row of cells.csv. `seconds` are those of the paper's unit of work (1 million examples, or one step).
 
     `algorithm` is the workload where the table tells several apart, or else empty. `error` is the largest against
-    float64 of any array of a checked step, over the array's largest value.
+    float64 of any array of a checked step, over the array's largest value. `seconds_median` is the plain median over
+    rounds, beside the estimate that the interval belongs to; `sessions` says in how many the rounds were measured, and
+    `measured_in` in which experiment.
     Not in the file: `label`, `is_cpu`, `workload`, `work` (FLOP of that unit), `round_seconds` (one a round).
     """
 
@@ -55,6 +54,9 @@ class Cell:
     peak_share: float | None
     error: float | None
     published_seconds: float | None
+    seconds_median: float | None
+    sessions: int
+    measured_in: str
     label: str
     is_cpu: bool
     workload: str
@@ -73,7 +75,8 @@ class Cell:
 
     @property
     def key(self) -> CellKey:
-        return CellKey(self.machine, self.paper, self.experiment, self.case, self.workload, self.profile)
+        """Where its rounds are found."""
+        return CellKey(self.machine, self.paper, self.measured_in, self.case, self.workload, self.profile)
 
 
 def make_cells(
@@ -94,7 +97,9 @@ def make_cells(
             for name, facts in names.items():
                 if facts["backend"] not in workload_backends().get(case.workload, ()):
                     continue
-                key = CellKey(machine, paper.name, experiment.name, case.name, case.workload, name)
+                if not experiment.runs_on(case.workload, facts["architecture"]):
+                    continue
+                key = CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, name)
                 found = rounds.get(key)
                 if found is None and not runs(case.workload, facts["backend"], facts["precision"]):
                     why = f"{case.workload} runs in {', '.join(workload_precisions()[case.workload])} alone"
@@ -141,71 +146,36 @@ def _cell(
 ) -> Cell:
     algorithm = experiment.algorithms.get(key.workload)
     published = algorithm is None or facts["architecture"] in algorithm.published_for
-    status, reason = _status(rounds, why_missing)
-    estimate = _seconds(rounds, steps) if rounds and status in {"ok", "unconverged"} else None
-    if estimate and rounds and status == "ok" and not estimate.converged:
-        status, reason = "unconverged", _why_unconverged(estimate, rounds)
-    rate = rounds.flops * steps / estimate.value if rounds and rounds.flops and estimate else None
-    share = rate / rounds.peak if rate and rounds and rounds.peak else None
-    if share and share > MAX_PEAK_SHARE:
-        status, estimate = "failed", None
-        reason = (
-            f"{share:.0%} of the highest rate that a bare product reached here: the time or the FLOP count is wrong"
-        )
+    judged = judge_cell(rounds) if rounds else Judged("not-run", why_missing)
+    step = judged.step
+    flops = rounds.flops if rounds else None
     return Cell(
-        **key._asdict(),
+        machine=key.machine,
+        paper=key.paper,
+        experiment=experiment.name,
+        case=key.case,
+        workload=key.workload,
+        profile=key.profile,
         algorithm=algorithm.workload if algorithm else "",
         architecture=facts["architecture"],
         package=facts["package"],
         precision=facts["precision"],
-        seconds=estimate.value if estimate else None,
-        seconds_low=estimate.low if estimate else None,
-        seconds_high=estimate.high if estimate else None,
+        seconds=steps * step.value if step else None,
+        seconds_low=steps * step.low if step and step.low else None,
+        seconds_high=steps * step.high if step and step.high else None,
         rounds=len(rounds.times) if rounds else 0,
         discarded=rounds.discarded if rounds else 0,
-        status=status,
-        reason=reason,
-        gflops=rate / 1e9 if rate and estimate else None,
-        peak_share=share if estimate else None,
+        status=judged.status,
+        reason=judged.reason,
+        gflops=flops / step.value / 1e9 if flops and step else None,
+        peak_share=judged.peak_share,
         error=rounds.error if rounds else None,
-        published_seconds=paper.printed(key.experiment, key.case, facts["architecture"]) if published else None,
+        published_seconds=paper.printed(experiment.name, key.case, facts["architecture"]) if published else None,
+        seconds_median=steps * float(np.median(rounds.means)) if rounds and step else None,
+        sessions=len({time.session for time in rounds.times.values()}) if rounds else 0,
+        measured_in=key.experiment,
         label=f"{facts['label']}, {algorithm.label}" if algorithm else facts["label"],
         is_cpu=facts["device"] == "cpu",
-        work=rounds.flops * steps if rounds and rounds.flops else None,
-        round_seconds=tuple(steps * time.mean for time in rounds.times.values()) if rounds and estimate else (),
+        work=flops * steps if flops else None,
+        round_seconds=tuple(steps * seconds for seconds in rounds.means) if rounds and step else (),
     )
-
-
-def _status(rounds: CellRounds | None, why_missing: str) -> tuple[str, str]:
-    if rounds is None:
-        return "not-run", why_missing
-    # One wrong result is enough: a program that is right most of the time is not right. A round that could not run,
-    # for want of memory at that moment, say, is a missing round and no more.
-    if "wrong" in rounds.failures:
-        return "failed", rounds.failures["wrong"]
-    if not rounds.times:
-        for status in ("failed", "not-run"):
-            if status in rounds.failures:
-                return status, rounds.failures[status]
-        if not rounds.blocks:
-            return "not-run", "only run whole, in no round yet"
-        causes = ", ".join(f"{cause} in {count}" for cause, count in rounds.causes.most_common())
-        return "contaminated", f"no clean block of {rounds.blocks}: {causes}"
-    if 2 * rounds.unsettled > len(rounds.times):
-        return "unconverged", f"the step had not settled after warm-up in {rounds.unsettled} rounds"
-    return "ok", ""
-
-
-def _seconds(rounds: CellRounds, steps: float) -> Estimate:
-    """Seconds of the whole work: its steps times the mean step of a round, the median of that over rounds."""
-    return estimate_median([steps * time.mean for time in rounds.times.values()])
-
-
-def _why_unconverged(estimate: Estimate, rounds: CellRounds) -> str:
-    if estimate.low is None:
-        reasons = [
-            f"{len(rounds.times)} clean rounds; an interval needs {smallest_sample()}",
-            *rounds.failures.values(),
-        ]
-        return "; ".join(reasons)
-    return f"the interval is wider than +-{CONVERGED_HALF_WIDTH:.0%}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.numbers import format_range, format_seconds, format_speedup
+from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
 from respeed.tables.speedups import CPU_ARCHITECTURES, Speedup, published_speedup
 
 NOTHING = "–"
@@ -30,14 +30,14 @@ def compare(paper: Paper, experiment: Experiment, cells: list[Cell], speedups: l
     ours_cpu = [_fastest([cell for cell in mine if cell.case == case and cell.is_cpu]) for case in cases]
     ours_gpu = [_fastest([cell for cell in mine if cell.case == case and not cell.is_cpu]) for case in cases]
     rows = (
-        ("Paper: fastest CPU, seconds", tuple(format_seconds(value) or NOTHING for value in theirs_cpu)),
-        ("Paper: GPU, seconds", tuple(format_seconds(value) or NOTHING for value in theirs_gpu)),
+        ("Paper: fastest CPU, seconds", tuple(_printed(value) for value in theirs_cpu)),
+        ("Paper: GPU, seconds", tuple(_printed(value) for value in theirs_gpu)),
         (
             "Paper: speedup",
             tuple(format_speedup(published_speedup(paper, experiment.name, case, "gpu")) or NOTHING for case in cases),
         ),
         ("Here: fastest CPU, seconds", tuple(_seconds(cell) for cell in ours_cpu)),
-        ("Here: fastest CPU is", tuple(cell.label if cell else NOTHING for cell in ours_cpu)),
+        ("Here: fastest CPU is", tuple(_first_place(cell, mine, speedups) for cell in ours_cpu)),
         ("Here: GPU, seconds", tuple(_seconds(cell) for cell in ours_gpu)),
         ("Here: speedup", tuple(_speedup(cell, speedups) for cell in ours_gpu)),
         (
@@ -66,17 +66,28 @@ def _fastest(cells: list[Cell]) -> Cell | None:
     return min((cell for cell in cells if cell.seconds), key=lambda cell: cell.seconds or 0, default=None)
 
 
+def _first_place(fastest: Cell | None, cells: list[Cell], speedups: list[Speedup]) -> str:
+    """The fastest row, and those that cannot be told apart from it: they share its place."""
+    if fastest is None:
+        return NOTHING
+    level = {
+        row.row for row in speedups if row.case == fastest.case and row.verdict in {"indistinguishable", "unproven"}
+    }
+    rivals = [cell for cell in cells if cell.case == fastest.case and cell.is_cpu and cell.row in level]
+    return " or ".join([fastest.label, *(cell.label for cell in sorted(rivals, key=lambda cell: cell.seconds or 0))])
+
+
+def _printed(seconds: float | None) -> str:
+    return format_number(seconds) if seconds else NOTHING
+
+
 def _seconds(cell: Cell | None) -> str:
-    return format_seconds(cell.seconds, cell.status) if cell else NOTHING
+    return format_measured(cell.seconds, cell.seconds_low, cell.seconds_high) if cell else NOTHING
 
 
 def _speedup(cell: Cell | None, speedups: list[Speedup]) -> str:
     found = [row for row in speedups if cell and (row.case, row.row) == (cell.case, cell.row) and row.speedup]
-    return (
-        f"{format_speedup(found[0].speedup)} ({format_range(found[0].speedup_low, found[0].speedup_high)})"
-        if found
-        else NOTHING
-    )
+    return format_measured_speedup(found[0].speedup, found[0].speedup_low, found[0].speedup_high) if found else NOTHING
 
 
 def _times(there: float | None, here: Cell | None) -> str:

@@ -6,19 +6,20 @@ Where the paper's CPU rows run another algorithm than its accelerator's, its spe
         = t(CPU, its algorithm) / t(CPU, the device's algorithm)     the algorithm's factor
         * t(CPU, the device's algorithm) / t(device, ...)            the hardware's factor
 
-both CPU times those of the profile that is fastest with the CPU's algorithm. Each is a median over rounds, so that they
-multiply only up to what medians differ by.
+both CPU times those of the profile that is fastest with the CPU's algorithm, of those that run the device's as well.
+Each is estimated from rounds, so that they multiply only up to what such estimates differ by.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from respeed.estimators.intervals import Estimate
+from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import compare_rounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.rounds import CellKey, CellRounds
-from respeed.tables.speedups import CPU_ARCHITECTURES, published_speedup, round_speedup
-from respeed.tables.statistics import Estimate
+from respeed.tables.speedups import CPU_ARCHITECTURES, published_speedup
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low",
@@ -71,7 +72,8 @@ def _of_column(
         kind: {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(architectures)}
         for kind, architectures in (("cpu", CPU_ARCHITECTURES), ("device", ("gpu", "tpu")))
     }
-    base = _fastest_cpu(column, theirs["cpu"])
+    both = {cell.profile for cell in column if cell.algorithm in theirs["device"]}
+    base = _fastest_cpu([cell for cell in column if cell.profile in both], theirs["cpu"])
     same = next(
         (cell for cell in column if base and cell.profile == base.profile and cell.algorithm in theirs["device"]), None
     )
@@ -80,7 +82,7 @@ def _of_column(
     for cell in column:
         if cell.algorithm in theirs["device"]:
             whole, algorithm, hardware = (
-                round_speedup(rounds[slow.key], rounds[fast.key])
+                compare_rounds(rounds[slow.key], rounds[fast.key])
                 for slow, fast in ((base, cell), (base, same), (same, cell))
             )
             yield Factors(

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from respeed.estimators.intervals import TWO_LOOKS
+from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import RIVAL, compare_apart, confidence_among, verdict_of
 from respeed.tables.cells import Cell
-from respeed.tables.rounds import CellKey, CellRounds
-from respeed.tables.speedups import verdict_of
-from respeed.tables.statistics import ratio_of_medians
 
 COLUMNS = (
     "machine", "base_machine", "paper", "experiment", "case", "algorithm", "profile", "base_algorithm",
@@ -18,7 +18,7 @@ COLUMNS = (
 @dataclass(frozen=True)
 class Across:
     """One row of machines.csv: t of the fastest machine over t of this one, each with its fastest row in fp32, whatever
-    the algorithm; which one it is, is said."""
+    the algorithm; which one it is, is said. A machine whose verdict is indistinguishable shares the first place."""
 
     machine: str
     base_machine: str
@@ -43,7 +43,11 @@ def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) ->
     for column in fastest_rows(cells).values():
         if len(column) > 1:
             base = min(column.values(), key=lambda cell: cell.seconds or 0)
-            rows += [_across(cell, base, rounds) for cell in column.values()]
+            rivals = {cell.machine for cell in column.values() if (cell.seconds or 0) <= RIVAL * (base.seconds or 0)}
+            among = confidence_among(len(rivals))
+            rows += [
+                _across(cell, base, rounds, among if cell.machine in rivals else TWO_LOOKS) for cell in column.values()
+            ]
     return rows
 
 
@@ -59,9 +63,9 @@ def fastest_rows(cells: Iterable[Cell]) -> dict[tuple[str, str, str], dict[str, 
     return fastest
 
 
-def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Across:
-    estimate = ratio_of_medians(_rounds(base, rounds).medians, _rounds(cell, rounds).medians)
-    verdict, reason = verdict_of(estimate, is_base=cell is base)
+def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds], confidence: float) -> Across:
+    estimate = compare_apart(rounds[base.key], rounds[cell.key], confidence)
+    verdict, reason = ("base", "") if cell is base else verdict_of(estimate)
     return Across(
         machine=cell.machine,
         base_machine=base.machine,
@@ -79,7 +83,3 @@ def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds]) -> Acr
         reason=reason,
         label=cell.label,
     )
-
-
-def _rounds(cell: Cell, rounds: Mapping[CellKey, CellRounds]) -> CellRounds:
-    return rounds[cell.key]

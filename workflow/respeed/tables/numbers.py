@@ -1,9 +1,6 @@
-"""How numbers are written for people: significant digits, thousands, a mark where a number is not converged."""
+"""How numbers are written for people: significant digits, thousands, an interval beside what has one."""
 
 import math
-
-# Behind a number whose interval is wider than +-2 % or missing.
-UNCONVERGED = "~"
 
 
 def format_number(value: float, digits: int = 3) -> str:
@@ -14,11 +11,25 @@ def format_number(value: float, digits: int = 3) -> str:
     return f"{value:,.{max(0, decimals)}f}"
 
 
-def format_seconds(value: float | None, status: str = "ok") -> str:
-    """Seconds as printed in a table; empty for None."""
+def format_measured(value: float | None, low: float | None, high: float | None, *, bare: bool = False) -> str:
+    """A number with its interval in per cent of it: 69.5 ±3 %; "no interval" where there is none. Empty for None.
+
+    The interval need not lie evenly about the number: what is printed is its farther end. A `bare` number stands
+    alone: that of a smoke run, which is no measurement.
+    """
     if value is None:
         return ""
-    return format_number(value) + (UNCONVERGED if status == "unconverged" else "")
+    if bare:
+        return format_number(value)
+    if low is None or high is None:
+        return f"{format_number(value)} (no interval)"
+    return f"{format_number(value)} ±{format_share(max(high / value - 1, 1 - low / value))}"
+
+
+def format_share(share: float) -> str:
+    """A share in per cent: two digits, at least 0.1 %."""
+    per_cent = 100 * share
+    return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
 
 
 def format_duration(seconds: float | None) -> str:
@@ -34,6 +45,13 @@ def format_duration(seconds: float | None) -> str:
 def format_speedup(value: float | None) -> str:
     """A speedup as the paper prints it, such as 12.9x."""
     return "" if value is None else f"{format_number(value)}x"
+
+
+def format_measured_speedup(value: float | None, low: float | None, high: float | None, *, bare: bool = False) -> str:
+    """A speedup with its interval: 30.0x ±2 %."""
+    return (
+        f"{format_speedup(value)}{format_measured(value, low, high, bare=bare).removeprefix(format_number(value or 0))}"
+    )
 
 
 def format_range(low: float | None, high: float | None) -> str:

@@ -14,7 +14,7 @@ from respeed.tables.standings import Standing
 
 @dataclass(frozen=True)
 class Others:
-    """All machines that there are records of, where `left_out` of them are not shown in full; else nothing.
+    """All machines that have records, if `left_out` of them are not shown in full; empty if all of them are.
 
     `hardware` has the rows of hardware.csv by machine, as texts.
     """

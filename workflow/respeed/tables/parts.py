@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from respeed.estimators.intervals import estimate_location
+from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
-from respeed.tables.rounds import CellKey, CellRounds
-from respeed.tables.statistics import estimate_median
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "part", "seconds", "seconds_low", "seconds_high",
@@ -15,7 +15,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Part:
-    """Seconds that one part takes of a cell's seconds: the median over rounds, with its interval."""
+    """Seconds that one part takes of a cell's seconds: over rounds, with its interval."""
 
     machine: str
     paper: str
@@ -38,7 +38,7 @@ def make_parts(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: 
         experiment = papers[cell.paper].experiments[cell.experiment]
         case = next((case for case in (*experiment.cases, *experiment.smoke_cases) if case.name == cell.case), None)
         for name in times[0].parts if times and case else ():
-            estimate = estimate_median([experiment.steps(case) * time.parts[name] for time in times if case])
+            estimate = estimate_location([experiment.steps(case) * time.parts[name] for time in times if case])
             where = (cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
             parts.append(Part(*where, name, estimate.value, estimate.low, estimate.high, cell.label))
     return parts

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
-from respeed.tables.cells import FULL_PRECISION, Cell
-from respeed.tables.numbers import format_seconds, format_speedup
+from respeed.tables.cells import Cell
+from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
 from respeed.tables.speedups import Speedup, published_speedup
 
 # The source of a row that is none of a machine's.
@@ -55,8 +56,8 @@ def make_published_table(
         if (row.paper, row.experiment) == (paper.name, experiment.name):
             speedups_of[row.machine].append(row)
     for machine in sorted(cells_of):
-        rows += _machine_rows(machine, cases, cells_of[machine])
-        rows += _speedup_rows(machine, cases, speedups_of[machine])
+        rows += _machine_rows(machine, cases, cells_of[machine], bare=smoke)
+        rows += _speedup_rows(machine, cases, speedups_of[machine], bare=smoke)
     return PublishedTable(paper.name, experiment.name, cases, tuple(rows))
 
 
@@ -65,7 +66,7 @@ def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) ->
     for architecture in paper.architectures:
         seconds = [paper.printed(experiment.name, case, architecture.name) for case in cases]
         if any(seconds):
-            values = tuple(format_seconds(value) for value in seconds)
+            values = tuple(format_number(value) if value else "" for value in seconds)
             rows.append(Row(PAPER, architecture.package, architecture.label, "seconds", values))
     for architecture in paper.architectures:
         if architecture.name in {"gpu", "tpu"}:
@@ -76,7 +77,7 @@ def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) ->
     return rows
 
 
-def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> list[Row]:
+def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], *, bare: bool) -> list[Row]:
     rows = []
     for name in dict.fromkeys(cell.row for cell in cells):
         found = {cell.case: cell for cell in cells if cell.row == name}
@@ -84,12 +85,12 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell]) -> li
         missing = all(cell.seconds is None for cell in row)
         if missing and not row[0].in_full_precision:  # answers no row of the paper; why it is missing says cells.csv
             continue
-        values = tuple(_cell_text(cell) for cell in row)
+        values = tuple(_cell_text(cell, bare=bare) for cell in row)
         rows.append(Row(machine, row[0].package, row[0].label, "missing" if missing else "seconds", values))
     return rows
 
 
-def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup]) -> list[Row]:
+def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup], *, bare: bool) -> list[Row]:
     rows = []
     for name in dict.fromkeys(row.row for row in speedups if not row.is_cpu):
         found = {row.case: row for row in speedups if row.row == name}
@@ -97,16 +98,20 @@ def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup])
         missing = all(item.speedup is None for item in row)
         if missing and row[0].precision != FULL_PRECISION:
             continue
-        values = tuple(format_speedup(item.speedup) or _no_time(item.reason) for item in row)
+        values = tuple(
+            format_measured_speedup(item.speedup, item.speedup_low, item.speedup_high, bare=bare)
+            or _no_time(item.reason)
+            for item in row
+        )
         rows.append(
             Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "missing" if missing else "speedup", values)
         )
     return rows
 
 
-def _cell_text(cell: Cell) -> str:
+def _cell_text(cell: Cell, *, bare: bool) -> str:
     if cell.seconds is not None:
-        return format_seconds(cell.seconds, cell.status)
+        return format_measured(cell.seconds, cell.seconds_low, cell.seconds_high, bare=bare)
     return _no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
 
 

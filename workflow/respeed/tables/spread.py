@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from respeed.tables.cells import FULL_PRECISION, Cell
+from respeed.estimators.speedup import FULL_PRECISION
+from respeed.tables.cells import Cell
 from respeed.tables.machines import fastest_rows
 from respeed.tables.speedups import Speedup
 

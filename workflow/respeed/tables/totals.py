@@ -1,8 +1,8 @@
 """Tables whose cases are the parts of one thing, added up: results/tables/totals.csv.
 
-Ours is the sum of what was measured, round by round. Theirs cannot be: the paper prints seconds for other sizes. It is
-the same work at the paper's own rates, each interpolated between the sizes that it prints (the logarithm of the rate
-against that of the number of weights, held constant beyond the ends).
+Ours is the sum of the cells, with a bootstrap over rounds for its interval. Theirs cannot be: the paper prints seconds
+for other sizes. It is the same work at the paper's own rates, each interpolated between the sizes that it prints (the
+logarithm of the rate against that of the number of weights, held constant beyond the ends).
 """
 
 import math
@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from respeed.estimators.cell import what_is_missing
+from respeed.estimators.intervals import estimate_sum
+from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.rounds import CellKey, CellRounds
-from respeed.tables.statistics import estimate_median
 
 COLUMNS = (
     "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds",
@@ -27,6 +28,8 @@ DAY = 86400.0
 @dataclass(frozen=True)
 class Total:
     """One row of ours, or (machine "paper") the paper's own rates applied to the same work.
+
+    `rounds` are those of the case that has fewest; `reason` says why there is no time or no narrow interval.
 
     `headline_seconds` are those for `headline_examples`, as many as the paper's accelerator is through with in a day.
     """
@@ -83,13 +86,16 @@ def _ours(column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: 
     if missing:
         return Total(*where, None, None, None, 0, f"{missing.case}: {missing.reason}", first.label)
     steps = {case.name: experiment.steps(case) for case in (*experiment.smoke_cases, *experiment.cases)}
-    times = {cell.case: rounds[cell.key].times for cell in column}
-    common = set.intersection(*(set(found) for found in times.values()))
-    if not common:
-        return Total(*where, None, None, None, 0, "no round in which every case has a clean block", first.label)
-    sums = [sum(steps[case] * found[index].mean for case, found in times.items()) for index in sorted(common)]
-    estimate = estimate_median(sums)
-    return Total(*where, estimate.value, estimate.low, estimate.high, len(sums), "", first.label)
+    measured_together: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
+    for cell in column:
+        times = rounds[cell.key].times
+        measured_together[cell.measured_in][cell.case] = {
+            number: steps[cell.case] * time.mean for number, time in times.items()
+        }
+    estimate = estimate_sum(list(measured_together.values()))
+    fewest = min(cell.rounds for cell in column)
+    reason = what_is_missing(estimate, fewest)
+    return Total(*where, estimate.value, estimate.low, estimate.high, fewest, reason, first.label)
 
 
 def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[Total]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
-from respeed.tables.rounds import CellKey, CellRounds
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "whole_seconds", "extrapolated_seconds", "ratio",

@@ -54,7 +54,7 @@ def write_published(folder: Path, table: PublishedTable, stamp: str, in_full: Co
         disable_numparse=True,
     )
     write_text(folder / f"{table.experiment}.md", "\n\n".join(filter(None, [stamp, markdown])) + "\n")
-    latex = tabulate(rows, header, "latex_booktabs", colalign=align, disable_numparse=True)
+    latex = tabulate(rows, header, "latex_booktabs", colalign=align, disable_numparse=True).replace("±", "$\\pm$")
     write_text(
         folder / f"{table.experiment}.tex", "".join(f"% {line}\n" for line in stamp.splitlines() if line) + latex + "\n"
     )

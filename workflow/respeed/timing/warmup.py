@@ -36,7 +36,7 @@ def warm_up(
 ) -> Warmup:
     """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
 
-    `first_seconds` is what the step before took: where it lasted a window, it is one.
+    `first_seconds` is what the step before took. If that is longer than a window, it counts as the first window.
     """
     began = seconds_now()
     steps, previous = 0, first_seconds if first_seconds > protocol.warmup_window_seconds else math.nan

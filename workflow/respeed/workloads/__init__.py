@@ -4,8 +4,9 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
 
 - inputs(case, seed) -> float32 NumPy arrays, the large ones `Drawn`: the same for every backend;
 - build(backend, case, inputs) -> program: everything is allocated here;
-- reference(case, inputs, seen) -> arrays, or products as Factors: the state after one step in NumPy float64, given
-  what was `seen` of the program (its random draws); of an array that is among the inputs, what the step changed in it;
+- reference(case, inputs, seen) -> arrays, or products left undone (Product): the state after one step in NumPy
+  float64, given what was `seen` of the program (its random draws); of an array that is among the inputs, what the step
+  changed in it;
 - flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step (None if not known beforehand), the least
   it must read and write, and what the program keeps on the device.
 
@@ -38,7 +39,7 @@ class Stack(Protocol):
 
 
 @dataclass(frozen=True)
-class Factors:
+class Product:
     """The product factor left @ right, which a reference leaves undone: in float64 it would cost more than what it
     checks. Stacks of matrices, (P, m, k) and (P, k, n), are as many products; `left` may make its own one by one.
 
@@ -51,7 +52,7 @@ class Factors:
     factor: float = 1.0
 
 
-Expected = Mapping[str, np.ndarray | Factors]
+Expected = Mapping[str, np.ndarray | Product]
 
 
 class Program(Protocol):

@@ -11,15 +11,15 @@ from respeed.kernels import aligned
 from respeed.kernels.layers import fill_uniform
 
 # Elements that are drawn together: in float64 they fit the second-level cache.
-BLOCK = 2**16
+CHUNK = 2**16
 
 
 class Drawn:
     """Uniform in [low, high), float32, of any shape.
 
     A program's parameters and examples are the largest things that a round has in memory. The step that changes the
-    parameters is checked against what they were before: rather than to keep that beside them, it is drawn again, block
-    by block. Examples are drawn where the program has them, and again, a mini-batch, where it is checked.
+    parameters is checked against what they were before: rather than to keep that beside them, it is drawn again, chunk
+    by chunk. Examples are drawn where the program has them, and again, a mini-batch, where it is checked.
     """
 
     def __init__(self, shape: tuple[int, ...], low: float, high: float, seed: int | Sequence[int]) -> None:
@@ -49,9 +49,9 @@ class Drawn:
         part.shape, part.begin = shape, begin
         return part
 
-    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows, a block after the other: which they are, and their values in float64, until the next one."""
-        step = max(1, BLOCK // self.row)
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, a chunk after the other: which they are, and their values in float64, until the next one."""
+        step = max(1, CHUNK // self.row)
         kept = np.empty(step * self.row)
         for start in range(0, len(self), step):
             rows = slice(start, min(start + step, len(self)))
@@ -62,14 +62,14 @@ class Drawn:
     def times(self, x: np.ndarray) -> np.ndarray:
         """x (r, m) @ this matrix (m, n), float64."""
         out = np.zeros((len(x), self.shape[1]))
-        for rows, values in self.blocks():
+        for rows, values in self.chunks():
             out += x[:, rows] @ values
         return out
 
     def transposed_times(self, x: np.ndarray) -> np.ndarray:
         """x (r, n) @ this matrix (m, n) transposed, float64."""
         out = np.empty((len(x), self.shape[0]))
-        for rows, values in self.blocks():
+        for rows, values in self.chunks():
             out[:, rows] = x @ values.T
         return out
 

@@ -5,7 +5,7 @@ from respeed.model.paper import Case
 
 
 class Geometry:
-    """`grid` blocks a side of the image, `across` blocks a side of a patch, `rows` patches a side of the image."""
+    """`grid` tiles a side of the image, `across` tiles a side of a patch, `rows` patches a side of the image."""
 
     def __init__(self, case: Case) -> None:
         side, patch, stride, self.hidden, self.batch = (
@@ -13,7 +13,7 @@ class Geometry:
         )
         if side % stride or patch % stride or patch > side:
             raise NotMeasurable(f"the stride {stride} must divide the side {side} and the patch {patch}, of at most it")
-        self.grid, self.across, self.block = side // stride, patch // stride, stride * stride
+        self.grid, self.across, self.tile = side // stride, patch // stride, stride * stride
         self.rows = self.grid - self.across + 1
         self.patches, self.pixels, self.visible = self.rows**2, patch * patch, side * side
 
@@ -24,6 +24,6 @@ class Geometry:
         return [slice(first, min(first + count, self.patches)) for first in range(0, self.patches, count)]
 
     def bands(self, lanes: int) -> list[slice]:
-        """Rows of blocks of the image, in so many parts, or as many as there are rows."""
+        """Rows of tiles of the image, in so many parts, or as many as there are rows."""
         parts = min(lanes, self.grid)
         return [slice(part * self.grid // parts, (part + 1) * self.grid // parts) for part in range(parts)]

@@ -21,7 +21,7 @@ from respeed.data.natural_patches import natural_patches
 from respeed.kernels.descent import descend
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Factors, Inputs
+from respeed.workloads import Arrays, Inputs, Product
 from respeed.workloads._checked import checked_rows
 from respeed.workloads._lasso import objective, optimum
 
@@ -168,7 +168,7 @@ def _problem(parameters: tuple[tuple[str, float], ...]) -> dict[str, np.ndarray]
     return {"x": first[order][None], "bases": bases, "gram": gram, "coefficients": coefficients[order]}
 
 
-def expected(case: Case, inputs: Inputs, seen: Arrays, excess: float = 0.0) -> dict[str, np.ndarray | Factors]:
+def expected(case: Case, inputs: Inputs, seen: Arrays, excess: float = 0.0) -> dict[str, np.ndarray | Product]:
     """What every algorithm must have reached, in float64: the optimal objective of the checked examples, the share of
     nonzero coefficients that the case is named after, and the three products. Of an algorithm whose rule stops it short
     of the optimum, an example's objective may be above it by the share `excess`."""
@@ -180,9 +180,9 @@ def expected(case: Case, inputs: Inputs, seen: Arrays, excess: float = 0.0) -> d
     return {
         "objective": np.clip(seen["objective"], least, (1 + excess) * least),
         "share": np.clip(seen["share"], wanted - margin, wanted + margin),
-        "second": Factors(seen["coefficients"].T, seen["coefficients"]),
-        "cross": Factors(seen["coefficients"].T, x),
-        "gram_after": Factors(seen["learned"], seen["learned"].T),
+        "second": Product(seen["coefficients"].T, seen["coefficients"]),
+        "cross": Product(seen["coefficients"].T, x),
+        "gram_after": Product(seen["learned"], seen["learned"].T),
     }
 
 

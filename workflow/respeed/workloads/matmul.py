@@ -4,7 +4,7 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors, Inputs
+from respeed.workloads import Arrays, Expected, Inputs, Product
 
 PARAMETERS = {"m": "whole", "k": "whole", "n": "whole"}
 
@@ -39,7 +39,7 @@ def inputs(case: Case, seed: int) -> Inputs:
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return {"c": Factors(inputs["a"], inputs["b"])}
+    return {"c": Product(inputs["a"], inputs["b"])}
 
 
 def flops(case: Case) -> float:

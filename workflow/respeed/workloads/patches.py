@@ -11,9 +11,9 @@ With x_p the pixels of patch p, W_p (patch^2, hidden), c_p (hidden,) and a bias 
 Five stacks of products, 2 B patch^2 hidden FLOP a patch each; the two of the gradient are one over 2 B rows. No weight
 is shared and no matrix of all pixels by all hidden units exists.
 
-The stride divides the patch, so that an image is a grid of blocks of stride x stride pixels, and a patch is a square of
-(patch / stride)^2 blocks. Images are kept block by block, (G, G, B, stride^2): patches are then cut out of an image,
-and added up to one, by as many strided copies as a patch has blocks, whatever the number of patches.
+The stride divides the patch, so that an image is a grid of tiles of stride x stride pixels, and a patch is a square of
+(patch / stride)^2 tiles. Images are kept tile by tile, (G, G, B, stride^2): patches are then cut out of an image,
+and added up to one, by as many strided copies as a patch has tiles, whatever the number of patches.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ import numpy as np
 
 from respeed.backends import Array, BackendContract, Draws
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors, Inputs
+from respeed.workloads import Arrays, Expected, Inputs, Product
 from respeed.workloads._checked import checked_rows
 from respeed.workloads._drawn import Drawn
 from respeed.workloads._geometry import Geometry
@@ -33,7 +33,7 @@ PARAMETERS = {
     "side": "whole", "patch": "whole", "stride": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real",
 }  # fmt: skip
 
-# Mini-batches that are cycled through; one image batch alone is larger than what the patches leave of any cache.
+# Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 2
 
 
@@ -52,7 +52,7 @@ class _Patches:
         self.visible_bias = backend.parameters(visible_bias)  # (G, G, 1, stride^2)
         self.hidden_bias = backend.parameters(hidden_bias)  # (P, 1, H)
         self.hidden = backend.zeros(P, 2 * B, H)  # [h0_p; -h1_p]
-        self.image = backend.zeros(G, G, B, geometry.block)  # v1
+        self.image = backend.zeros(G, G, B, geometry.tile)  # v1
         self.ones = backend.array(np.ones((1, 2 * B)))
         # With the draws of each.
         self.stacks = [
@@ -99,9 +99,9 @@ class _Patches:
         backend, geometry, B = self.backend, self.geometry, self.geometry.batch
         image, here = self.image[band], (band.stop - band.start) * geometry.grid
         backend.sigmoid(image)
-        blocks, bias = (here, B, geometry.block), self.visible_bias[band].reshape(here, 1, geometry.block)
-        backend.gemm(self.ones[:, :B], v0[band].reshape(blocks), bias, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones[:, :B], image.reshape(blocks), bias, alpha=-self.rate, beta=1.0)
+        tiles, bias = (here, B, geometry.tile), self.visible_bias[band].reshape(here, 1, geometry.tile)
+        backend.gemm(self.ones[:, :B], v0[band].reshape(tiles), bias, alpha=self.rate, beta=1.0)
+        backend.gemm(self.ones[:, :B], image.reshape(tiles), bias, alpha=-self.rate, beta=1.0)
 
     def _up_and_learn(self, v0: Array, stack_and_draws: tuple[slice, Draws], lane: int) -> None:
         """h1, and the gradient of both phases in one product."""
@@ -143,7 +143,7 @@ def inputs(case: Case, seed: int) -> Inputs:
     """
     geometry = Geometry(case)
     random = np.random.Generator(np.random.SFC64(seed))
-    image = (geometry.grid, geometry.grid, geometry.batch, geometry.block)
+    image = (geometry.grid, geometry.grid, geometry.batch, geometry.tile)
 
     return {
         "weights": Drawn((geometry.patches, geometry.pixels, geometry.hidden), -0.01, 0.01, seed),
@@ -163,27 +163,27 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     h0 = _hidden(geometry, inputs, v0[:, :, rows].astype(np.float64))
     # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
     sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
-    image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.block)) + _biases(geometry, inputs)[0]
+    image = np.zeros((geometry.grid, geometry.grid, len(rows), geometry.tile)) + _biases(geometry, inputs)[0]
     for patch, weights in enumerate(_each(inputs["weights"])):
         down, right = divmod(patch, geometry.rows)
-        blocks = (sample[patch] @ weights.T).reshape(len(rows), geometry.across, geometry.across, geometry.block)
-        image[down : down + geometry.across, right : right + geometry.across] += blocks.transpose(1, 2, 0, 3)
+        tiles = (sample[patch] @ weights.T).reshape(len(rows), geometry.across, geometry.across, geometry.tile)
+        image[down : down + geometry.across, right : right + geometry.across] += tiles.transpose(1, 2, 0, 3)
     image = sigmoid(image)
     change = v0.sum(axis=2, dtype=np.float64) - seen["all_of_image"].sum(axis=2, dtype=np.float64)
     return {
         "h0": h0,
         "image": image,
         "h1": -_hidden(geometry, inputs, image),
-        "weights": Factors(_Cut(geometry, (v0, seen["all_of_image"])), seen["hidden"], rate),
+        "weights": Product(_Cut(geometry, (v0, seen["all_of_image"])), seen["hidden"], rate),
         # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
         "biases": rate * np.concatenate([change.ravel(), seen["hidden"].sum(axis=1, dtype=np.float64).ravel()]),
     }
 
 
 def _biases(geometry: Geometry, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
-    """Of each pixel, block by block, and of each patch's hidden units."""
+    """Of each pixel, tile by tile, and of each patch's hidden units."""
     visible, hidden = np.split(inputs["biases"], [geometry.visible])
-    image = (geometry.grid, geometry.grid, 1, geometry.block)
+    image = (geometry.grid, geometry.grid, 1, geometry.tile)
     return visible.reshape(image), hidden.reshape(geometry.patches, 1, geometry.hidden)
 
 
@@ -198,7 +198,7 @@ def _hidden(geometry: Geometry, inputs: Inputs, image: np.ndarray) -> np.ndarray
 
 def _each(weights: Drawn) -> Iterator[np.ndarray]:
     """The weights of one patch after the other."""
-    for _, values in weights.blocks():
+    for _, values in weights.chunks():
         yield from values
 
 
@@ -216,8 +216,8 @@ class _Cut:
         across = self.geometry.across
         for patch in range(self.geometry.patches):
             down, right = divmod(patch, self.geometry.rows)
-            blocks = [image[down : down + across, right : right + across] for image in self.images]
-            yield np.concatenate([block.transpose(0, 1, 3, 2).reshape(self.geometry.pixels, -1) for block in blocks], 1)
+            tiles = [image[down : down + across, right : right + across] for image in self.images]
+            yield np.concatenate([tile.transpose(0, 1, 3, 2).reshape(self.geometry.pixels, -1) for tile in tiles], 1)
 
 
 def flops(case: Case) -> float:

@@ -21,14 +21,14 @@ import numpy as np
 from respeed.backends import Array, BackendContract, Step
 from respeed.data.natural_patches import natural_patches
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors, Inputs
+from respeed.workloads import Arrays, Expected, Inputs, Product
 from respeed.workloads._checked import checked_rows
 from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 
-# Mini-batches that are cycled through. More than one, so that a step finds its examples in memory, not in a cache.
+# Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 4
 # Patches that are learned for the pictures.
 LEARNED = 20000
@@ -148,7 +148,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
         "h0": h0,
         "v1": v1,
         "h1": -sigmoid(W.times(v1) + c),
-        "weights": Factors(visible.T, hidden, rate),
+        "weights": Product(visible.T, hidden, rate),
         # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
         "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
     }

@@ -10,7 +10,7 @@ bases at a time are one product; what changes within a block is made good as it 
 import numpy as np
 
 from respeed.backends import BackendContract
-from respeed.kernels.blocks import descend_block
+from respeed.kernels.bases import descend_bases
 from respeed.kernels.descent import descend
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
@@ -56,7 +56,7 @@ class _Descent(SparseProgram):
                 self._descend(first, last, gradient, change)
 
     def _descend(self, first: int, last: int, gradient: np.ndarray, change: np.ndarray) -> None:
-        descend_block(first, last, self.second, gradient, self.bases, change)
+        descend_bases(first, last, self.second, gradient, self.bases, change)
 
     def learned(self) -> Arrays:
         return {"last_basis": self.bases[-1]}

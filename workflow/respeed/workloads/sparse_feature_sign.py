@@ -14,7 +14,7 @@ from respeed.backends import BackendContract
 from respeed.kernels.feature_sign import search
 from respeed.kernels.workspace import workspace
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Factors, Inputs, _sparse
+from respeed.workloads import Arrays, Expected, Inputs, Product, _sparse
 from respeed.workloads._sparse import SparseProgram
 
 PARAMETERS = {
@@ -117,7 +117,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     held = np.where(seen["multipliers"] > FLOOR, 1.0, np.minimum(seen["norms"], 1.0))
     return {
         **_sparse.expected(case, inputs, seen),
-        "stationary": Factors(system, seen["learned"]),
+        "stationary": Product(system, seen["learned"]),
         "norms": held,
     }
 

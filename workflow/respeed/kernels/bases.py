@@ -6,7 +6,7 @@ from respeed.kernels.compiled import compiled
 
 
 @compiled
-def descend_block(
+def descend_bases(
     first: int, last: int, second: np.ndarray, gradient: np.ndarray, bases: np.ndarray, change: np.ndarray
 ) -> None:
     """Minimise 1/2 tr(B^T A B) - tr(B^T C) over the rows first ... last - 1 of B (n, k), norms at most 1.

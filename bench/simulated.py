@@ -1,0 +1,219 @@
+"""Records of machines that do not exist, whose true times are known: what do the real tables make of them?
+
+A round's time is the true one times exp of what the noise adds: drift, common to all profiles that take turns at that
+time; what a process has for all of its cases; what a case has of its own, another spread on each profile; and now and
+then a disturbance. One that the probe sees is discarded, and measured again at the end of the turn; one that it does
+not see counts.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from respeed.estimators.rounds import collect_rounds
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.model.config import Preset
+from respeed.plan.history import History
+from respeed.plan.look import choose_unsettled
+from respeed.plan.work import Work
+from respeed.tables import cells, speedups
+
+PAPERS, PROFILES = load_papers(), load_profiles()
+PAPER = PAPERS["raina2009"]
+RBM = PAPER.experiments["rbm"]
+RBM_ALONE = {"raina2009": replace(PAPER, experiments={"rbm": RBM})}
+STEPS = 1_000_000 / 192
+NAMES = ("openblas-1", "openblas-all", "torch-1", "torch-all")
+BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+TURN_SECONDS = 25.0
+# How often an attempt at a disturbed case is clean, as seen on a shared machine.
+MENDED = 0.7
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of logarithms, and probabilities. `spreads` are those of the profiles' cases, in turn."""
+
+    name: str
+    spreads: tuple[float, ...] = (0.02, 0.02, 0.02, 0.02)
+    process: float = 0.01
+    drift: float = 0.0
+    seen: float = 0.0
+    unseen: float = 0.0
+    tails: bool = False
+
+
+SCENARIOS = (
+    Noise("quiet"),
+    Noise("one round in seven disturbed and seen, one in twenty slow and not", seen=0.15, unseen=0.05),
+    Noise("drift as large as the noise", drift=0.02),
+    Noise("spreads from 1 to 6 %", spreads=(0.01, 0.03, 0.02, 0.06)),
+    Noise("long tails, drift, disturbed", drift=0.015, seen=0.2, unseen=0.08, tails=True),
+)
+
+
+class Machine:
+    """A simulated machine whose rows have the given true ratios to the first; `draw` makes all of its noise."""
+
+    def __init__(self, noise: Noise, ratios: tuple[float, ...], draw: np.random.Generator) -> None:
+        self.noise, self.ratios, self.draw = noise, ratios, draw
+        self.records: list[dict[str, Any]] = []
+        self.drift, self.drifts, self.rounds = float(draw.normal(0, noise.drift)), list[float](), Counter[str]()
+
+    def measure(self, rounds: int, only: Mapping[str, set[str]] | None = None) -> None:
+        """So many rounds on every profile, of all cases or of `only` some."""
+        for _ in range(rounds):
+            for place in self.draw.permutation(len(NAMES)):
+                profile = NAMES[place]
+                wanted = {case.name for case in RBM.cases} if only is None else only.get(profile, set())
+                if wanted:
+                    self.records.append(self._turn(int(place), wanted))
+
+    def _turn(self, place: int, wanted: set[str]) -> dict[str, Any]:
+        noise, draw, profile = self.noise, self.draw, NAMES[place]
+        self.rounds[profile] += 1
+        # Remembers nine tenths of itself from one turn to the next.
+        self.drift = 0.9 * self.drift + math.sqrt(1 - 0.81) * draw.normal(0, noise.drift)
+        self.drifts.append(self.drift)
+        process = draw.normal(0, noise.process)
+        made = []
+        for case in RBM.cases:
+            if case.name in wanted:
+                clean = draw.random() >= noise.seen or draw.random() < MENDED
+                own = draw.standard_t(3) / math.sqrt(3) if noise.tails else draw.normal()
+                added = self.drift + process + noise.spreads[place] * own
+                if draw.random() < noise.unseen:
+                    added += math.log(draw.uniform(1.05, 1.3))
+                made.append(_case(case, self.ratios[place] * math.exp(added), clean))
+        return _record(profile, self.rounds[profile], len(self.drifts), made)
+
+    def measure_again(self, most: int, seconds_left: float) -> None:
+        """What the look after the first rounds chooses, in so many seconds: as the loop does it."""
+        first = len(self.records) // len(NAMES)
+        keys = [cell.key for cell in self.tables()[0]]
+        work = Work("box", Preset("simulated", first, most, 0, "paper", False), 1, PAPERS, tuple(keys), ())
+        history = History(work)
+        for number, record in enumerate(self.records):
+            history.add(Path(str(number)), record)
+        chosen = choose_unsettled(history, seconds_left)
+        only: dict[str, set[str]] = {}
+        for cell in chosen:
+            only.setdefault(cell.profile, set()).add(cell.case)
+        if chosen:
+            fits = int(seconds_left / history.seconds_of(chosen))
+            self.measure(min(most - first, fits), only)
+
+    def tables(self) -> tuple[list[cells.Cell], list[speedups.Speedup]]:
+        """What the real tables say of the RBM table."""
+        rounds = collect_rounds(self.records)
+        made = cells.make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
+        made = [cell for cell in made if cell.profile in NAMES]
+        return made, speedups.make_speedups(made, rounds, RBM_ALONE)
+
+    def true_seconds(self, cell: cells.Cell) -> float:
+        """Those of this session: what drift did to all of it is no error of one round against another."""
+        place = NAMES.index(cell.profile)
+        level = math.exp(float(np.mean(self.drifts)) + location(self.noise, place))
+        return STEPS * self.ratios[place] * level
+
+    def true_speedup(self, row: speedups.Speedup) -> float:
+        base, place = NAMES.index(row.base_profile), NAMES.index(row.profile)
+        ratio = self.ratios[base] / self.ratios[place]
+        return ratio * math.exp(location(self.noise, base) - location(self.noise, place))
+
+
+@functools.cache
+def location(noise: Noise, place: int) -> float:
+    """Where the noise of a round of one profile lies: the median of the mean of two of them."""
+    draw, many = np.random.default_rng(1), (2, 200_000)
+    own = draw.standard_t(3, many) / math.sqrt(3) if noise.tails else draw.normal(size=many)
+    slow = np.where(draw.random(many) < noise.unseen, np.log(draw.uniform(1.05, 1.3, many)), 0.0)
+    return float(np.median((draw.normal(0, noise.process, many) + noise.spreads[place] * own + slow).mean(axis=0)))
+
+
+@dataclass
+class Tally:
+    """Over many simulated machines. A claim is faster or slower; it is false of rows that are equally fast."""
+
+    cells: int = 0
+    covered: int = 0
+    without: int = 0
+    speedups: int = 0
+    speedups_covered: int = 0
+    equal: int = 0
+    false: int = 0
+
+    def add(self, machine: Machine) -> None:
+        made, ratios = machine.tables()
+        for cell in made:
+            if cell.seconds_low is None or cell.seconds_high is None:
+                self.without += 1
+                continue
+            self.cells += 1
+            self.covered += cell.seconds_low <= machine.true_seconds(cell) <= cell.seconds_high
+        for row in ratios:
+            if row.speedup_low is None or row.speedup_high is None:
+                continue
+            truth = machine.true_speedup(row)
+            self.speedups += 1
+            self.speedups_covered += row.speedup_low <= truth <= row.speedup_high
+            # Where the noise shifts the two alike, and neither is faster.
+            if math.isclose(truth, 1, rel_tol=0.002):
+                self.equal += 1
+                self.false += row.verdict in {"faster", "slower"}
+
+    def __str__(self) -> str:
+        return (
+            f"cells {self.covered / max(1, self.cells):.1%} of {self.cells} ({self.without} without an interval), "
+            f"speedups {self.speedups_covered / max(1, self.speedups):.1%} of {self.speedups}, "
+            f"false claims {self.false / max(1, self.equal):.1%} of {self.equal}"
+        )
+
+
+def simulate(noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int, again: bool, seed: int = 1) -> Tally:
+    """So many machines, measured so many rounds, and then `again` what is unsettled, in two minutes."""
+    tally = Tally()
+    for number in range(machines):
+        machine = Machine(noise, ratios, np.random.default_rng([seed, number]))
+        machine.measure(rounds)
+        if again:
+            machine.measure_again(20, 120.0)
+        tally.add(machine)
+    return tally
+
+
+def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:
+    probe = 0.004 if clean else 0.008
+    block = {
+        "sample_steps": 1, "sample_seconds": [seconds, seconds], "probe_seconds": [probe, probe],
+        "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": None,
+    }  # fmt: skip
+    return {
+        "case": case.name, "workload": "rbm", "parameters": dict(case.parameters), "flops": 1e9, "status": "measured",
+        "reason": None, "errors": {}, "warmup": {"settled": True}, "blocks": [block], "wall_seconds": 1.0,
+    }  # fmt: skip
+
+
+def _record(name: str, index: int, turn: int, made: list[dict[str, Any]]) -> dict[str, Any]:
+    profile = PROFILES[name]
+    return {
+        "id": {
+            "machine": "box", "paper": "raina2009", "experiment": "rbm", "profile": name, "index": index,
+            "whole": False, "smoke": False,
+        },
+        "profile": {
+            key: getattr(profile, key)
+            for key in ("name", "label", "package", "architecture", "backend", "device", "threads", "precision")
+        },
+        "threads": 1, "digest": "", "started": (BEGIN + timedelta(seconds=TURN_SECONDS * turn)).isoformat(),
+        "wall_seconds": TURN_SECONDS, "start_seconds": 2.0, "ceilings": {"flops_per_second": 1e13},
+        "provenance": {"backend": {"package": "simulated"}}, "cases": made,
+    }  # fmt: skip

@@ -1,0 +1,159 @@
+"""Intervals: laws, other people's implementations, and coverage by simulation."""
+
+import math
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu, wilcoxon
+
+from respeed.estimators.intervals import (
+    CONFIDENCE,
+    TWO_LOOKS,
+    estimate_location,
+    estimate_ratio,
+    estimate_sum,
+    smallest_sample,
+)
+
+POSITIVE = st.floats(1e-6, 1e6)
+
+
+@given(st.lists(POSITIVE, min_size=1, max_size=25))
+def test_the_interval_holds_the_number_and_lies_within_the_values(values: list[float]) -> None:
+    found = estimate_location(values)
+    within = (min(values) * (1 - 1e-12), max(values) * (1 + 1e-12))
+    assert within[0] <= found.value <= within[1]
+    assert found.has_interval == (len(values) >= smallest_sample())
+    if found.low is not None and found.high is not None:
+        assert within[0] <= found.low <= found.value * (1 + 1e-12)
+        assert found.value * (1 - 1e-12) <= found.high <= within[1]
+
+
+@given(st.lists(POSITIVE, min_size=6, max_size=25), st.floats(0.01, 100))
+def test_another_unit_scales_the_interval(values: list[float], factor: float) -> None:
+    one, other = estimate_location(values), estimate_location([factor * value for value in values])
+    assert (other.low, other.value, other.high) == pytest.approx(
+        (factor * one.low, factor * one.value, factor * one.high)
+    )
+
+
+@given(st.lists(POSITIVE, min_size=6, max_size=12), st.lists(POSITIVE, min_size=6, max_size=12))
+def test_a_ratio_and_its_inverse_multiply_to_one(one: list[float], other: list[float]) -> None:
+    forth, back = estimate_ratio([(one, other)]), estimate_ratio([(other, one)])
+    assert forth.value * back.value == pytest.approx(1)
+    assert forth.low is not None
+    assert back.high is not None
+    assert forth.low * back.high == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [6, 7, 9, 15])
+def test_a_factor_is_in_the_interval_exactly_if_wilcoxons_test_does_not_reject_it(n: int) -> None:
+    """SciPy's signed-rank test of log(value / factor), exact: an interval is all that a test does not reject."""
+    draw = np.random.default_rng(n)
+    for _ in range(20):
+        values = np.exp(draw.normal(0, 0.1, n))
+        found = estimate_location(list(values))
+        assert found.low is not None
+        assert found.high is not None
+        for factor in np.exp(draw.normal(0, 0.1, 10)):
+            rejected = wilcoxon(np.log(values / factor), method="exact").pvalue <= 1 - CONFIDENCE
+            assert rejected == (not found.low < factor < found.high)
+
+
+@pytest.mark.parametrize(("m", "n"), [(6, 6), (6, 9), (12, 7)])
+def test_a_ratio_is_in_the_interval_exactly_if_mann_and_whitneys_test_does_not_reject_it(m: int, n: int) -> None:
+    draw = np.random.default_rng(m + n)
+    for _ in range(20):
+        one, other = (np.exp(draw.normal(0, 0.1, size)) for size in (m, n))
+        found = estimate_ratio([(list(one), list(other))])
+        assert found.low is not None
+        assert found.high is not None
+        for ratio in np.exp(draw.normal(0, 0.1, 10)):
+            rejected = mannwhitneyu(one / ratio, other, method="exact").pvalue <= 1 - TWO_LOOKS
+            assert rejected == (not found.low < ratio < found.high)
+
+
+def test_two_sessions_are_compared_each_within_itself() -> None:
+    """The second day is three times as slow: rounds of two days beside one another would be off by as much."""
+    draw = np.random.default_rng(1)
+    days = [(list(np.exp(draw.normal(0, 0.02, 4)) * 2 * slow), list(np.exp(draw.normal(0, 0.02, 4)) * slow))
+            for slow in (1, 3)]  # fmt: skip
+    found = estimate_ratio(days)
+    assert found.value == pytest.approx(2, rel=0.05)
+    assert found.half_width is not None
+    assert found.half_width < 0.05
+    mixed = estimate_ratio([([*days[0][0], *days[1][0]], [*days[0][1], *days[1][1]])])
+    assert mixed.half_width is None or mixed.half_width > 0.5
+
+
+def test_the_counts_of_strata_are_those_of_every_way_to_rank_them() -> None:
+    """Of two strata of 2 and 2, counted one by one: the smallest of 16 differences lies below in 1 of 36 cases."""
+    arrangements = [sum(pairs) for pairs in product((0, 1, 2, 2, 3, 4), repeat=2)]
+    strata = [([1.0, 2.0], [10.0, 20.0])] * 2
+    for confidence in (0.5, 0.7, 0.9):
+        tail = (1 - confidence) / 2
+        rank = sum(sum(one <= value for one in arrangements) / 36 <= tail for value in range(9))
+        found = estimate_ratio(strata, confidence)
+        differences = sorted([math.log(a / b) for a in (1, 2) for b in (10, 20)] * 2)
+        if rank:
+            assert found.low == pytest.approx(math.exp(differences[rank - 1]))
+        else:
+            assert found.low is None
+
+
+@pytest.mark.parametrize("n", [6, 7, 12, 20])
+def test_the_interval_covers_the_truth_in_at_least_95_percent(n: int) -> None:
+    draw = random.Random(2009)
+    hits = 0
+    for _ in range(3000):
+        found = estimate_location([math.exp(draw.gauss(0, 0.05)) for _ in range(n)])
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 1 <= found.high
+    assert hits / 3000 >= 0.942  # 0.95 less two standard errors of 3000 draws
+    assert hits / 3000 <= 0.985  # and it is no wider than it need be
+
+
+def test_a_sum_is_that_of_its_cells_and_its_interval_covers_it() -> None:
+    """Cells of very unequal size, half of their noise common to all of a round, one round missing here and there."""
+    draw, sizes, hits, trials = np.random.default_rng(1), (100.0, 60.0, 5.0), 0, 300
+    for _ in range(trials):
+        common = draw.normal(0, 0.03, 7)
+        group = {
+            str(size): {
+                number: float(size * np.exp(common[number] + draw.normal(0, 0.03)))
+                for number in range(7)
+                if number != place
+            }
+            for place, size in enumerate(sizes)
+        }
+        found = estimate_sum([group])
+        assert found.value == pytest.approx(
+            sum(estimate_location(list(cell.values())).value for cell in group.values())
+        )
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= sum(sizes) <= found.high
+    assert hits / trials >= 0.93
+
+
+def test_a_sum_needs_an_interval_for_each_of_its_cells() -> None:
+    enough, few = {n: 1.0 + n / 100 for n in range(6)}, {n: 1.0 + n / 100 for n in range(5)}
+    assert estimate_sum([{"a": enough, "b": enough}]).has_interval
+    assert not estimate_sum([{"a": enough}, {"b": few}]).has_interval
+
+
+def test_what_makes_all_cells_of_a_round_slow_widens_their_sum() -> None:
+    """Independent noise cancels in a sum; what a round has in common does not."""
+    draw = np.random.default_rng(3)
+    common = draw.normal(0, 0.05, 8)
+    together = {str(cell): {n: float(np.exp(common[n])) for n in range(8)} for cell in range(6)}
+    apart = [{str(cell): {n: float(np.exp(draw.permutation(common)[n])) for n in range(8)}} for cell in range(6)]
+    wide, narrow = estimate_sum([together]).half_width, estimate_sum(apart).half_width
+    assert wide is not None
+    assert narrow is not None
+    assert wide > 1.5 * narrow

@@ -1,0 +1,234 @@
+"""What each round says about each cell: step times from its clean blocks."""
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from respeed.estimators.sessions import number_sessions
+from respeed.model.block import Block, contamination, quiet_probe
+from respeed.model.timing import REAL, SMOKE
+
+
+class CellKey(NamedTuple):
+    """One cell: a case measured by a program on a profile of a machine."""
+
+    machine: str
+    paper: str
+    experiment: str
+    case: str
+    workload: str
+    profile: str
+
+
+@dataclass(frozen=True)
+class RoundTime:
+    """Seconds a step in one round, over its clean blocks: the median for speeds, the mean for totals.
+
+    `session` is the one that the round belongs to: only rounds of the same one are compared. `peak` is the highest rate
+    of a bare product that the session saw on the profile, FLOP/s. `parts` has the mean seconds of each part of a step
+    that is timed in parts, as often as it counts in a step.
+    """
+
+    median: float
+    mean: float
+    session: int
+    peak: float | None
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class CellRounds:
+    """All rounds of one cell. `times` has those with clean blocks, by number; `failures` the reasons of those without.
+
+    `parameters` are those of the workload as it was measured in rounds, `whole_parameters` as it was run whole, to tell
+    a case that has changed since; None if there are none. `attempts` counts the rounds that were tried.
+
+    `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
+    over the array's largest value.
+    """
+
+    profile: dict[str, Any]
+    parameters: dict[str, float] | None = None
+    whole_parameters: dict[str, float] | None = None
+    flops: float | None = None
+    times: dict[int, RoundTime] = field(default_factory=dict)
+    whole_seconds: float | None = None
+    failures: dict[str, str] = field(default_factory=dict)
+    attempts: int = 0
+    blocks: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    discarded: int = 0
+    unsettled: int = 0
+    error: float | None = None
+
+    @property
+    def means(self) -> list[float]:
+        """Seconds a step of each round, for totals."""
+        return [time.mean for time in self.times.values()]
+
+    def medians(self, session: int | None = None) -> list[float]:
+        """Seconds a step of each round, of one session or of all, for speeds."""
+        return [time.median for time in self.times.values() if session in (None, time.session)]
+
+
+def collect_rounds(records: Iterable[dict[str, Any]], first: int | None = None) -> dict[CellKey, CellRounds]:
+    """Sort records into cells. Of a cell measured in several ways (a size added, other threads), the latest counts.
+
+    With `first`, each cell has only its first so many rounds: what a look at them saw.
+    """
+    cells: dict[CellKey, CellRounds] = {}
+    for latest in _by_machine(_latest_measurement(records)):
+        numbered = number_sessions(latest)
+        quiet, peaks = quiet_probes(numbered), _peaks(numbered)
+        for session, record in numbered:
+            round_id = record["id"]
+            row = _row(session, record)
+            for case in record["cases"]:
+                where = (round_id["machine"], round_id["paper"], round_id["experiment"])
+                key = CellKey(*where, case["case"], case["workload"], round_id["profile"])
+                cell = cells.setdefault(key, CellRounds(record["profile"]))
+                if first is None or cell.attempts < first or round_id["whole"]:
+                    _add(cell, record, case, session, quiet.get(row, math.inf), peaks.get(row))
+    return cells
+
+
+def _by_machine(records: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    machines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        machines[record["id"]["machine"]].append(record)
+    return machines.values()
+
+
+def _latest_measurement(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    groups: dict[tuple[str, ...], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        round_id = record["id"]
+        where = (
+            round_id["machine"],
+            round_id["paper"],
+            round_id["experiment"],
+            round_id["profile"],
+            str(round_id["whole"]),
+        )
+        # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
+        version = record["provenance"].get("backend", {}).get("package", "")
+        groups[where][f"{record['digest']} {version}"].append(record)
+    latest = []
+    for by_digest in groups.values():
+        # A process that never started cannot say its version: it is a missing round of the measurement it was for.
+        for key in [key for key in by_digest if key.endswith(" ")]:
+            named = [other for other in by_digest if other.startswith(key) and other != key]
+            if named:
+                by_digest[named[-1]] += by_digest.pop(key)
+        latest += max(by_digest.values(), key=lambda group: max(record["started"] for record in group))
+    return latest
+
+
+Numbered = Iterable[tuple[int, dict[str, Any]]]
+# A profile with so many threads, of one version of its library, in one session.
+ProbedRow = tuple[int, str, int, str]
+
+
+def _row(session: int, record: dict[str, Any]) -> ProbedRow:
+    """Whose probes and products may be compared."""
+    package = record["provenance"].get("backend", {}).get("package", "")
+    return session, record["id"]["profile"], record["threads"], package
+
+
+def quiet_probes(numbered: Numbered) -> dict[ProbedRow, float]:
+    """The probe of the undisturbed machine for each profile and session, from all of its cases and experiments."""
+    return {row: quiet_probe(found) for row, found in probes_by_row(numbered).items() if found}
+
+
+def probes_by_row(numbered: Numbered) -> dict[ProbedRow, list[float]]:
+    """Seconds of all probes of each profile and session."""
+    probes: dict[ProbedRow, list[float]] = defaultdict(list)
+    for session, record in numbered:
+        for case in record["cases"]:
+            probes[_row(session, record)] += [seconds for block in case["blocks"] for seconds in block["probe_seconds"]]
+    return probes
+
+
+def _peaks(numbered: Numbered) -> dict[ProbedRow, float]:
+    """The highest rate of a bare product that any round of a profile and session saw: the ceiling, FLOP/s."""
+    peaks: dict[ProbedRow, float] = defaultdict(float)
+    for session, record in numbered:
+        row = _row(session, record)
+        rates = [peaks[row], (record["ceilings"] or {}).get("flops_per_second", 0.0)]
+        for case in record["cases"]:
+            if case["workload"] == "matmul":  # the ladder's squares may be larger than what each round can afford
+                rates += [
+                    case["flops"] * block["sample_steps"] / min(block["sample_seconds"]) for block in case["blocks"]
+                ]
+        peaks[row] = max(rates)
+    return {row: peak for row, peak in peaks.items() if peak}
+
+
+def _add(
+    cell: CellRounds,
+    record: dict[str, Any],
+    case: dict[str, Any],
+    session: int,
+    quiet_probe_seconds: float,
+    peak: float | None,
+) -> None:
+    whole = record["id"]["whole"]
+    cell.flops = case["flops"] or cell.flops
+    errors = [error for error in case["errors"].values() if error is not None]
+    cell.error = max([*errors, *([] if cell.error is None else [cell.error])], default=None)
+    if whole:
+        cell.whole_parameters = case["parameters"]
+    else:
+        cell.parameters = case["parameters"]
+        cell.attempts += 1
+    if case["status"] != "measured":
+        if not whole or case["status"] == "wrong":
+            cell.failures[case["status"]] = case["reason"]
+        return
+    blocks = [Block(**block) for block in case["blocks"]]
+    if whole:
+        cell.whole_seconds = sum(block.seconds for block in blocks)
+        return
+    clean = judge_blocks(blocks, record["threads"], quiet_probe_seconds, record["id"]["smoke"], cell.causes)
+    cell.blocks += len(blocks)
+    cell.discarded += len(blocks) - len(clean)
+    cell.unsettled += not case["warmup"]["settled"]
+    if clean:
+        cell.times[record["id"]["index"]] = _round_time(clean, case.get("parts") or {}, session, peak)
+
+
+def judge_blocks(
+    blocks: list[Block], threads: int, quiet_probe_seconds: float, smoke: bool, causes: Counter[str]
+) -> list[Block]:
+    """The clean ones; why the others are not is counted in `causes`.
+
+    The thresholds are those of today, not of the day of the record: a better judgement needs no new measurement.
+    """
+    protocol, clean = SMOKE if smoke else REAL, []
+    for block in blocks:
+        found = contamination(block, threads, quiet_probe_seconds, protocol)
+        causes.update(found)
+        if not found:
+            clean.append(block)
+    return clean
+
+
+def _round_time(blocks: list[Block], weights: dict[str, float], session: int, peak: float | None) -> RoundTime:
+    steps = sum(block.steps for block in blocks)
+    if not weights:
+        seconds = sum(block.seconds for block in blocks)
+        samples = [time / block.sample_steps for block in blocks for time in block.sample_seconds]
+        return RoundTime(statistics.median(samples), seconds / steps, session, peak)
+    parts = {
+        name: weight * sum(math.fsum(block.part_seconds[index]) for block in blocks) / steps
+        for index, (name, weight) in enumerate(weights.items())
+    }
+    samples = [
+        sum(weight * seconds for weight, seconds in zip(weights.values(), sample, strict=True)) / block.sample_steps
+        for block in blocks
+        for sample in zip(*block.part_seconds, strict=True)
+    ]
+    return RoundTime(statistics.median(samples), math.fsum(parts.values()), session, peak, parts)

@@ -1,0 +1,100 @@
+"""A session of measuring: turn after turn, until nothing is left that the configuration asks for, or the time is up."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from respeed.measure.lock import machine_lock
+from respeed.measure.parent import measure_turn
+from respeed.measure.progress import Progress
+from respeed.model.errors import NotMeasurable, UserError
+from respeed.plan.duration import in_words
+from respeed.plan.history import History, read_history, set_aside
+from respeed.plan.next_turn import Plan, Turn, rounds_of
+from respeed.plan.same_machine import check_same_machine
+from respeed.plan.spec import Digests, make_spec
+from respeed.plan.work import Work
+from respeed.provenance.machine import describe_machine
+from respeed.record.files import write_json
+from respeed.record.paths import round_path
+from respeed.timing.clock import seconds_now, utc_now
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a session did. `again` are the attempts at cases that had been disturbed; `ended` says why it ended."""
+
+    started: str
+    turns: int
+    again: int
+    seconds: float
+    ended: str
+
+    def __str__(self) -> str:
+        turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
+        again = f", disturbed cases tried again {self.again} times" if self.again else ""
+        return f"{turns} in {in_words(self.seconds)}{again}; {self.ended}"
+
+    def facts(self, work: Work) -> dict[str, Any]:
+        """For the file that the session leaves."""
+        return {
+            "schema": SCHEMA,
+            "machine": work.machine,
+            "preset": work.preset.name,
+            "started": self.started,
+            "turns": self.turns,
+            "attempts_again": self.again,
+            "seconds": round(self.seconds, 1),
+            "ended": self.ended,
+        }
+
+
+def say_on_screen(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def measure_session(
+    work: Work, budget_seconds: float | None = None, say: Callable[[str], None] = say_on_screen
+) -> Outcome:
+    """Measure what the work asks for and records do not have; every record is written as soon as it is done.
+
+    Within a budget no turn is begun that is expected to end after it. UserError if the machine's records were made on
+    other hardware.
+    """
+    started, began, turns, again = utc_now(), seconds_now(), 0, 0
+    with machine_lock() as lock:
+        history, unusable = read_history(work, Digests(work.seed).of)
+        check_same_machine(work.machine, history.made_on, describe_machine())
+        for path, reason in unusable.items():
+            set_aside(path)
+            say(f"respeed: set aside: {reason}")
+        ended = "nothing is left that the preset asks for, or has time for"
+        plan = Plan(history)
+        while turn := plan.next_turn():
+            needed = history.seconds_of(turn.cells)
+            if budget_seconds is not None and seconds_now() - began + needed > budget_seconds:
+                ended = f"the next turn takes about {in_words(needed)}, which the budget has not left"
+                break
+            progress = Progress(turn, turns + 1, plan, say)
+            again += _measure(turn, history, lock, progress)
+            turns += 1
+    return Outcome(started, turns, again, seconds_now() - began, ended)
+
+
+def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int:
+    """Measure a turn; returns how many attempts were made again at cases that had been disturbed."""
+    planned = rounds_of(turn, history)
+    try:
+        specs = [make_spec(round_id, history.work.seed, cases) for round_id, cases in planned.items()]
+    except NotMeasurable as reason:
+        raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
+    probes = history.session_probes(turn.profile)
+    for round_id, record in measure_turn(specs, lock, probes, progress.watch):
+        path = round_path(round_id)
+        write_json(path, record)
+        history.add(path, record)
+    progress.done()
+    return progress.again

@@ -1,0 +1,161 @@
+"""What has been measured already, as far as it is what would be measured now."""
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from respeed.estimators.rounds import CellKey, probes_by_row
+from respeed.estimators.sessions import number_sessions
+from respeed.model.errors import UserError
+from respeed.model.round import RoundId
+from respeed.plan.work import Work
+from respeed.record.files import read_record
+from respeed.record.paths import record_paths, round_path
+
+SET_ASIDE = ".set-aside"
+# A smoke round is mostly the start of its process.
+SMOKE_CASE_SECONDS = 0.2
+# Until a profile was measured: what its process takes before its first case.
+START_SECONDS = 3.0
+
+# Of paper, experiment, profile, whether whole, and whether smoke: what a record must have been made of.
+Digest = Callable[[str, str, str, bool, bool], str]
+
+
+@dataclass
+class History:
+    """The usable records of a machine, and what follows from them for what comes next.
+
+    `attempts` counts the rounds that tried a cell, clean or not. `case_seconds` has what each of them took, with set-up
+    and check; `start_seconds` what a profile's process takes before its first case. `made_on` says what machine each
+    record was made on, usable or not.
+    """
+
+    work: Work
+    records: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    made_on: list[Mapping[str, Any]] = field(default_factory=list)
+    attempts: Counter[CellKey] = field(default_factory=Counter)
+    case_seconds: dict[CellKey, list[float]] = field(default_factory=lambda: defaultdict(list))
+    start_seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, path: Path, record: dict[str, Any]) -> None:
+        """Take a record in, or what it has become."""
+        known = path in self.records
+        self.records[path] = record
+        if known or record["id"]["whole"]:
+            return
+        self.start_seconds[record["id"]["profile"]].append(record["start_seconds"])
+        for cell, case in zip(_cells_of(record), record["cases"], strict=True):
+            self.attempts[cell] += 1
+            self.case_seconds[cell].append(case["wall_seconds"])
+
+    def first_rounds(self) -> "History":
+        """What was known when everything had been measured as often as the preset says, and nothing more often."""
+        known = History(self.work)
+        for path, record in sorted(self.records.items(), key=lambda one: one[1]["started"]):
+            cells = [cell for cell in _cells_of(record) if known.attempts[cell] < self.work.preset.rounds]
+            if cells and not record["id"]["whole"]:
+                known.add(path, record)
+        return known
+
+    def next_index(self, paper: str, experiment: str, profile: str) -> int:
+        """The number of the next round: one that no record has, usable or not."""
+        index = 1
+        while True:
+            path = round_path(RoundId(self.work.machine, paper, experiment, profile, index, smoke=self.work.smoke))
+            if path not in self.records and not path.exists():
+                return index
+            index += 1
+
+    def has_whole(self, paper: str, experiment: str, profile: str) -> bool:
+        return any(
+            record["id"]["whole"]
+            and (record["id"]["paper"], record["id"]["experiment"], record["id"]["profile"])
+            == (paper, experiment, profile)
+            for record in self.records.values()
+        )
+
+    def seconds_of(self, cells: Collection[CellKey]) -> float:
+        """About how long it takes to measure these cells once: as earlier rounds, or as the paper's file guesses."""
+        total = 0.0
+        for profile in {cell.profile for cell in cells}:
+            starts = self.start_seconds.get(profile)
+            total += statistics.median(starts) if starts else START_SECONDS
+        for cell in cells:
+            took = self.case_seconds.get(cell)
+            total += statistics.median(took) if took else self._guess(cell)
+        return total
+
+    def _guess(self, cell: CellKey) -> float:
+        experiment = self.work.experiment(cell)
+        return SMOKE_CASE_SECONDS if self.work.smoke else experiment.round_seconds / len(experiment.cases)
+
+    def spent_seconds(self) -> float:
+        """What all rounds took together."""
+        return math.fsum(record["wall_seconds"] for record in self.records.values() if not record["id"]["whole"])
+
+    def session_probes(self, profile: str) -> list[float]:
+        """The reference probes of the profile in the latest session."""
+        numbered = number_sessions(self.records.values())
+        if not numbered:
+            return []
+        latest = numbered[-1][0]
+        return [
+            seconds
+            for (session, name, _, _), found in probes_by_row(numbered).items()
+            if (session, name) == (latest, profile)
+            for seconds in found
+        ]
+
+
+def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
+    """The machine's records that this work can use, and why it cannot use the others of its tables."""
+    history, unusable = History(work), dict[Path, str]()
+    planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
+    for path in record_paths(work.smoke, work.machine):
+        paper, experiment, profile = path.parts[-4:-1]
+        is_planned = (paper, experiment, profile) in planned
+        try:
+            record = read_record(path)
+        except UserError as error:
+            if is_planned:
+                unusable[path] = str(error)
+            continue
+        history.made_on.append(record["provenance"].get("machine") or {})
+        if not is_planned:
+            continue
+        wanted = digest(paper, experiment, profile, record["id"]["whole"], work.smoke)
+        if reason := _why_unusable(path, record, wanted):
+            unusable[path] = f"{path}: {reason}"
+        else:
+            history.add(path, record)
+    return history, unusable
+
+
+def _why_unusable(path: Path, record: dict[str, Any], digest: str) -> str | None:
+    if round_path(RoundId(**record["id"])) != path:
+        return "was made for another place"
+    if record["digest"] != digest:
+        return "was measured with other sizes, threads, timing or seed"
+    # What could not run may be able to by now: a driver was mended, memory is free again. What was wrong stays wrong.
+    if all(case["status"] in {"not-run", "failed"} for case in record["cases"]):
+        return f"has no time: {record['cases'][0]['reason']}"
+    return None
+
+
+def _cells_of(record: dict[str, Any]) -> list[CellKey]:
+    where = record["id"]
+    first = (where["machine"], where["paper"], where["experiment"])
+    return [CellKey(*first, case["case"], case["workload"], where["profile"]) for case in record["cases"]]
+
+
+def set_aside(path: Path) -> None:
+    """Rename a record that cannot be used, so that it is made anew. Nothing is deleted."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}{SET_ASIDE}-{number}")).exists():
+        number += 1
+    path.rename(aside)
