@@ -297,3 +297,13 @@ def test_a_turn_is_expected_to_take_what_earlier_ones_took() -> None:
     assert guessed > 0
     _, history = run(asked)
     assert Plan(history).seconds_left() == 0
+
+
+def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None:
+    """Yesterday the machine may have been faster, and every block of today would seem disturbed."""
+    _, history = run(work(rounds=1, experiments=("rbm",)))
+    last = BEGIN + timedelta(minutes=len(history.records))
+    soon, tomorrow = ((last + later).isoformat() for later in (timedelta(minutes=5), timedelta(days=1)))
+    assert history.session_probes("torch-1", soon) == [0.004] * 8  # four cases of one block, a probe at either end
+    assert history.session_probes("torch-all", soon) == []
+    assert history.session_probes("torch-1", tomorrow) == []

@@ -91,7 +91,7 @@ def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int
         specs = [make_spec(round_id, history.work.seed, cases) for round_id, cases in planned.items()]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    probes = history.session_probes(turn.profile)
+    probes = history.session_probes(turn.profile, utc_now())
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         path = round_path(round_id)
         write_json(path, record)

@@ -98,16 +98,16 @@ class History:
         """What all rounds took together."""
         return math.fsum(record["wall_seconds"] for record in self.records.values() if not record["id"]["whole"])
 
-    def session_probes(self, profile: str) -> list[float]:
-        """The reference probes of the profile in the latest session."""
-        numbered = number_sessions(self.records.values())
-        if not numbered:
-            return []
-        latest = numbered[-1][0]
+    def session_probes(self, profile: str, now: str) -> list[float]:
+        """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601) belongs to: none of
+        yesterday's, when the machine may have been faster."""
+        turn = {"started": now, "wall_seconds": 0.0, "id": {"profile": profile}, "cases": [], "threads": 0}
+        numbered = number_sessions([*self.records.values(), turn | {"provenance": {}}])
+        current = numbered[-1][0]
         return [
             seconds
             for (session, name, _, _), found in probes_by_row(numbered).items()
-            if (session, name) == (latest, profile)
+            if (session, name) == (current, profile)
             for seconds in found
         ]
 
