@@ -94,6 +94,16 @@ def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
     assert sum(block.seconds for block in timed) >= REAL.measure_cap * REAL.measure_seconds * 0.999
 
 
+def test_a_disturbed_block_is_followed_by_another_however_long_it_took(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = iter([1.0, 0.0, 0.0])
+    quiet = {"threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0}
+    monkeypatch.setattr(blocks, "difference", lambda *_: quiet | {"run_delay_seconds": next(waits)})
+    timed = timer(clock, 5.0).measure()
+    assert [bool(contamination(block, 1, 0.004, REAL)) for block in timed] == [True, False]
+
+
 def test_every_block_lies_between_two_probes(clock: Clock) -> None:
     one = timer(clock, 0.01)
     timed = one.measure()

@@ -14,8 +14,8 @@ class TimingProtocol:
     took from the caches.
 
     A block has at least `block_seconds` and `block_steps`. Blocks are timed until clean ones add up to
-    `measure_seconds`, or all of them to `measure_cap` times that. A block is cut into samples of at least
-    `sample_seconds`, so that a record stays small.
+    `measure_seconds`, or until there are `least_blocks` and all of them add up to `measure_cap` times
+    that. A block is cut into samples of at least `sample_seconds`, so that a record stays small.
 
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
     could have run. Nor does it if a reference probe beside it took more than `max_probe_ratio` times a quiet one:
@@ -32,7 +32,8 @@ class TimingProtocol:
     slow_step_seconds: float = 0.03
     sample_seconds: float = 0.01
     measure_seconds: float = 0.2
-    measure_cap: float = 2.0
+    measure_cap: float = 4.0
+    least_blocks: int = 2
     max_run_delay_share: float = 0.02
     max_probe_ratio: float = 1.25
 

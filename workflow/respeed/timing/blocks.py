@@ -33,13 +33,18 @@ class Timer:
         return self._samples(1, 1)
 
     def measure(self, first: Iterable[Block] = ()) -> tuple[Block, ...]:
-        """Blocks after the `first` ones, until enough of all are clean or the cap on their total is reached."""
+        """Blocks after the `first` ones, until enough of all are clean, or the cap on their total is reached.
+
+        However long a block takes, a disturbed one is followed by another: to build and check the program once more
+        at the end of the turn costs more than that.
+        """
         protocol = self.protocol
         steps = math.ceil(protocol.block_seconds / self.step_seconds)
         per_block = max(protocol.block_steps, steps) if steps > 1 else 1
         blocks = list(first)
         while self._clean_seconds(blocks) < protocol.measure_seconds:
-            if sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds:
+            enough = sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds
+            if enough and len(blocks) >= protocol.least_blocks:
                 break
             blocks.append(self._block(per_block))
         return tuple(blocks)
