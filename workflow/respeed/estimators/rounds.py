@@ -28,7 +28,8 @@ class RoundTime:
     """Seconds a step in one round, over its clean blocks: the median for speeds, the mean for totals.
 
     `session` is the one that the round belongs to: only rounds of the same one are compared. `peak` is the highest rate
-    of a bare product that the session saw on the profile, FLOP/s. `parts` has the mean seconds of each part of a step
+    of a bare product that the session saw on the profile, FLOP/s, `bandwidth` the highest of a copy, bytes/s read and
+    written. `parts` has the mean seconds of each part of a step
     that is timed in parts, as often as it counts in a step.
     """
 
@@ -36,6 +37,7 @@ class RoundTime:
     mean: float
     session: int
     peak: float | None
+    bandwidth: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
 
 
@@ -44,7 +46,8 @@ class CellRounds:
     """All rounds of one cell. `times` has those with clean blocks, by number; `failures` the reasons of those without.
 
     `parameters` are those of the workload as it was measured in rounds, `whole_parameters` as it was run whole, to tell
-    a case that has changed since; None if there are none. `attempts` counts the rounds that were tried.
+    a case that has changed since; None if there are none. `flops` and `traffic_bytes` are those of a step: the
+    operations, and the bytes that must be read and written if nothing stays in a cache. `attempts` counts the rounds that were tried.
 
     `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
     over the array's largest value.
@@ -54,6 +57,7 @@ class CellRounds:
     parameters: dict[str, float] | None = None
     whole_parameters: dict[str, float] | None = None
     flops: float | None = None
+    traffic_bytes: float | None = None
     times: dict[int, RoundTime] = field(default_factory=dict)
     whole_seconds: float | None = None
     failures: dict[str, str] = field(default_factory=dict)
@@ -82,7 +86,7 @@ def collect_rounds(records: Iterable[dict[str, Any]], first: int | None = None) 
     cells: dict[CellKey, CellRounds] = {}
     for latest in _by_machine(_latest_measurement(records)):
         numbered = number_sessions(latest)
-        quiet, peaks = quiet_probes(numbered), _peaks(numbered)
+        quiet, ceilings = quiet_probes(numbered), _ceilings(numbered)
         for session, record in numbered:
             round_id = record["id"]
             row = _row(session, record)
@@ -91,7 +95,7 @@ def collect_rounds(records: Iterable[dict[str, Any]], first: int | None = None) 
                 key = CellKey(*where, case["case"], case["workload"], round_id["profile"])
                 cell = cells.setdefault(key, CellRounds(record["profile"]))
                 if first is None or cell.attempts < first or round_id["whole"]:
-                    _add(cell, record, case, session, quiet.get(row, math.inf), peaks.get(row))
+                    _add(cell, record, case, session, quiet.get(row, math.inf), ceilings[row])
     return cells
 
 
@@ -152,19 +156,27 @@ def probes_by_row(numbered: Numbered) -> dict[ProbedRow, list[float]]:
     return probes
 
 
-def _peaks(numbered: Numbered) -> dict[ProbedRow, float]:
-    """The highest rate of a bare product that any round of a profile and session saw: the ceiling, FLOP/s."""
-    peaks: dict[ProbedRow, float] = defaultdict(float)
+class Ceilings(NamedTuple):
+    """The highest rates that any round of a profile and session saw: of a bare product, FLOP/s, and of a copy, bytes/s.
+    None where nothing was seen."""
+
+    peak: float | None = None
+    bandwidth: float | None = None
+
+
+def _ceilings(numbered: Numbered) -> dict[ProbedRow, Ceilings]:
+    ceilings: dict[ProbedRow, Ceilings] = defaultdict(Ceilings)
     for session, record in numbered:
-        row = _row(session, record)
-        rates = [peaks[row], (record["ceilings"] or {}).get("flops_per_second", 0.0)]
+        row, measured = _row(session, record), record["ceilings"] or {}
+        rates = [ceilings[row].peak or 0.0, measured.get("flops_per_second", 0.0)]
+        copies = (ceilings[row].bandwidth or 0.0, measured.get("bytes_per_second", 0.0))
         for case in record["cases"]:
             if case["workload"] == "matmul":  # the ladder's squares may be larger than what each round can afford
                 rates += [
                     case["flops"] * block["sample_steps"] / min(block["sample_seconds"]) for block in case["blocks"]
                 ]
-        peaks[row] = max(rates)
-    return {row: peak for row, peak in peaks.items() if peak}
+        ceilings[row] = Ceilings(max(rates) or None, max(copies) or None)
+    return ceilings
 
 
 def _add(
@@ -173,10 +185,11 @@ def _add(
     case: dict[str, Any],
     session: int,
     quiet_probe_seconds: float,
-    peak: float | None,
+    ceilings: Ceilings,
 ) -> None:
     whole = record["id"]["whole"]
     cell.flops = case["flops"] or cell.flops
+    cell.traffic_bytes = case["traffic_bytes"] or cell.traffic_bytes
     errors = [error for error in case["errors"].values() if error is not None]
     cell.error = max([*errors, *([] if cell.error is None else [cell.error])], default=None)
     if whole:
@@ -197,7 +210,7 @@ def _add(
     cell.discarded += len(blocks) - len(clean)
     cell.unsettled += not case["warmup"]["settled"]
     if clean:
-        cell.times[record["id"]["index"]] = _round_time(clean, case.get("parts") or {}, session, peak)
+        cell.times[record["id"]["index"]] = _round_time(clean, case.get("parts") or {}, session, ceilings)
 
 
 def judge_blocks(
@@ -216,12 +229,12 @@ def judge_blocks(
     return clean
 
 
-def _round_time(blocks: list[Block], weights: dict[str, float], session: int, peak: float | None) -> RoundTime:
+def _round_time(blocks: list[Block], weights: dict[str, float], session: int, ceilings: Ceilings) -> RoundTime:
     steps = sum(block.steps for block in blocks)
     if not weights:
         seconds = sum(block.seconds for block in blocks)
         samples = [time / block.sample_steps for block in blocks for time in block.sample_seconds]
-        return RoundTime(statistics.median(samples), seconds / steps, session, peak)
+        return RoundTime(statistics.median(samples), seconds / steps, session, *ceilings)
     parts = {
         name: weight * sum(math.fsum(block.part_seconds[index]) for block in blocks) / steps
         for index, (name, weight) in enumerate(weights.items())
@@ -231,4 +244,4 @@ def _round_time(blocks: list[Block], weights: dict[str, float], session: int, pe
         for block in blocks
         for sample in zip(*block.part_seconds, strict=True)
     ]
-    return RoundTime(statistics.median(samples), math.fsum(parts.values()), session, peak, parts)
+    return RoundTime(statistics.median(samples), math.fsum(parts.values()), session, *ceilings, parts)

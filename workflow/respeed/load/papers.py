@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.load.claims import load_claims
 from respeed.load.folders import PAPERS
 from respeed.load.modules import workload_parameters
 from respeed.load.schema import check_schema
 from respeed.load.yaml_file import read_text, read_yaml
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
-from respeed.model.paper import Algorithm, Architecture, Case, Experiment, Fact, Paper
+from respeed.model.paper import Algorithm, Architecture, Case, Experiment, Fact, Hardware, Paper
 
 ARCHITECTURES = ("single-cpu", "multi-cpu", "gpu", "tpu")
-PUBLISHED_COLUMNS = ["experiment", "case", "architecture", "seconds"]
+PUBLISHED_COLUMNS = ["experiment", "case", "architecture", "seconds", "speedup"]
 
 
 def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:
@@ -43,7 +44,8 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
         for key in data["experiments"]
     }
     _check_measured_once(experiments, path)
-    architectures = tuple(Architecture(name=key, **value) for key, value in data["architectures"].items())
+    architectures = tuple(_architecture(key, value) for key, value in data["architectures"].items())
+    published, speedups = _published(folder / name / "published.csv", experiments, [row.name for row in architectures])
     return Paper(
         name=name,
         title=data["title"],
@@ -55,8 +57,15 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
         architectures=architectures,
         facts=_facts(data),
         experiments=experiments,
-        published=_published(folder / name / "published.csv", experiments, [row.name for row in architectures]),
+        published=published,
+        printed_speedups=speedups,
+        claims=load_claims(data.get("claims", {}), experiments, [row.name for row in architectures], path),
     )
+
+
+def _architecture(name: str, data: Mapping[str, Any]) -> Architecture:
+    hardware = Hardware(**data["hardware"]) if "hardware" in data else None
+    return Architecture(name, data["label"], data["package"], hardware)
 
 
 def _facts(data: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -179,11 +188,13 @@ def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) ->
 
 def _published(
     path: Path, experiments: Mapping[str, Experiment], architectures: list[str]
-) -> dict[tuple[str, str, str], float]:
+) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str, str], str]]:
+    """The printed seconds, and the printed texts of speedups."""
     rows = csv.DictReader(io.StringIO(read_text(path)))
     if rows.fieldnames != PUBLISHED_COLUMNS:
         raise UserError(f"{path}:1: the columns must be {','.join(PUBLISHED_COLUMNS)}")
     found: dict[tuple[str, str, str], float] = {}
+    speedups: dict[tuple[str, str, str], str] = {}
     for line, row in enumerate(rows, start=2):
         where = f"{path}:{line}"
         if None in row or None in row.values():
@@ -201,21 +212,24 @@ def _published(
         key = (row["experiment"], row["case"], row["architecture"])
         if key in found:
             raise UserError(f"{where}: {', '.join(key)} stands twice")
-        found[key] = _seconds(row["seconds"], where)
+        found[key] = _positive(row["seconds"], f"{where}: seconds")
+        if row["speedup"]:
+            _positive(row["speedup"], f"{where}: speedup")
+            speedups[key] = row["speedup"]
     for experiment in experiments.values():
         printed = {case for name, case, _ in found if name == experiment.name}
         for case, column in experiment.columns.items():
             if column not in printed:
                 known = nearest(column, printed)
                 raise UserError(f"{path}: nothing is printed for the column {column!r} of the case {case!r}{known}")
-    return found
+    return found, speedups
 
 
-def _seconds(text: str, where: str) -> float:
+def _positive(text: str, where: str) -> float:
     try:
-        seconds = float(text)
+        value = float(text)
     except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise UserError(f"{where}: seconds: {text!r} must be a number greater than 0")
-    return seconds
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UserError(f"{where}: {text!r} must be a number greater than 0")
+    return value

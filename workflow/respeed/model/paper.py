@@ -1,7 +1,9 @@
 """A paper: published tables, what each of them ran, and how well each fact is known."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from respeed.model.claim import Claim
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,33 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What a published row ran on. `flops_per_second` is the peak in single precision, `bytes_per_second` that of the
+    memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
+
+    label: str
+    flops_per_second: float
+    bytes_per_second: float
+    source: str
+    confidence: str
+
+
+@dataclass(frozen=True)
 class Architecture:
-    """One row of the published tables."""
+    """One row of the published tables; `hardware` is None where the paper's file says nothing of it."""
 
     name: str
     label: str
     package: str
+    hardware: Hardware | None = None
 
 
 @dataclass(frozen=True)
 class Paper:
     """A paper as its folder in workflow/papers describes it.
 
-    `published` maps (experiment, case, architecture) to the seconds that were printed.
+    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_speedups` to the text of
+    the speedup that was printed, where one was.
     """
 
     name: str
@@ -106,8 +122,19 @@ class Paper:
     facts: tuple[Fact, ...]
     experiments: Mapping[str, Experiment]
     published: Mapping[tuple[str, str, str], float]
+    printed_speedups: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
 
     def printed(self, experiment: str, case: str, architecture: str) -> float | None:
         """The seconds printed in the column that the case answers; None where the paper prints none."""
         column = self.experiments[experiment].columns.get(case, case)
         return self.published.get((experiment, column, architecture))
+
+    def printed_speedup(self, experiment: str, case: str, architecture: str) -> str:
+        """The text of the speedup in the column that the case answers; empty where the paper prints none."""
+        column = self.experiments[experiment].columns.get(case, case)
+        return self.printed_speedups.get((experiment, column, architecture), "")
+
+    def architecture(self, name: str) -> Architecture | None:
+        """The published row of that name."""
+        return next((row for row in self.architectures if row.name == name), None)

@@ -13,7 +13,7 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines
 from respeed.record.paths import machine_sheet, results_folder
-from respeed.tables import cells, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
+from respeed.tables import cells, claims, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.write import write_published, write_tidy
 
@@ -27,6 +27,7 @@ class Tables:
     rounds: dict[CellKey, CellRounds]
     cells: list[cells.Cell]
     speedups: list[speedups.Speedup]
+    claims: list[claims.Verdict]
     factors: list[factors.Factors]
     parts: list[parts.Part]
     totals: list[totals.Total]
@@ -70,6 +71,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
         rounds=rounds,
         cells=all_cells,
         speedups=all_speedups,
+        claims=claims.make_claims(all_cells, rounds, papers),
         factors=factors.make_factors(all_cells, rounds, papers),
         parts=parts.make_parts(all_cells, rounds, papers),
         totals=totals.make_totals(all_cells, rounds, papers, smoke),
@@ -89,6 +91,7 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
     folder = results_folder(smoke) / "tables"
     write_tidy(folder / "cells.csv", cells.COLUMNS, tables.cells)
     write_tidy(folder / "speedups.csv", speedups.COLUMNS, tables.speedups)
+    write_tidy(folder / "claims.csv", claims.COLUMNS, tables.claims)
     write_tidy(folder / "factors.csv", factors.COLUMNS, tables.factors)
     write_tidy(folder / "parts.csv", parts.COLUMNS, tables.parts)
     write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
