@@ -17,6 +17,9 @@ CONFIDENCE = 0.95
 TWO_LOOKS = 1 - 0.0294
 RESAMPLES = 1000
 
+# Cells that were measured together: of each, by name, the seconds by round.
+Rounds = dict[str, dict[int, float]]
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -62,7 +65,7 @@ def estimate_ratio(
     return _from_logs(differences, _rank(_rank_sum_counts(tuple((len(a), len(b)) for a, b in strata)), confidence))
 
 
-def estimate_sum(parts: Sequence[dict[str, dict[int, float]]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
     """The sum of the locations of several cells, with the interval of a bootstrap over rounds.
 
     `parts` has groups of cells that were measured together, each a mapping of a name to seconds by round. The rounds of
@@ -71,12 +74,34 @@ def estimate_sum(parts: Sequence[dict[str, dict[int, float]]], confidence: float
     Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015): expanded
     percentiles.
     """
-    cells = [cell for group in parts for cell in group.values()]
-    value = sum(estimate_location(list(cell.values())).value for cell in cells)
-    fewest = min(len(cell) for cell in cells)
+    return _from_resampled(_sum_of(parts), _resampled_sums(parts, 0), _fewest(parts), confidence)
+
+
+def estimate_sum_ratio(parts: Sequence[Rounds], others: Sequence[Rounds], confidence: float = TWO_LOOKS) -> Estimate:
+    """The sum of `parts` over that of `others`, each as in `estimate_sum`, the two drawn apart from one another."""
+    value = _sum_of(parts) / _sum_of(others)
+    resampled = _resampled_sums(parts, 0) / _resampled_sums(others, 1)
+    return _from_resampled(value, resampled, min(_fewest(parts), _fewest(others)), confidence)
+
+
+def _sum_of(parts: Sequence[Rounds]) -> float:
+    return sum(estimate_location(list(cell.values())).value for group in parts for cell in group.values())
+
+
+def _fewest(parts: Sequence[Rounds]) -> int:
+    return min(len(cell) for group in parts for cell in group.values())
+
+
+def _from_resampled(value: float, resampled: np.ndarray, fewest: int, confidence: float) -> Estimate:
     if fewest < smallest_sample(confidence):
         return Estimate(value, None, None)
-    random = np.random.default_rng(0)
+    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
+    low, high = np.quantile(resampled, (tail, 1 - tail))
+    return Estimate(value, float(low), float(high))
+
+
+def _resampled_sums(parts: Sequence[Rounds], seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
     sums = np.zeros(RESAMPLES)
     for group in parts:
         rounds = sorted(set().union(*group.values()))
@@ -90,9 +115,7 @@ def estimate_sum(parts: Sequence[dict[str, dict[int, float]]], confidence: float
             first, second = _pairs(where.shape[1])
             resampled = logs[where]
             sums += np.exp(np.median((resampled[:, first] + resampled[:, second]) / 2, axis=1))
-    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
-    low, high = np.quantile(sums, (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
+    return sums
 
 
 def smallest_sample(confidence: float = CONFIDENCE) -> int:

@@ -47,7 +47,8 @@ class CellRounds:
 
     `parameters` are those of the workload as it was measured in rounds, `whole_parameters` as it was run whole, to tell
     a case that has changed since; None if there are none. `flops` and `traffic_bytes` are those of a step: the
-    operations, and the bytes that must be read and written if nothing stays in a cache. `attempts` counts the rounds that were tried.
+    operations, and the bytes that must be read and written if nothing stays in a cache. `threads` is how many were
+    asked for, `attempts` counts the rounds that were tried.
 
     `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
     over the array's largest value.
@@ -58,6 +59,7 @@ class CellRounds:
     whole_parameters: dict[str, float] | None = None
     flops: float | None = None
     traffic_bytes: float | None = None
+    threads: int | None = None
     times: dict[int, RoundTime] = field(default_factory=dict)
     whole_seconds: float | None = None
     failures: dict[str, str] = field(default_factory=dict)
@@ -189,6 +191,7 @@ def _add(
 ) -> None:
     whole = record["id"]["whole"]
     cell.flops = case["flops"] or cell.flops
+    cell.threads = record["threads"]
     cell.traffic_bytes = case["traffic_bytes"] or cell.traffic_bytes
     errors = [error for error in case["errors"].values() if error is not None]
     cell.error = max([*errors, *([] if cell.error is None else [cell.error])], default=None)

@@ -107,8 +107,8 @@ class Architecture:
 class Paper:
     """A paper as its folder in workflow/papers describes it.
 
-    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_speedups` to the text of
-    the speedup that was printed, where one was.
+    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_speedups` to the
+    text of the speedup that was printed, where one was.
     """
 
     name: str

@@ -65,16 +65,17 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
         for paper in papers.values()
         for experiment in paper.experiments.values()
     ]
+    all_totals = totals.make_totals(all_cells, rounds, papers, smoke)
     return Tables(
         papers=papers,
         origins=found,
         rounds=rounds,
         cells=all_cells,
         speedups=all_speedups,
-        claims=claims.make_claims(all_cells, rounds, papers),
+        claims=claims.make_claims(all_cells, rounds, papers, all_totals),
         factors=factors.make_factors(all_cells, rounds, papers),
         parts=parts.make_parts(all_cells, rounds, papers),
-        totals=totals.make_totals(all_cells, rounds, papers, smoke),
+        totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, papers),
         across=machines.compare_machines(all_cells, rounds),
         published=published,

@@ -85,17 +85,22 @@ def _ours(column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: 
     missing = next((cell for cell in column if not cell.seconds), None)
     if missing:
         return Total(*where, None, None, None, 0, f"{missing.case}: {missing.reason}", first.label)
-    steps = {case.name: experiment.steps(case) for case in (*experiment.smoke_cases, *experiment.cases)}
-    measured_together: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
-    for cell in column:
-        times = rounds[cell.key].times
-        measured_together[cell.measured_in][cell.case] = {
-            number: steps[cell.case] * time.mean for number, time in times.items()
-        }
-    estimate = estimate_sum(list(measured_together.values()))
+    estimate = estimate_sum(measured_together(column, rounds, experiment))
     fewest = min(cell.rounds for cell in column)
     reason = what_is_missing(estimate, fewest)
     return Total(*where, estimate.value, estimate.low, estimate.high, fewest, reason, first.label)
+
+
+def measured_together(
+    column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: Experiment
+) -> list[dict[str, dict[int, float]]]:
+    """Seconds of each cell by round, a mapping for each group of cells that one process measured."""
+    steps = {case.name: experiment.steps(case) for case in (*experiment.smoke_cases, *experiment.cases)}
+    groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
+    for cell in column:
+        times = rounds[cell.key].times
+        groups[cell.measured_in][cell.case] = {number: steps[cell.case] * time.mean for number, time in times.items()}
+    return list(groups.values())
 
 
 def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[Total]:
