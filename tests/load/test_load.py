@@ -104,6 +104,12 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
         ("published_for: [gpu]", "published_for: [gup]", ("published_for", "did you mean gpu?")),
         ("whole_parameters: {timed", "whole_parameters: {timd", ("whole run", "did you mean timed?")),
         ("whole_parameters: {timed: 1000", "whole_parameters: {timed: 10.5", ("whole run", "whole number")),
+        ("test: each", "test: eech", ("claims.rbm-speedup.test", "did you mean each?")),
+        ("    experiment: rbm\n    row: gpu", "    experiment: rmb\n    row: gpu", ("claims", "did you mean rbm?")),
+        ("    row: gpu\n", "    row: gup\n", ("claims.rbm-speedup.row", "did you mean gpu?")),
+        ("over: [single-cpu, multi-cpu]", "over: [single-cpu, multi-gpu]", ("claims", "over")),
+        ("test: total\n    experiment: dbn", "test: total\n    experiment: rbm", ("claims.network.test", "no total")),
+        ("flops_per_second: 25.3e+9", "flops_per_second: fast", ("hardware.flops_per_second", "'fast'")),
         ("case: 3-percent,", "case: 3-percent, workload: sparse_descent,", ("algorithms", "alone")),
     ],
 )
@@ -123,7 +129,8 @@ def test_a_wrong_paper_gets_one_line(tmp_path: Path, old: str, new: str, parts: 
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,fast", ("'fast'",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1042,gpu,38.6", ("did you mean 576x1024?",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gup,38.6", ("did you mean gpu?",)),
-        ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu", ("must have 4 values",)),
+        ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu", ("must have 5 values",)),
+        ("38.6,12.9", "38.6,twelve", ("speedup", "'twelve'")),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,multi-cpu,38.6", ("stands twice",)),
     ],
 )

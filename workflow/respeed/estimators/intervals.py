@@ -77,7 +77,7 @@ def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Est
     return _from_resampled(_sum_of(parts), _resampled_sums(parts, 0), _fewest(parts), confidence)
 
 
-def estimate_sum_ratio(parts: Sequence[Rounds], others: Sequence[Rounds], confidence: float = TWO_LOOKS) -> Estimate:
+def estimate_sum_ratio(parts: Sequence[Rounds], others: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
     """The sum of `parts` over that of `others`, each as in `estimate_sum`, the two drawn apart from one another."""
     value = _sum_of(parts) / _sum_of(others)
     resampled = _resampled_sums(parts, 0) / _resampled_sums(others, 1)

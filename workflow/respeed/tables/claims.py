@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from respeed.estimators.intervals import TWO_LOOKS, Estimate, estimate_sum_ratio
+from respeed.estimators.intervals import Estimate, estimate_sum_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_rounds
 from respeed.estimators.verdicts import (
@@ -120,7 +120,7 @@ def _totals(
     here = None
     if rows.found:
         slowest, fastest = (measured_together(_column(cells, one), rounds, experiment) for one in (rows.base, rows.row))
-        here = estimate_sum_ratio(slowest, fastest, TWO_LOOKS)
+        here = estimate_sum_ratio(slowest, fastest)
     fewest = min((cell.rounds for cell in cells if rows.found and cell.row in {rows.base.row, rows.row.row}), default=0)
     yield _Compared("", slow / fast, f"{format_speedup(slow / fast)} at its own rates", rows, here, fewest)
 

@@ -1,13 +1,13 @@
 """How numbers are written for people: significant digits, thousands, an interval beside what has one."""
 
-import math
-
 
 def format_number(value: float, digits: int = 3) -> str:
     """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741."""
     if value == 0:
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    # The exponent after rounding: 9.99 with two digits is 10, not 10.0.
+    exponent = int(f"{value:.{digits - 1}e}".rpartition("e")[2])
+    decimals = digits - 1 - exponent
     return f"{value:,.{max(0, decimals)}f}"
 
 

@@ -1,0 +1,116 @@
+"""What a measured number says of a published one."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.estimators.intervals import Estimate, estimate_sum, estimate_sum_ratio
+from respeed.estimators.verdicts import (
+    ANOTHER_SHAPE,
+    LARGER,
+    NOT_SETTLED,
+    REPRODUCED,
+    SMALLER,
+    confidence_for,
+    judge_each,
+    judge_growth,
+    judge_value,
+    largest,
+)
+
+CASES = ("a", "b", "c", "d")
+NUMBERS = st.floats(0.01, 1000)
+
+
+def near(value: float, half_width: float = 0.05) -> Estimate:
+    return Estimate(value, value * (1 - half_width), value * (1 + half_width))
+
+
+@given(NUMBERS, NUMBERS, st.floats(0.001, 0.09))
+def test_a_narrow_interval_reproduces_what_lies_in_it_and_nothing_else(
+    published: float, value: float, half_width: float
+) -> None:
+    here = near(value, half_width)
+    verdict, _ = judge_value(published, here, 6)
+    assert here.low is not None
+    assert here.high is not None
+    expected = LARGER if here.low > published else SMALLER if here.high < published else REPRODUCED
+    assert verdict == expected
+
+
+def test_an_interval_so_wide_that_it_meets_anything_near_reproduces_nothing_and_says_what_is_missing() -> None:
+    verdict, reason = judge_value(10, near(11, 0.4), 6)
+    assert verdict == NOT_SETTLED
+    assert "more rounds" in reason
+
+
+def test_a_wide_interval_that_lies_beyond_the_published_number_settles_the_question_all_the_same() -> None:
+    assert judge_value(10, near(40, 0.4), 6)[0] == LARGER
+    assert judge_value(100, near(40, 0.4), 6)[0] == SMALLER
+
+
+def test_without_an_interval_nothing_is_settled() -> None:
+    verdict, reason = judge_value(10, Estimate(10, None, None), 3)
+    assert (verdict, reason) == (NOT_SETTLED, "3 clean rounds; an interval needs 6")
+
+
+@given(st.lists(st.sampled_from([LARGER, SMALLER, NOT_SETTLED, REPRODUCED]), min_size=1, max_size=4))
+def test_a_claim_about_several_cases_is_reproduced_only_if_each_of_them_is(kinds: list[str]) -> None:
+    verdict, _ = judge_each(CASES[: len(kinds)], [(kind, "why") for kind in kinds])
+    assert (verdict == REPRODUCED) == (set(kinds) == {REPRODUCED})
+    assert (verdict == ANOTHER_SHAPE) == ({LARGER, SMALLER} <= set(kinds))
+
+
+def test_what_is_larger_in_some_cases_names_them() -> None:
+    verdict, reason = judge_each(CASES, [(LARGER, ""), (LARGER, ""), (REPRODUCED, ""), (LARGER, "")])
+    assert (verdict, reason) == (LARGER, "at a, b and d; the others agree")
+
+
+def test_one_unsettled_case_leaves_the_claim_unsettled_with_its_reason() -> None:
+    verdict, reason = judge_each(CASES[:2], [(LARGER, ""), (NOT_SETTLED, "3 clean rounds")])
+    assert (verdict, reason) == (NOT_SETTLED, "b: 3 clean rounds")
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=4))
+def test_growth_is_reproduced_if_no_case_falls_and_the_last_lies_above_the_first(values: list[float]) -> None:
+    here = [near(value, 0.01) for value in values]
+    verdict, _ = judge_growth(CASES[: len(values)], here, 6)
+    falls = any(one.high < before.low for before, one in pairwise(here) if one.high and before.low)
+    grows = (here[-1].low or 0) > (here[0].high or 0)
+    assert (verdict == REPRODUCED) == (grows and not falls)
+
+
+def test_a_fall_names_the_two_cases_between_which_it_is() -> None:
+    verdict, reason = judge_growth(CASES, [near(1), near(2), near(1.5), near(4)], 6)
+    assert (verdict, reason) == (ANOTHER_SHAPE, "it falls from b to c")
+
+
+def test_a_level_number_has_another_shape_if_it_is_settled_and_is_open_if_it_is_not() -> None:
+    assert judge_growth(CASES, [near(10), near(10.2), near(10.1), near(10.3)], 6)[0] == ANOTHER_SHAPE
+    verdict, reason = judge_growth(CASES, [near(10, 0.3), near(10.2), near(10.1), near(11)], 6)
+    assert verdict == NOT_SETTLED
+    assert "more rounds" in reason
+
+
+def test_the_largest_of_several_numbers_reaches_from_the_largest_lower_end_to_the_largest_upper_end() -> None:
+    assert largest([Estimate(10, 9, 20), Estimate(12, 11, 13)]) == Estimate(12, 11, 20)
+    assert largest([Estimate(10, 9, 11), Estimate(12, None, None)]) == Estimate(12, None, None)
+
+
+def test_a_claim_about_more_cases_asks_for_more_confidence_in_each() -> None:
+    assert confidence_for(1) == pytest.approx(1 - 0.0294)
+    assert confidence_for(4) == pytest.approx(1 - 0.0294 / 4)
+
+
+@given(st.lists(st.floats(0.9, 1.1), min_size=6, max_size=8), st.floats(2, 50))
+def test_the_ratio_of_two_sums_is_that_of_their_values_and_holds_it(times: list[float], factor: float) -> None:
+    slow = [{"one": {index: factor * time for index, time in enumerate(times)}}]
+    fast = [{"one": dict(enumerate(times))}]
+    ratio = estimate_sum_ratio(slow, fast)
+    assert ratio.value == pytest.approx(estimate_sum(slow).value / estimate_sum(fast).value)
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low <= ratio.value * 1.0001
+    assert ratio.high >= ratio.value * 0.9999
