@@ -109,8 +109,8 @@ def _of_total(claim: Claim, paper: Paper, cells: list[Cell], totals: list[Total]
         return ""
     best = min(ours, key=lambda one: one.headline_seconds or 0.0)
     return (
-        f"{best.label}: {format_duration(best.headline_seconds)} for the {best.headline_examples:,.0f} examples that "
-        f"the paper's GPU learns in a day at its own rates, and the paper's CPU in {format_duration(min(slow))}."
+        f"{best.label} here takes {format_duration(best.headline_seconds)} for as many examples as take the paper's GPU "
+        f"a day and its CPU {format_duration(min(slow))}, at their own rates."
     )
 
 

@@ -1,0 +1,40 @@
+"""What the report shows of a paper's claims: each with its verdict on every machine."""
+
+from typing import Any
+
+from respeed.model.paper import Paper
+from respeed.tables.build import Tables
+from respeed.tables.summary import summarize
+
+
+def claim_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, Any]]:
+    """A row a claim: what it says, what was published, and what came out `on` each machine."""
+    judged = {(one.claim, one.machine): one for one in tables.claims if one.paper == paper.name and not one.case}
+    rows = []
+    for claim in paper.claims:
+        found = [judged[claim.name, machine] for machine in machines if (claim.name, machine) in judged]
+        if found:
+            rows.append(
+                {
+                    "says": claim.says,
+                    "experiment": claim.experiment,
+                    "published": found[0].published,
+                    "on": [
+                        {
+                            "machine": one.machine,
+                            "here": one.here,
+                            "verdict": one.verdict,
+                            "reason": one.reason,
+                            "instead": one.instead,
+                        }
+                        for one in found
+                    ],
+                }
+            )
+    return rows
+
+
+def summary_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, str]]:
+    """A paragraph a machine, and how firm it is."""
+    made = {machine: summarize(machine, paper, tables.cells, tables.claims) for machine in machines}
+    return [{"machine": name, "came_out": one.came_out, "firmness": one.firmness} for name, one in made.items()]
