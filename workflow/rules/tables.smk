@@ -25,6 +25,7 @@ rule tables:
         ),
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
+        f"{RESPEED.results}/README.md",
         [
             f"{RESPEED.results}/tables/{paper}/{name}.{ending}"
             for paper, name in RESPEED.experiments

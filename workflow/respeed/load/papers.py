@@ -45,7 +45,7 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
     }
     _check_measured_once(experiments, path)
     architectures = tuple(_architecture(key, value) for key, value in data["architectures"].items())
-    published, speedups = _published(folder / name / "published.csv", experiments, [row.name for row in architectures])
+    printed, speedups = _published(folder / name / "published.csv", experiments, [row.name for row in architectures])
     return Paper(
         name=name,
         title=data["title"],
@@ -57,8 +57,9 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
         architectures=architectures,
         facts=_facts(data),
         experiments=experiments,
-        published=published,
+        published={key: float(text) for key, text in printed.items()},
         printed_speedups=speedups,
+        printed_seconds=printed,
         claims=load_claims(data.get("claims", {}), experiments, [row.name for row in architectures], path),
     )
 
@@ -188,12 +189,12 @@ def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) ->
 
 def _published(
     path: Path, experiments: Mapping[str, Experiment], architectures: list[str]
-) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str, str], str]]:
-    """The printed seconds, and the printed texts of speedups."""
+) -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str, str], str]]:
+    """The texts of the printed seconds, and of the printed speedups; each is a number greater than 0."""
     rows = csv.DictReader(io.StringIO(read_text(path)))
     if rows.fieldnames != PUBLISHED_COLUMNS:
         raise UserError(f"{path}:1: the columns must be {','.join(PUBLISHED_COLUMNS)}")
-    found: dict[tuple[str, str, str], float] = {}
+    found: dict[tuple[str, str, str], str] = {}
     speedups: dict[tuple[str, str, str], str] = {}
     for line, row in enumerate(rows, start=2):
         where = f"{path}:{line}"
@@ -212,9 +213,10 @@ def _published(
         key = (row["experiment"], row["case"], row["architecture"])
         if key in found:
             raise UserError(f"{where}: {', '.join(key)} stands twice")
-        found[key] = _positive(row["seconds"], f"{where}: seconds")
+        _check_positive(row["seconds"], f"{where}: seconds")
+        found[key] = row["seconds"]
         if row["speedup"]:
-            _positive(row["speedup"], f"{where}: speedup")
+            _check_positive(row["speedup"], f"{where}: speedup")
             speedups[key] = row["speedup"]
     for experiment in experiments.values():
         printed = {case for name, case, _ in found if name == experiment.name}
@@ -225,11 +227,10 @@ def _published(
     return found, speedups
 
 
-def _positive(text: str, where: str) -> float:
+def _check_positive(text: str, where: str) -> None:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise UserError(f"{where}: {text!r} must be a number greater than 0")
-    return value

@@ -107,8 +107,8 @@ class Architecture:
 class Paper:
     """A paper as its folder in workflow/papers describes it.
 
-    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_speedups` to the
-    text of the speedup that was printed, where one was.
+    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_seconds` to their text
+    as it was printed, and `printed_speedups` to the text of the speedup, where one was.
     """
 
     name: str
@@ -123,6 +123,7 @@ class Paper:
     experiments: Mapping[str, Experiment]
     published: Mapping[tuple[str, str, str], float]
     printed_speedups: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    printed_seconds: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 
     def printed(self, experiment: str, case: str, architecture: str) -> float | None:
@@ -134,6 +135,11 @@ class Paper:
         """The text of the speedup in the column that the case answers; empty where the paper prints none."""
         column = self.experiments[experiment].columns.get(case, case)
         return self.printed_speedups.get((experiment, column, architecture), "")
+
+    def printed_time(self, experiment: str, case: str, architecture: str) -> str:
+        """The text of the seconds in the column that the case answers; empty where the paper prints none."""
+        column = self.experiments[experiment].columns.get(case, case)
+        return self.printed_seconds.get((experiment, column, architecture), "")
 
     def architecture(self, name: str) -> Architecture | None:
         """The published row of that name."""

@@ -26,8 +26,8 @@ def experiment_facts(
                 "source": row.source,
                 "label": row.architecture,
                 "package": row.package,
-                "kind": row.kind,
-                "values": list(row.values),
+                "kind": "missing" if row.is_missing else row.kind,
+                "values": [value.plain for value in row.values],
             }
             for row in table.rows
         ],

@@ -11,10 +11,11 @@ from respeed.load.papers import load_papers
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
-from respeed.record.files import read_json, read_learning, read_records, recorded_machines
+from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import cells, claims, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
 from respeed.tables.published import PublishedTable, make_published_table
+from respeed.tables.readme import write_readme
 from respeed.tables.write import write_published, write_tidy
 
 
@@ -84,7 +85,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
 
 
 def build_tables(smoke: bool, machine: str | None = None) -> None:
-    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
+    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex; and results/README.md.
 
     All machines are in each .csv; in what people read, those that are shown in full (see plan.machines).
     """
@@ -101,6 +102,8 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
-    in_full = machines_in_full(smoke, machine)
+    in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for table in tables.published:
-        write_published(folder / table.paper, table, SMOKE_STAMP if smoke else "", in_full)
+        write_published(folder / table.paper, table, stamp, in_full, tables.origins)
+    readme = write_readme(tables.papers, tables.claims, tables.origins, in_full, stamp)
+    write_text(results_folder(smoke) / "README.md", readme)

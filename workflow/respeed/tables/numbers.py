@@ -1,5 +1,27 @@
 """How numbers are written for people: significant digits, thousands, an interval beside what has one."""
 
+from dataclasses import dataclass
+
+NO_INTERVAL = "(no interval)"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number for people: its `text`, and apart from it its `interval` (±3 %), so that this can be set in small type.
+
+    Without a text there is nothing to show, and `reason` says why; `mark` is the number of the note that does.
+    """
+
+    text: str = ""
+    interval: str = ""
+    reason: str = ""
+    mark: str = ""
+
+    @property
+    def plain(self) -> str:
+        """Number and interval as one text, or the reason that there is none."""
+        return f"{self.text} {self.interval}".strip() or self.reason
+
 
 def format_number(value: float, digits: int = 3) -> str:
     """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741."""
@@ -52,6 +74,20 @@ def format_measured_speedup(value: float | None, low: float | None, high: float 
     return (
         f"{format_speedup(value)}{format_measured(value, low, high, bare=bare).removeprefix(format_number(value or 0))}"
     )
+
+
+def measured_value(value: float | None, low: float | None, high: float | None, unit: str = "", *, bare: bool) -> Value:
+    """A measured number, with `unit` behind it, and its interval; empty for None. See format_measured."""
+    if value is None:
+        return Value()
+    text = format_number(value)
+    return Value(text + unit, format_measured(value, low, high, bare=bare).removeprefix(text).strip())
+
+
+def group_thousands(text: str) -> str:
+    """The digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
+    whole, point, rest = text.strip().partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()
 
 
 def format_range(low: float | None, high: float | None) -> str:

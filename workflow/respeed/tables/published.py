@@ -1,13 +1,13 @@
 """A table in the paper's own shape: package, architecture, a column a case, a speedup row; theirs, then ours."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
+from respeed.tables.numbers import Value, format_speedup, group_thousands, measured_value
 from respeed.tables.speedups import Speedup, published_speedup
 
 # The source of a row that is none of a machine's.
@@ -16,20 +16,31 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class Row:
-    """One row. `values` has a text for each case; `kind` is seconds, speedup or missing (then `values` repeats why)."""
+    """One row: a value for each case. `kind` is seconds or speedup."""
 
     source: str
     package: str
     architecture: str
     kind: str
-    values: tuple[str, ...]
+    values: tuple[Value, ...]
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether no value has a number: then each is a reason."""
+        return not any(value.text for value in self.values)
 
 
 @dataclass(frozen=True)
 class PublishedTable:
+    """`columns` are the cases in words, `unit` says what the seconds are for, `reference` whose table it is."""
+
     paper: str
     experiment: str
+    title: str
+    unit: str
+    reference: str
     cases: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
     @property
@@ -58,23 +69,56 @@ def make_published_table(
     for machine in sorted(cells_of):
         rows += _machine_rows(machine, cases, cells_of[machine], bare=smoke)
         rows += _speedup_rows(machine, cases, speedups_of[machine], bare=smoke)
-    return PublishedTable(paper.name, experiment.name, cases, tuple(rows))
+    return PublishedTable(
+        paper=paper.name,
+        experiment=experiment.name,
+        title=experiment.title,
+        unit=f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
+        reference=reference(paper),
+        cases=cases,
+        columns=_columns(experiment, cases),
+        rows=tuple(rows),
+    )
+
+
+def reference(paper: Paper) -> str:
+    """A paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
+    names = [author.split()[-1] for author in paper.authors]
+    if len(names) > 3:
+        names = [names[0], "others"]
+    return f"{' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))} ({paper.venue} {paper.year})"
+
+
+def _columns(experiment: Experiment, cases: tuple[str, ...]) -> tuple[str, ...]:
+    """The printed column that a case answers, or if several answer one, the case's own name."""
+    printed = [experiment.columns.get(case, "") for case in cases]
+    many = Counter(printed)
+    return tuple(
+        column if column and many[column] == 1 else case.replace("-", " ")
+        for case, column in zip(cases, printed, strict=True)
+    )
 
 
 def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) -> list[Row]:
     rows = []
     for architecture in paper.architectures:
-        seconds = [paper.printed(experiment.name, case, architecture.name) for case in cases]
+        seconds = [paper.printed_time(experiment.name, case, architecture.name) for case in cases]
         if any(seconds):
-            values = tuple(format_number(value) if value else "" for value in seconds)
+            values = tuple(Value(group_thousands(text)) for text in seconds)
             rows.append(Row(PAPER, architecture.package, architecture.label, "seconds", values))
     for architecture in paper.architectures:
         if architecture.name in {"gpu", "tpu"}:
-            ratios = [published_speedup(paper, experiment.name, case, architecture.name) for case in cases]
+            ratios = [_printed_speedup(paper, experiment.name, case, architecture.name) for case in cases]
             if any(ratios):
-                values = tuple(format_speedup(value) for value in ratios)
-                rows.append(Row(PAPER, "", f"Speedup over fastest CPU ({architecture.label})", "speedup", values))
+                label = f"Speedup over fastest CPU ({architecture.label})"
+                rows.append(Row(PAPER, "", label, "speedup", tuple(Value(text) for text in ratios)))
     return rows
+
+
+def _printed_speedup(paper: Paper, experiment: str, case: str, architecture: str) -> str:
+    """As it was printed; where none was, what the printed seconds come to."""
+    printed = paper.printed_speedup(experiment, case, architecture)
+    return f"{printed}x" if printed else format_speedup(published_speedup(paper, experiment, case, architecture))
 
 
 def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], *, bare: bool) -> list[Row]:
@@ -82,11 +126,10 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], *, ba
     for name in dict.fromkeys(cell.row for cell in cells):
         found = {cell.case: cell for cell in cells if cell.row == name}
         row = [found[case] for case in cases]
-        missing = all(cell.seconds is None for cell in row)
-        if missing and not row[0].in_full_precision:  # answers no row of the paper; why it is missing says cells.csv
-            continue
-        values = tuple(_cell_text(cell, bare=bare) for cell in row)
-        rows.append(Row(machine, row[0].package, row[0].label, "missing" if missing else "seconds", values))
+        if not row[0].in_full_precision and all(cell.seconds is None for cell in row):
+            continue  # answers no row of the paper; why it is missing says cells.csv
+        values = tuple(_cell_value(cell, bare=bare) for cell in row)
+        rows.append(Row(machine, row[0].package, row[0].label, "seconds", values))
     return rows
 
 
@@ -95,24 +138,22 @@ def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup],
     for name in dict.fromkeys(row.row for row in speedups if not row.is_cpu):
         found = {row.case: row for row in speedups if row.row == name}
         row = [found[case] for case in cases]
-        missing = all(item.speedup is None for item in row)
-        if missing and row[0].precision != FULL_PRECISION:
+        if row[0].precision != FULL_PRECISION and all(item.speedup is None for item in row):
             continue
         values = tuple(
-            format_measured_speedup(item.speedup, item.speedup_low, item.speedup_high, bare=bare)
-            or _no_time(item.reason)
+            measured_value(item.speedup, item.speedup_low, item.speedup_high, "x", bare=bare)
+            if item.speedup is not None
+            else Value(reason=_no_time(item.reason))
             for item in row
         )
-        rows.append(
-            Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "missing" if missing else "speedup", values)
-        )
+        rows.append(Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "speedup", values))
     return rows
 
 
-def _cell_text(cell: Cell, *, bare: bool) -> str:
+def _cell_value(cell: Cell, *, bare: bool) -> Value:
     if cell.seconds is not None:
-        return format_measured(cell.seconds, cell.seconds_low, cell.seconds_high, bare=bare)
-    return _no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
+        return measured_value(cell.seconds, cell.seconds_low, cell.seconds_high, bare=bare)
+    return Value(reason=_no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}")
 
 
 def _no_time(reason: str) -> str:

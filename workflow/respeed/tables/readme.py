@@ -1,0 +1,71 @@
+"""The front page of results: results/README.md, for whoever opens the folder on a repository's page."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from respeed.model.paper import Paper
+from respeed.tables.claims import Verdict
+from respeed.tables.folded import NOTHING, describe_machine
+from respeed.tables.markdown import escape_markdown, pipe_table
+from respeed.tables.origins import Origin
+from respeed.tables.published import reference
+from respeed.tables.text import join_words
+
+# Of the tidy tables, those that a reader of this page may look for.
+TIDY = {"claims": "every claim", "speedups": "every speedup", "cells": "every cell", "hardware": "every machine"}
+
+
+def write_readme(
+    papers: Mapping[str, Paper],
+    verdicts: Iterable[Verdict],
+    origins: Mapping[str, Origin],
+    in_full: Collection[str],
+    stamp: str,
+) -> str:
+    """For each paper what was claimed and what came out on the machines `in_full`, a picture, and where the tables are."""
+    verdicts = list(verdicts)
+    blocks = ["# Published speedups, run again"] + [f"> **{stamp}**"] * bool(stamp)
+    for paper in papers.values():
+        blocks += _introduce(paper)
+        for machine in in_full:
+            mine = [row for row in verdicts if (row.paper, row.machine, row.case) == (paper.name, machine, "")]
+            blocks += _on_machine(paper, machine, mine, origins)
+        blocks += ["### Tables", _list_tables(paper)]
+    blocks.append(f"All as CSV: {join_words([f'[{what}](tables/{name}.csv)' for name, what in TIDY.items()])}.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _introduce(paper: Paper) -> list[str]:
+    who = f"{escape_markdown(reference(paper))}, [doi:{escape_markdown(paper.doi)}](https://doi.org/{paper.doi})"
+    return [f"## {escape_markdown(paper.title)}", who, f"> {escape_markdown(paper.claim)}"]
+
+
+def _on_machine(paper: Paper, machine: str, verdicts: list[Verdict], origins: Mapping[str, Origin]) -> list[str]:
+    blocks = [f"### On {escape_markdown(describe_machine(machine, origins))}"]
+    if verdicts:
+        header = ("The paper says", "Published", "Here", "Verdict")
+        blocks.append(pipe_table(header, [_write_verdict(row) for row in verdicts], "lrrl"))
+    shown = next((name for name in paper.experiments if any(key[0] == name for key in paper.published)), None)
+    if shown:
+        title = escape_markdown(paper.experiments[shown].title)
+        picture = f"figures/{paper.name}/{shown}/{machine}-speedup.png"
+        blocks.append(
+            f"![{title}: the speedups that were published, and those on {escape_markdown(machine)}]({picture})"
+        )
+    return blocks
+
+
+def _write_verdict(row: Verdict) -> tuple[str, str, str, str]:
+    """What can be said all the same stands where the verdict says that the claim itself cannot be tested."""
+    more = [row.reason, row.instead]
+    verdict = "<br>".join([f"**{escape_markdown(row.verdict)}**", *(escape_markdown(text) for text in more if text)])
+    says, published, here = (escape_markdown(text) or NOTHING for text in (row.says, row.published, row.here))
+    return says, published, here, verdict
+
+
+def _list_tables(paper: Paper) -> str:
+    lines = []
+    for experiment in paper.experiments.values():
+        path = f"tables/{paper.name}/{experiment.name}"
+        others = f"[CSV]({path}.csv), [LaTeX]({path}.tex)"
+        lines.append(f"- [{escape_markdown(experiment.title)}]({path}.md) ({others})")
+    return "\n".join(lines)
