@@ -23,7 +23,8 @@ rule tables:
             caption="../../report/captions/cells.rst",
             category="Every cell",
         ),
-        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "why", "roofline", "parts")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("totals", "wholes")],
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
         [
             f"{RESPEED.results}/tables/{paper}/{name}.{ending}"
