@@ -59,6 +59,15 @@ rule figures:
         ),
         report(
             [
+                f"{RESPEED.results}/figures/{paper}/{machine}-roofline.svg"
+                for paper in RESPEED.papers
+                for machine in RESPEED.machines
+            ],
+            caption="../../report/captions/roofline.rst",
+            category="Figures",
+        ),
+        report(
+            [
                 f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
                 for paper, name, machine in RESPEED.learned
                 for figure in ("learning", "learned")
@@ -71,6 +80,11 @@ rule figures:
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in ("seconds", "speedup")
+        ],
+        [
+            f"{RESPEED.results}/figures/{paper}/{machine}-roofline.png"
+            for paper in RESPEED.papers
+            for machine in RESPEED.machines
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",

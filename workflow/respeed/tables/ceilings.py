@@ -2,7 +2,7 @@
 
 import statistics
 
-from respeed.estimators.rounds import CellRounds, Ceilings
+from respeed.estimators.rounds import Ceilings, CellRounds
 
 
 def ceilings_of(cell: CellRounds) -> Ceilings:

@@ -14,9 +14,10 @@ def explain(one: Breakdown) -> str:
     if one.algorithm:
         factors.append(f"{format_number(one.algorithm)} of the algorithm")
     if one.shares:
-        known = one.share and one.base_share
-        shares = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})" if known else ""
-        factors.append(f"{format_number(one.shares)} of use{shares}")
+        reached = ""
+        if one.share and one.base_share:
+            reached = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})"
+        factors.append(f"{format_number(one.shares)} of use{reached}")
     if one.rest:
         factors.append(f"{format_number(one.rest)} of all else")
     return f"{whole} = {' times '.join(factors)}"

@@ -16,12 +16,12 @@ from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
+from respeed.tables.published import PAPER
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "profile", "precision", "intensity", "gflops", "peak_gflops",
     "bandwidth_gbytes", "roof_gflops", "share",
 )  # fmt: skip
-PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,7 @@ class Point:
         return self.gflops / self.roof_gflops
 
 
-def make_roofline(
-    cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]
-) -> list[Point]:
+def make_roofline(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]) -> list[Point]:
     """The paper's cases that were measured anywhere, then every measured case of ours, where it was measured."""
     ours, known = [], dict[tuple[str, str, str], tuple[float, float]]()
     for cell in cells:
@@ -147,6 +145,14 @@ def highest_roofs(points: list[Point]) -> list[Roof]:
         other = highest.get(point.profile, point.roof)
         highest[point.profile] = max(other, point.roof, key=lambda roof: roof.peak_gflops)
     return list(highest.values())
+
+
+def lowest_shares(points: list[Point]) -> list[Point]:
+    """Of each profile the point that is farthest below its roof."""
+    lowest: dict[str, Point] = {}
+    for point in points:
+        lowest[point.profile] = min(lowest.get(point.profile, point), point, key=lambda one: one.share)
+    return list(lowest.values())
 
 
 def range_of_shares(points: list[Point]) -> tuple[float, float] | None:

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
-from respeed.tables.cells import Cell
 from respeed.tables.ceilings import ceilings_of
+from respeed.tables.cells import Cell
 from respeed.tables.factors import Factors
+from respeed.tables.published import PAPER
 from respeed.tables.speedups import CPU_ARCHITECTURES, Speedup
 
-# A row over its base, as people say it; theirs first.
+# The row and the base of each, as people say it; theirs first.
 COMPARISONS = {
-    "theirs": "GPU there over CPU there",
-    "ours": "GPU here over CPU here",
-    "cpu over their cpu": "CPU here over CPU there",
-    "cpu over their gpu": "CPU here over GPU there",
-    "gpu over their gpu": "GPU here over GPU there",
+    "theirs": ("GPU there", "CPU there"),
+    "ours": ("GPU here", "CPU here"),
+    "cpu over their cpu": ("CPU here", "CPU there"),
+    "cpu over their gpu": ("CPU here", "GPU there"),
+    "gpu over their gpu": ("GPU here", "GPU there"),
 }
 DEVICE_ARCHITECTURES = ("gpu", "tpu")
-PAPER = "paper"
 
 Place = tuple[str, str, str, str, str]
 
