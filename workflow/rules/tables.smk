@@ -23,7 +23,8 @@ rule tables:
             caption="../../report/captions/cells.rst",
             category="Every cell",
         ),
-        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "why", "roofline", "parts")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("totals", "wholes")],
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
         f"{RESPEED.results}/README.md",
         [
@@ -59,6 +60,15 @@ rule figures:
         ),
         report(
             [
+                f"{RESPEED.results}/figures/{paper}/{machine}-roofline.svg"
+                for paper in RESPEED.papers
+                for machine in RESPEED.machines
+            ],
+            caption="../../report/captions/roofline.rst",
+            category="Figures",
+        ),
+        report(
+            [
                 f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
                 for paper, name, machine in RESPEED.learned
                 for figure in ("learning", "learned")
@@ -71,6 +81,11 @@ rule figures:
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in ("seconds", "speedup")
+        ],
+        [
+            f"{RESPEED.results}/figures/{paper}/{machine}-roofline.png"
+            for paper in RESPEED.papers
+            for machine in RESPEED.machines
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",

@@ -2,7 +2,9 @@
 
 from itertools import pairwise
 
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.figures.learning import draw_curves, draw_pictures
+from respeed.figures.roofline import draw_roofline
 from respeed.figures.seconds import draw_seconds
 from respeed.figures.speedup import draw_speedup
 from respeed.figures.style import save_figure
@@ -13,13 +15,15 @@ from respeed.record.paths import results_folder
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.cells import Cell
 from respeed.tables.others import read_others
+from respeed.tables.published import PAPER
 
 # Two cases nearer than this factor would lie on one another.
 APART = 1.15
 
 
 def build_figures(smoke: bool, machine: str | None = None) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,png}.
+    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,png}, and
+    results/figures/<paper>/<machine>-roofline.{svg,png}.
 
     Of all machines while they are few, or else of `machine`, all others together behind it (see plan.machines).
     """
@@ -43,7 +47,18 @@ def build_figures(smoke: bool, machine: str | None = None) -> None:
                     draw_speedup(paper, experiment, speedups, positions, stamp, lines=ordered, spreads=factors),
                     folder / f"{machine}-speedup",
                 )
+    _build_rooflines(tables, stamp)
     _build_learning(tables, stamp)
+
+
+def _build_rooflines(tables: Tables, stamp: str) -> None:
+    points = [point for point in tables.roofline if point.precision == FULL_PRECISION]
+    for paper in tables.papers.values():
+        theirs = [point for point in points if (point.machine, point.paper) == (PAPER, paper.name)]
+        for machine in dict.fromkeys(cell.machine for cell in tables.cells):
+            ours = [point for point in points if (point.machine, point.paper) == (machine, paper.name)]
+            place = results_folder(tables.smoke) / "figures" / paper.name / f"{machine}-roofline"
+            save_figure(draw_roofline(paper, ours, theirs, stamp), place)
 
 
 def _build_learning(tables: Tables, stamp: str) -> None:

@@ -13,9 +13,24 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
-from respeed.tables import cells, claims, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
+from respeed.tables import (
+    breakdown,
+    cells,
+    claims,
+    factors,
+    machines,
+    origins,
+    parts,
+    roofline,
+    speedups,
+    spread,
+    standings,
+    totals,
+    wholes,
+)
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.readme import write_readme
+from respeed.tables.why import make_why
 from respeed.tables.write import write_published, write_tidy
 
 
@@ -30,6 +45,8 @@ class Tables:
     speedups: list[speedups.Speedup]
     claims: list[claims.Verdict]
     factors: list[factors.Factors]
+    why: list[breakdown.Breakdown]
+    roofline: list[roofline.Point]
     parts: list[parts.Part]
     totals: list[totals.Total]
     wholes: list[wholes.Whole]
@@ -61,6 +78,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
         rounds |= mine
     all_cells = cells.make_cells(rounds, papers, load_profiles(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, papers)
+    all_factors = factors.make_factors(all_cells, rounds, papers)
     published = [
         make_published_table(paper, experiment, all_cells, all_speedups, smoke)
         for paper in papers.values()
@@ -74,7 +92,9 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
         cells=all_cells,
         speedups=all_speedups,
         claims=claims.make_claims(all_cells, rounds, papers, all_totals),
-        factors=factors.make_factors(all_cells, rounds, papers),
+        factors=all_factors,
+        why=make_why(all_cells, rounds, papers, all_speedups, all_factors, smoke),
+        roofline=roofline.make_roofline(all_cells, rounds, papers),
         parts=parts.make_parts(all_cells, rounds, papers),
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, papers),
@@ -95,6 +115,8 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
     write_tidy(folder / "speedups.csv", speedups.COLUMNS, tables.speedups)
     write_tidy(folder / "claims.csv", claims.COLUMNS, tables.claims)
     write_tidy(folder / "factors.csv", factors.COLUMNS, tables.factors)
+    write_tidy(folder / "why.csv", breakdown.COLUMNS, tables.why)
+    write_tidy(folder / "roofline.csv", roofline.COLUMNS, tables.roofline)
     write_tidy(folder / "parts.csv", parts.COLUMNS, tables.parts)
     write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
     write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)

@@ -1,0 +1,126 @@
+"""What the report shows of why: each speedup's factors, theirs beside ours, and the roofline of each machine."""
+
+from typing import Any
+
+from respeed.estimators.speedup import FULL_PRECISION
+from respeed.model.paper import Experiment, Paper
+from respeed.record.paths import results_folder
+from respeed.tables.breakdown import Breakdown
+from respeed.tables.build import Tables
+from respeed.tables.comparison import NOTHING
+from respeed.tables.explain import explain
+from respeed.tables.numbers import format_measured_speedup, format_number, format_share, format_speedup
+from respeed.tables.published import PAPER
+from respeed.tables.roofline import Roof, highest_roofs, paper_roofs, range_of_shares
+from respeed.tables.why import COMPARISONS
+
+# What multiplies to the speedup, in the order in which it is read.
+FACTORS = {
+    "peaks": "= hardware (ratio of the peaks)",
+    "algorithm": "times the algorithm (on one CPU here)",
+    "shares": "times use (ratio of the shares of the peak)",
+    "rest": "times all else",
+}
+
+
+def why_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any] | None:
+    """The table of factors, a row a comparison and factor, a column a case; None where there is nothing to explain.
+
+    `sentences` say the same in words, the case of the largest printed speedup first.
+    """
+    mine = [
+        one
+        for one in tables.why
+        if (one.paper, one.experiment) == (paper.name, experiment.name) and one.machine in {PAPER, machine}
+    ]
+    if not mine:
+        return None
+    cases = experiment.case_names(tables.smoke)
+    by_place = {(one.comparison, one.case): one for one in mine}
+    rows = [
+        [title, " over ".join(COMPARISONS[comparison]), *values]
+        for factor, title in {"speedup": "Speedup", **FACTORS}.items()
+        for comparison in COMPARISONS
+        if any(values := [_value(by_place.get((comparison, case)), factor, bare=tables.smoke) for case in cases])
+    ]
+    rows += [["Share of its peak", side, *values] for side, values in _shares(mine, cases).items() if any(values)]
+    printed = {one.case: one.speedup for one in mine if one.comparison == "theirs"}
+    return {
+        "header": ["", "", *cases],
+        "rows": [[value or NOTHING for value in row] for row in rows],
+        "peaks": _peaks(mine, paper),
+        "sentences": [
+            {"case": one.case, "comparison": " over ".join(COMPARISONS[one.comparison]), "text": f"{explain(one)}."}
+            for one in sorted(mine, key=lambda one: printed.get(one.case, 0.0), reverse=True)
+        ],
+    }
+
+
+def _value(one: Breakdown | None, factor: str, *, bare: bool) -> str:
+    if one is None:
+        return ""
+    if factor != "speedup":
+        return format_speedup(getattr(one, factor))
+    if one.comparison == "theirs":
+        return f"{one.printed}x" if one.printed else format_speedup(one.speedup)
+    return format_measured_speedup(one.speedup, one.speedup_low, one.speedup_high, bare=bare)
+
+
+def _shares(mine: list[Breakdown], cases: tuple[str, ...]) -> dict[str, list[str]]:
+    """Of each side, the share that it reached in each case."""
+    found: dict[tuple[str, str], float | None] = {}
+    for one in mine:
+        row, base = COMPARISONS[one.comparison]
+        found |= {(row, one.case): one.share, (base, one.case): one.base_share}
+    sides = ("GPU there", "CPU there", "GPU here", "CPU here")
+    return {
+        side: [format_share(share) if (share := found.get((side, case))) else "" for case in cases] for side in sides
+    }
+
+
+def _peaks(mine: list[Breakdown], paper: Paper) -> list[list[str]]:
+    """Which peak is whose, and how it is known: side, row, GFLOP/s, source."""
+    sources = {
+        row.label: f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"
+        for row in paper.architectures
+        if row.hardware
+    }
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in mine:
+        row, base = COMPARISONS[one.comparison]
+        for side, label, peak in ((row, one.row, one.peak_gflops), (base, one.base, one.base_peak_gflops)):
+            if peak:
+                how = sources.get(label, "") if side.endswith("there") else "measured: a bare product on the same row"
+                rows[side, label] = [side, label, format_number(peak), how]
+    return list(rows.values())
+
+
+def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]:
+    """The roofline of a machine: path, caption and alt text."""
+    points = [one for one in tables.roofline if one.paper == paper.name and one.precision == FULL_PRECISION]
+    ours, theirs = ([one for one in points if one.machine == name] for name in (machine, PAPER))
+    reached = [
+        f"{text} {format_share(found[0])} to {format_share(found[1])} of their roofs"
+        for text, found in (
+            (f"The cases of {machine} reach", range_of_shares(ours)),
+            ("the paper's reach", range_of_shares(theirs)),
+        )
+        if found
+    ]
+    return {
+        "path": f"/{results_folder(tables.smoke)}/figures/{paper.name}/{machine}-roofline.svg",
+        "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey. "
+        "Left of the bend the memory is the limit. Broken lines and hollow markers are one core."
+        + (f" {'; '.join(reached)}." if reached else ""),
+        "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: "
+        f"{_roofs(highest_roofs(ours))}. Roofs of the paper: {_roofs(paper_roofs(paper))}. "
+        "Its numbers are in results/tables/roofline.csv.",
+    }
+
+
+def _roofs(roofs: list[Roof]) -> str:
+    texts = [
+        f"{one.label}, {format_number(one.peak_gflops)} GFLOP/s and {format_number(one.bandwidth_gbytes)} Gbyte/s"
+        for one in roofs
+    ]
+    return "; ".join(texts) or "none"
