@@ -1,11 +1,14 @@
-"""What the report shows of one experiment: the paper's table beside ours, and each machine's part."""
+"""What the report shows of one experiment: the paper's table and ours in one, verdicts, and each machine's part."""
 
+from dataclasses import asdict
 from typing import Any
 
 from respeed.model.paper import Experiment, Fact, Paper
 from respeed.report.other_facts import left_out_text, spread_rows
 from respeed.report.run_facts import run_facts
+from respeed.report.why_facts import why_facts
 from respeed.tables.build import Tables
+from respeed.tables.folded import fold
 from respeed.tables.others import Others
 
 
@@ -13,27 +16,22 @@ def experiment_facts(
     paper: Paper, experiment: Experiment, machines: list[str], tables: Tables, others: Others
 ) -> dict[str, Any]:
     table = next(one for one in tables.published if (one.paper, one.experiment) == (paper.name, experiment.name))
+    runs = [run_facts(paper, experiment, machine, tables, others) for machine in machines]
     return {
+        "name": experiment.name,
         "title": experiment.title,
         "total": experiment.total,
         "examples": f"{experiment.examples:,}" if experiment.examples else "",
-        "unit": f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
+        "unit": table.unit,
         "extrapolated": experiment.examples is not None,
         "share": _timed_share(experiment, tables.smoke),
-        "cases": list(table.cases),
-        "rows": [
-            {
-                "source": row.source,
-                "label": row.architecture,
-                "package": row.package,
-                "kind": "missing" if row.is_missing else row.kind,
-                "values": [value.plain for value in row.values],
-            }
-            for row in table.rows
-        ],
+        "table": asdict(fold(table, tables.origins)),
         "facts": known_facts(experiment.facts),
         "caveats": list(experiment.caveats),
-        "machines": [run_facts(paper, experiment, machine, tables, others) for machine in machines],
+        "machines": [
+            run | {"why": why_facts(paper, experiment, machine, tables)}
+            for run, machine in zip(runs, machines, strict=True)
+        ],
         "others": left_out_text(paper, experiment, tables, others),
         "spread": spread_rows(paper, experiment, others),
     }

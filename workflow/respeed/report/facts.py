@@ -5,11 +5,13 @@ from typing import Any
 
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
+from respeed.report.across_facts import across_facts
+from respeed.report.claim_facts import claim_facts, summary_facts
 from respeed.report.experiment_facts import experiment_facts, known_facts
 from respeed.report.machine_facts import machine_facts
 from respeed.report.other_facts import beside_others
+from respeed.report.why_facts import roofline_facts
 from respeed.tables.build import Tables
-from respeed.tables.numbers import format_number, format_range
 from respeed.tables.others import Others
 
 
@@ -25,17 +27,7 @@ def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
         "machines": [machine_facts(tables.origins[machine]) for machine in machines],
         "many": beside_others(tables, others, machines),
-        "across": [
-            [
-                row.experiment,
-                row.case,
-                row.machine,
-                row.label,
-                "fastest" if row.verdict == "base" else f"{format_number(row.speedup)}x",
-                "" if row.verdict == "base" else format_range(row.speedup_low, row.speedup_high),
-            ]
-            for row in tables.across
-        ],
+        "across": across_facts(tables, machines),
         "papers": [_paper(paper, machines, tables, others) for paper in tables.papers.values()],
     }
 
@@ -47,8 +39,11 @@ def _paper(paper: Paper, machines: list[str], tables: Tables, others: Others) ->
         "venue": f"{paper.venue} {paper.year}",
         "doi": paper.doi,
         "claim": paper.claim,
+        "claims": claim_facts(paper, machines, tables),
+        "summaries": summary_facts(paper, machines, tables),
         "facts": known_facts(paper.facts),
         "experiments": [
             experiment_facts(paper, experiment, machines, tables, others) for experiment in paper.experiments.values()
         ],
+        "rooflines": [roofline_facts(paper, machine, tables) for machine in machines],
     }

@@ -1,4 +1,4 @@
-"""What the report shows of one experiment on one machine: figures, cells, parts, factors, totals."""
+"""What the report shows of one experiment on one machine: figures, totals, factors, and every cell for the appendix."""
 
 from typing import Any
 
@@ -7,9 +7,8 @@ from respeed.record.paths import results_folder
 from respeed.report.other_facts import behind
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
-from respeed.tables.comparison import compare
 from respeed.tables.learning import shown_program
-from respeed.tables.numbers import format_duration, format_measured, format_number, format_range, format_speedup
+from respeed.tables.numbers import format_duration, format_number, format_range, format_share, format_speedup
 from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
 from respeed.tables.totals import Total
@@ -19,9 +18,7 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
     where = (machine, paper.name, experiment.name)
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
-    by_cell = {(row.row, row.case): row for row in speedups}
     low = {cell.profile for cell in cells if not cell.in_full_precision}
-    comparison = compare(paper, experiment, cells, speedups)
     learned = [
         record for record in tables.learning if (record["machine"], record["paper"], record["experiment"]) == where
     ]
@@ -29,45 +26,10 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
     return {
         "machine": machine,
         "measured": any(cell.seconds for cell in cells),
-        "comparison": {"cases": comparison.cases, "rows": comparison.rows} if comparison else None,
-        "figures": [
-            {
-                "path": f"{figures}-seconds.svg",
-                "caption": "Seconds by size, with 95 % intervals; the paper's in grey. Faint points are single rounds."
-                + behind(others, "each machine's fastest row", others.spread_of("seconds", *where[1:])),
-                "alt": f"Line chart: {experiment.title} on {machine}, seconds by size. Its numbers are in the tables.",
-            },
-            {
-                "path": f"{figures}-speedup.svg",
-                "caption": "Speedup over the fastest CPU row by size. Bars are 95 % intervals."
-                + behind(
-                    others,
-                    "the highest speedup of each machine with an accelerator, over its own CPU",
-                    others.spread_of("speedup", *where[1:]),
-                ),
-                "alt": f"Line chart: {experiment.title} on {machine}, speedup by size. Its numbers are in the tables.",
-            },
-        ],
+        "figures": [_figure(kind, figures, paper, experiment, machine, others) for kind in ("speedup", "seconds")],
         "learned": _learned(experiment, machine, figures, learned[0]) if learned else [],
-        "cells": [
-            [
-                cell.label,
-                cell.case,
-                format_measured(cell.seconds, cell.seconds_low, cell.seconds_high, bare=tables.smoke),
-                format_number(cell.seconds_median) if cell.seconds_median else "",
-                format_number(cell.gflops) if cell.gflops else "",
-                f"{cell.peak_share:.0%}" if cell.peak_share else "",
-                _speedup_text(by_cell[cell.row, cell.case]),
-                f"{cell.rounds} ({cell.discarded})",
-            ]
-            for cell in cells
-            if cell.seconds
-        ],
-        "parts": [
-            [row.label, row.case, row.part, format_number(row.seconds), format_range(row.seconds_low, row.seconds_high)]
-            for row in tables.parts
-            if (row.machine, row.paper, row.experiment) == where
-        ],
+        "cells": _every_cell(experiment, cells, speedups, smoke=tables.smoke),
+        "parts": _parts(experiment, [row for row in tables.parts if _of(row) == where], smoke=tables.smoke),
         "factors": [
             [
                 row.label,
@@ -83,7 +45,7 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
                 format_speedup(row.published),
             ]
             for row in tables.factors
-            if (row.machine, row.paper, row.experiment) == where
+            if _of(row) == where
         ],
         "totals": _totals(
             [
@@ -111,9 +73,25 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
                 format_number(row.ratio) if row.ratio else "",
             ]
             for row in tables.wholes
-            if (row.machine, row.paper, row.experiment) == where
+            if _of(row) == where
         ],
         "missing": _missing(cells),
+    }
+
+
+def _of(row: Any) -> tuple[str, str, str]:
+    return row.machine, row.paper, row.experiment
+
+
+def _figure(
+    kind: str, figures: str, paper: Paper, experiment: Experiment, machine: str, others: Others
+) -> dict[str, str]:
+    what = {"seconds": "each machine's fastest row", "speedup": "the highest speedup of each machine's accelerator"}
+    return {
+        "path": f"{figures}-{kind}.svg",
+        "caption": "Bars are 95 % intervals; the paper in grey."
+        + behind(others, what[kind], others.spread_of(kind, paper.name, experiment.name)),
+        "alt": f"Line chart: {experiment.title} on {machine}, {kind} by case. Its numbers are in the tables.",
     }
 
 
@@ -154,13 +132,59 @@ def _learned(experiment: Experiment, machine: str, figures: str, record: dict[st
     ]
 
 
+def _every_cell(
+    experiment: Experiment, cells: list[Cell], speedups: list[Speedup], *, smoke: bool
+) -> dict[str, list[Any]]:
+    """A row a profile and algorithm, a column a case. A cell is two texts: the median seconds with the rate, and beneath
+    the share of the peak, the speedup, the clean rounds and the discarded blocks."""
+    cases = experiment.case_names(smoke)
+    found = {(cell.row, cell.case): cell for cell in cells}
+    ratios = {(row.row, row.case): row for row in speedups}
+    rows = []
+    for name in dict.fromkeys(cell.row for cell in cells if cell.seconds):
+        row = [found.get((name, case)) for case in cases]
+        label = next(cell.label for cell in row if cell)
+        rows.append(
+            [
+                label,
+                [_cell_texts(cell, ratios[name, cell.case]) if cell and cell.seconds else ["–", ""] for cell in row],
+            ]
+        )
+    return {"cases": list(cases), "rows": rows}
+
+
+def _cell_texts(cell: Cell, speedup: Speedup) -> list[str]:
+    rate = f", {format_number(cell.gflops)} GFLOP/s" if cell.gflops else ""
+    beneath = [
+        format_share(cell.peak_share) if cell.peak_share else "",
+        _speedup_text(speedup),
+        f"{cell.rounds} ({cell.discarded})",
+    ]
+    return [f"{format_number(cell.seconds_median or 0.0)} s{rate}", " · ".join(filter(None, beneath))]
+
+
 def _speedup_text(row: Speedup) -> str:
-    if row.verdict == "base":
-        return "base"
-    if row.speedup is None:
-        return row.reason
+    if row.verdict == "base" or row.speedup is None:
+        return row.verdict
     mark = {"indistinguishable": " =", "unproven": " ?"}.get(row.verdict, "")
-    return f"{format_number(row.speedup)} [{format_range(row.speedup_low, row.speedup_high)}]{mark}"
+    return f"{format_number(row.speedup)}x{mark}"
+
+
+def _parts(experiment: Experiment, rows: list[Any], *, smoke: bool) -> dict[str, list[Any]]:
+    """A row a profile, algorithm and part, a column a case."""
+    cases = experiment.case_names(smoke)
+    found = {(row.label, row.part, row.case): row for row in rows}
+    names = list(dict.fromkeys((row.label, row.part) for row in rows))
+    return {
+        "cases": list(cases),
+        "rows": [
+            [
+                f"{label}: {part}",
+                [format_number(one.seconds) if (one := found.get((label, part, case))) else "–" for case in cases],
+            ]
+            for label, part in names
+        ],
+    }
 
 
 def _missing(cells: list[Cell]) -> list[dict[str, str]]:
