@@ -14,9 +14,9 @@ TEXT_WIDTH = 345.0
 LABEL_WIDTH = 90.0
 # The space between two columns of numbers.
 GAP = 8.0
-HEADER_LETTERS = 13
-# A longer word may be broken anywhere: hyphenation does not know it.
-LONG_WORD = 12
+HEADER_LETTERS = 11
+# A wider word may be broken at every fourth letter: hyphenation does not know it.
+WIDE_WORD = 70.0
 
 _NUMBER = re.compile(r"([\d,]+)(\.\d+)?")
 _ESCAPES = {
@@ -32,7 +32,8 @@ _ESCAPES = {
     "\u00e6": r"\ae{}", "\u00c6": r"\AE{}", "\u00f8": r"\o{}", "\u00d8": r"\O{}", "\u0142": r"\l{}",
     "\u0141": r"\L{}", "\u0153": r"\oe{}", "\u0152": r"\OE{}",
 }  # fmt: skip
-_POINTS = dict.fromkeys(".,:;'il| ", 2.4)
+# How wide characters are in \footnotesize, about; others as a small or a capital letter.
+_POINTS = dict.fromkeys(".,:;'il| ", 2.4) | dict.fromkeys("0123456789", 4.25) | dict.fromkeys("mwM", 7.5) | {"W": 9.0}
 _ACCENTS = {
     "\u0300": r"\`", "\u0301": r"\'", "\u0302": r"\^", "\u0303": r"\~", "\u0304": r"\=", "\u0306": r"\u",
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
@@ -40,7 +41,7 @@ _ACCENTS = {
 
 
 def write_latex(table: FoldedTable) -> str:
-    """The table as LaTeX to be read with \input, in a float or not; one that is too wide in parts, below each other."""
+    r"""The table as LaTeX to be read with \input, in a float or not; one that is too wide is cut into parts."""
     title = f"{table.title}: {table.unit}. {table.reference}"
     comments = [
         f"% {printable(title)}",
@@ -55,16 +56,15 @@ def write_latex(table: FoldedTable) -> str:
 
 def escape_latex(text: str) -> str:
     """A text that is printed as it is, in ASCII. A character that LaTeX's own fonts lack becomes a question mark."""
-    return " ".join(_escape_word(word) for word in printable(text).split(" "))
+    escaped = "".join(_escape_word(word) for word in re.split("([ -])", printable(text)))
+    # Two of these in a row would be drawn as one.
+    return re.sub(r"([-'])(?=\1)", r"\1{}", escaped)
 
 
 def _escape_word(word: str) -> str:
-    step = 4 if len(word) > LONG_WORD else len(word) or 1
+    step = 4 if _width(word) > WIDE_WORD else len(word) or 1
     pieces = [word[place : place + step] for place in range(0, len(word), step)]
-    # Two of these in a row would be drawn as one.
-    return r"\penalty5000 ".join(
-        re.sub(r"([-'])(?=\1)", r"\1{}", "".join(map(_escape_character, piece))) for piece in pieces
-    )
+    return r"\penalty5000 ".join("".join(map(_escape_character, piece)) for piece in pieces)
 
 
 def _escape_character(character: str) -> str:
@@ -72,10 +72,9 @@ def _escape_character(character: str) -> str:
         return _ESCAPES[character]
     if character.isascii():
         return character
-    letter, *accents = unicodedata.normalize("NFD", character)
-    if letter.isascii() and letter.isalpha() and accents and accents[0] in _ACCENTS:
-        return f"{_ACCENTS[accents[0]]}{{{letter}}}"
-    return "?"
+    taken_apart = unicodedata.normalize("NFD", character)
+    letter, accent = taken_apart[0], taken_apart[1:]
+    return f"{_ACCENTS[accent]}{{{letter}}}" if letter.isascii() and accent in _ACCENTS else "?"
 
 
 def _write_part(part: Part) -> str:
@@ -90,12 +89,14 @@ def _write_part(part: Part) -> str:
 
 
 def _write_header(text: str) -> str:
-    lines = r"\\ ".join(map(escape_latex, _lines(text)))
-    return f"\\shortstack{{{lines}}}"
+    lines = [escape_latex(line) for line in _lines(text)]
+    stacked = r"\\ ".join(lines)
+    return lines[0] if len(lines) == 1 else f"\\begin{{tabular}}[b]{{@{{}}c@{{}}}}{stacked}\\end{{tabular}}"
 
 
 def _write_group(group: Group, columns: int) -> str:
-    heading = f"\\multicolumn{{{columns}}}{{@{{}}p{{\\linewidth}}@{{}}}}{{\\itshape {escape_latex(group.heading)}}}"
+    cell = f"\\multicolumn{{{columns}}}{{@{{}}p{{\\linewidth}}@{{}}}}"
+    heading = f"{cell}{{\\raggedright\\itshape {escape_latex(group.heading)}}}"
     return "".join(f"{row} \\\\\n" for row in (heading, *map(_write_line, group.lines)))
 
 
@@ -105,8 +106,9 @@ def _write_line(line: Line) -> str:
 
 def _write_value(value: Value) -> str:
     whole, rest = _split(value.text)
-    number = f"{whole} & {rest}" if rest is not None else f"\\multicolumn{{2}}{{r}}{{{escape_latex(value.text)}}}"
-    interval = f"{{\\scriptsize {_write_interval(value.interval)}}}" if value.interval else _write_mark(value.mark)
+    loose = f"{escape_latex(value.text)}{_write_mark(value.mark)}"
+    number = f"{whole} & {rest}" if rest is not None else f"\\multicolumn{{2}}{{r}}{{{loose}}}"
+    interval = f"{{\\scriptsize {_write_interval(value.interval)}}}" if value.interval else ""
     return f"{number} & {interval}".rstrip()
 
 
@@ -119,7 +121,8 @@ def _write_mark(mark: str) -> str:
 
 
 def _write_note(note: Note) -> str:
-    return f"{_write_mark(note.mark)}{escape_latex(note.text)}"
+    mark = f"{_write_mark(note.mark)}\\," if note.mark else ""
+    return f"{mark}{escape_latex(note.text)}"
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -149,11 +152,11 @@ def _widths(part: Part) -> list[float]:
         aligned = [(_width(whole), _width(rest)) for whole, rest in pairs if rest is not None]
         number = max((whole for whole, _ in aligned), default=0.0) + max((rest for _, rest in aligned), default=0.0)
         loose = max((_width(text) for text, rest in pairs if rest is None), default=0.0)
-        interval = max(_width(value.interval + value.mark) for value in values)
+        interval = max(_width(value.interval) for value in values)
         widths.append(GAP + max(max(number, loose) + interval, *map(_width, _lines(header))))
     return widths
 
 
 def _width(text: str) -> float:
-    """In points, as \footnotesize sets it."""
-    return sum(_POINTS.get(char, 8.0 if char.isupper() else 4.25 if char.isdecimal() else 5.0) for char in text)
+    """In points, about."""
+    return sum(_POINTS.get(char, 6.4 if char.isupper() else 4.7) for char in text)

@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
 
 def write_markdown(table: FoldedTable) -> str:
-    """The table with its notes; one that is too wide in parts, one below the other."""
+    """The table with its notes; one that is too wide is cut into parts."""
     title = f"**{escape_markdown(table.title)}**: {escape_markdown(table.unit)}. {escape_markdown(table.reference)}"
     parts = [_write_part(part) for part in lay_out(table)]
     return "\n\n".join([title, *parts, *(_write_note(note) for note in table.notes)]) + "\n"

@@ -68,7 +68,7 @@ def make_published_table(
             speedups_of[row.machine].append(row)
     for machine in sorted(cells_of):
         rows += _machine_rows(machine, cases, cells_of[machine], bare=smoke)
-        rows += _speedup_rows(machine, cases, speedups_of[machine], bare=smoke)
+        rows += _speedup_rows(machine, cases, speedups_of[machine], cells_of[machine], bare=smoke)
     return PublishedTable(
         paper=paper.name,
         experiment=experiment.name,
@@ -133,19 +133,17 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], *, ba
     return rows
 
 
-def _speedup_rows(machine: str, cases: tuple[str, ...], speedups: list[Speedup], *, bare: bool) -> list[Row]:
+def _speedup_rows(
+    machine: str, cases: tuple[str, ...], speedups: list[Speedup], cells: list[Cell], *, bare: bool
+) -> list[Row]:
+    timed = {(cell.case, cell.row): cell for cell in cells}
     rows = []
     for name in dict.fromkeys(row.row for row in speedups if not row.is_cpu):
         found = {row.case: row for row in speedups if row.row == name}
         row = [found[case] for case in cases]
         if row[0].precision != FULL_PRECISION and all(item.speedup is None for item in row):
             continue
-        values = tuple(
-            measured_value(item.speedup, item.speedup_low, item.speedup_high, "x", bare=bare)
-            if item.speedup is not None
-            else Value(reason=_no_time(item.reason))
-            for item in row
-        )
+        values = tuple(_speedup_value(item, timed[item.case, name], bare=bare) for item in row)
         rows.append(Row(machine, "", f"Speedup over fastest CPU ({row[0].label})", "speedup", values))
     return rows
 
@@ -154,6 +152,12 @@ def _cell_value(cell: Cell, *, bare: bool) -> Value:
     if cell.seconds is not None:
         return measured_value(cell.seconds, cell.seconds_low, cell.seconds_high, bare=bare)
     return Value(reason=_no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}")
+
+
+def _speedup_value(row: Speedup, cell: Cell, *, bare: bool) -> Value:
+    if row.speedup is not None:
+        return measured_value(row.speedup, row.speedup_low, row.speedup_high, "x", bare=bare)
+    return Value(reason=_no_time(row.reason)) if cell.seconds else _cell_value(cell, bare=bare)
 
 
 def _no_time(reason: str) -> str:

@@ -21,7 +21,7 @@ def write_readme(
     in_full: Collection[str],
     stamp: str,
 ) -> str:
-    """For each paper what was claimed and what came out on the machines `in_full`, a picture, and where the tables are."""
+    """For each paper its claims, what came out on the machines `in_full`, a picture, and where the tables are."""
     verdicts = list(verdicts)
     blocks = ["# Published speedups, run again"] + [f"> **{stamp}**"] * bool(stamp)
     for paper in papers.values():

@@ -1,0 +1,49 @@
+"""Tables derived from records that tests make up."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from respeed.estimators.rounds import collect_rounds
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.tables import cells, speedups
+from respeed.tables.cells import Cell
+from respeed.tables.speedups import Speedup
+
+MakeRecord = Callable[..., dict[str, Any]]
+PAPERS, PROFILES = load_papers(), load_profiles()
+PAPER = PAPERS["raina2009"]
+STEPS = 1_000_000 / 192
+SHEET = {"box": {"hardware": {}, "not_measurable": {"gpu": "no CUDA device"}}}
+GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
+ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
+BF16 = {"profile": "cpu-bf16", "architecture": "multi-cpu", "precision": "bf16"}
+GPU_BF16 = {"profile": "gpu-bf16", "architecture": "gpu", "device": "cuda", "precision": "bf16"}
+NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
+LATER = "2026-02-01T00:00:00+00:00"
+
+
+def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Cell], list[Speedup]]:
+    rounds = collect_rounds(records)
+    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
+    return made, speedups.make_speedups(made, rounds, PAPERS)
+
+
+def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
+    return next(row for row in rows if (row.experiment, row.profile, row.case) == ("rbm", profile, case))
+
+
+def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
+    return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=1)]
+
+
+def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
+    """Seven rounds of every case of every table, on one profile; of a table of several algorithms, by each."""
+    records = []
+    for experiment in PAPER.experiments.values():
+        for case in experiment.cases:
+            for record in seven(make_record, [seconds * noise for noise in NOISE], case=case.name, **facts):
+                record["id"]["experiment"] = experiment.name
+                record["cases"][0] |= {"workload": case.workload, "parameters": dict(case.parameters)}
+                records.append(record)
+    return records
