@@ -100,7 +100,7 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
     points = [one for one in tables.roofline if one.paper == paper.name and one.precision == FULL_PRECISION]
     ours, theirs = ([one for one in points if one.machine == name] for name in (machine, PAPER))
     reached = [
-        f"{text} {format_share(found[0])} to {format_share(found[1])} of their roofs"
+        f"{text} {' to '.join(dict.fromkeys(map(format_share, found)))} of their roofs"
         for text, found in (
             (f"The cases of {machine} reach", range_of_shares(ours)),
             ("the paper's reach", range_of_shares(theirs)),
