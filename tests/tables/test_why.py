@@ -123,6 +123,7 @@ def test_the_papers_largest_speedup_is_twelve_of_hardware_times_six_of_use(make_
     assert theirs.shares
     assert theirs.peaks * theirs.shares == pytest.approx(125381 / 1726)
     assert theirs.gflops == pytest.approx(10 * 4096 * 11008 * 1e6 / 1726 / 1e9)
+    assert theirs.base_gflops == pytest.approx(10 * 4096 * 11008 * 1e6 / 125381 / 1e9)
     assert (theirs.row, theirs.base, theirs.printed, theirs.reason) == ("GPU", "Dual-core CPU", "72.6", "")
 
 
