@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from respeed.figures.style import MARKERS, THEIRS, finish, new_figure
 from respeed.model.paper import Paper
@@ -65,6 +65,8 @@ def _set_limits(axes: Axes, roofs: list[Roof], points: list[Point]) -> None:
     axes.set_xlim(min(across) / BEYOND, max(across) * BEYOND)
     axes.set_ylim(min(up) / BEYOND, max(up) * BEYOND)
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=[1, 3]))
+        axis.set_minor_formatter(NullFormatter())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.tick_params(which="minor", left=True, bottom=True, length=2, color="0.6")
 

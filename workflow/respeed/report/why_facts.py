@@ -21,6 +21,7 @@ FACTORS = {
     "shares": "times use (ratio of the shares of the peak)",
     "rest": "times all else",
 }
+NAMED = " Named is the paper's case farthest below each of its roofs, with its share of the roof."
 
 
 def why_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any] | None:
@@ -100,7 +101,7 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
     points = [one for one in tables.roofline if one.paper == paper.name and one.precision == FULL_PRECISION]
     ours, theirs = ([one for one in points if one.machine == name] for name in (machine, PAPER))
     reached = [
-        f"{text} {format_share(found[0])} to {format_share(found[1])} of their roofs"
+        f"{text} {' to '.join(dict.fromkeys(map(format_share, found)))} of their roofs"
         for text, found in (
             (f"The cases of {machine} reach", range_of_shares(ours)),
             ("the paper's reach", range_of_shares(theirs)),
@@ -110,8 +111,8 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
     return {
         "path": f"/{results_folder(tables.smoke)}/figures/{paper.name}/{machine}-roofline.svg",
         "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey. "
-        "Left of the bend the memory is the limit. Broken lines and hollow markers are one core."
-        + (f" {'; '.join(reached)}." if reached else ""),
+        "Left of the bend the memory is the limit. Broken lines and hollow markers are one core. Named is the paper's "
+        "case farthest below each of its roofs, with its share of it." + (f" {'; '.join(reached)}." if reached else ""),
         "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: "
         f"{_roofs(highest_roofs(ours))}. Roofs of the paper: {_roofs(paper_roofs(paper))}. "
         "Its numbers are in results/tables/roofline.csv.",

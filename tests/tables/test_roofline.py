@@ -1,0 +1,148 @@
+"""Rooflines: each case under the roof of its own profile, the paper's under the paper's."""
+
+from collections.abc import Callable
+from math import isclose
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.estimators.rounds import collect_rounds
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.tables.cells import make_cells
+from respeed.tables.roofline import (
+    Point,
+    Roof,
+    highest_roofs,
+    lowest_shares,
+    make_roofline,
+    paper_roofs,
+    range_of_shares,
+)
+
+MakeRecord = Callable[..., dict[str, Any]]
+PAPERS = load_papers()
+PAPER = PAPERS["raina2009"]
+ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
+
+positive = st.floats(1e-3, 1e9)
+
+
+def derive(records: list[dict[str, Any]]) -> list[Point]:
+    rounds = collect_rounds(records)
+    return make_roofline(make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False), rounds, PAPERS)
+
+
+def seven(make_record: MakeRecord, seconds: float, bandwidth: float = 1e10, **facts: Any) -> list[dict[str, Any]]:
+    records = [make_record([seconds, seconds], index=index, **facts) for index in range(1, 8)]
+    for record in records:
+        record["ceilings"]["bytes_per_second"] = bandwidth
+    return records
+
+
+def roof(peak: float, bandwidth: float, profile: str = "one") -> Roof:
+    return Roof("box", "paper", profile, "label", "package", "single-cpu", "fp32", peak, bandwidth)
+
+
+@given(positive, positive, positive)
+def test_a_roof_is_the_lower_of_peak_and_memory_and_bends_at_the_ridge(
+    peak: float, bandwidth: float, intensity: float
+) -> None:
+    one = roof(peak, bandwidth)
+    assert one.at(intensity) <= peak
+    assert one.at(intensity) <= intensity * bandwidth
+    assert isclose(one.at(one.ridge), peak, rel_tol=1e-12)
+    assert one.at(intensity) in {peak, intensity * bandwidth}
+
+
+def test_the_line_to_draw_has_a_corner_at_the_ridge_if_that_is_within() -> None:
+    assert roof(100, 10).corners(1, 1000) == [(1, 10), (10, 100), (1000, 100)]
+    assert roof(100, 10).corners(20, 1000) == [(20, 100), (1000, 100)]
+
+
+def test_a_case_lies_at_its_flop_a_byte_under_the_ceilings_of_its_own_profile(make_record: MakeRecord) -> None:
+    records = [
+        *seven(make_record, 0.1, 1e9, peak=2e11),
+        *seven(make_record, 0.05, 2e9, peak=3e11, **ALL),
+    ]
+    for record in records:
+        record["cases"][0] |= {"flops": 1e9, "traffic_bytes": 2e7}
+    ours = {point.profile: point for point in derive(records) if point.machine == "box"}
+    assert {point.intensity for point in ours.values()} == {50.0}
+    single, multi = ours["torch-1"], ours["torch-all"]
+    assert (single.gflops, multi.gflops) == pytest.approx((10, 20))
+    assert (single.peak_gflops, multi.peak_gflops) == pytest.approx((200, 300))
+    assert (single.bandwidth_gbytes, multi.bandwidth_gbytes) == pytest.approx((1, 2))
+    assert (single.roof_gflops, multi.roof_gflops) == pytest.approx((50, 100))  # the memory is the limit
+    assert (single.share, multi.share) == pytest.approx((0.2, 0.2))
+
+
+def test_beyond_the_ridge_the_roof_is_the_peak(make_record: MakeRecord) -> None:
+    (point,) = [point for point in derive(seven(make_record, 0.1, peak=2e10)) if point.machine == "box"]
+    assert point.intensity == pytest.approx(1000)
+    assert (point.roof_gflops, point.share) == pytest.approx((20, 0.5))
+
+
+def test_ceilings_of_two_sessions_are_each_rounds_own(make_record: MakeRecord) -> None:
+    """Two rounds on a slow day, five on a fast one: the median of the rounds' ceilings, not the highest of any day."""
+    records = seven(make_record, 0.1, peak=2e11)
+    for record in records[:2]:
+        record["started"] = "2026-01-03T00:00:00+00:00"
+        record["ceilings"]["flops_per_second"] = 9e11
+    (point,) = [point for point in derive(records) if point.machine == "box"]
+    assert point.peak_gflops == pytest.approx(200)
+
+
+def test_the_papers_cases_have_our_intensity_and_the_papers_peaks(make_record: MakeRecord) -> None:
+    records = seven(make_record, 0.1)
+    for record in records:
+        record["cases"][0]["traffic_bytes"] = 2e7
+    theirs = {point.profile: point for point in derive(records) if point.machine == "paper"}
+    assert set(theirs) == {"single-cpu", "multi-cpu", "gpu"}
+    gpu = theirs["gpu"]
+    assert (gpu.intensity, gpu.peak_gflops, gpu.bandwidth_gbytes) == pytest.approx((50, 622, 141.7))
+    assert gpu.gflops == pytest.approx(1_000_000 / 192 / 38.6)
+    assert gpu.share == pytest.approx(gpu.gflops / 622)
+    assert theirs["single-cpu"].peak_gflops == pytest.approx(25.3)
+    assert (gpu.experiment, gpu.case, gpu.precision, gpu.paper) == ("rbm", "576x1024", "fp32", "raina2009")
+
+
+def test_a_case_without_a_flop_count_is_left_out(make_record: MakeRecord) -> None:
+    records = seven(make_record, 0.1)
+    for record in records:
+        record["cases"][0]["flops"] = None
+    assert derive(records) == []
+
+
+def test_without_ceilings_only_the_papers_cases_are_there(make_record: MakeRecord) -> None:
+    records = seven(make_record, 0.1)
+    for record in records:
+        record["ceilings"] = None
+    assert {point.machine for point in derive(records)} == {"paper"}
+
+
+def test_a_case_that_two_tables_show_stands_where_it_was_measured(make_record: MakeRecord) -> None:
+    records = seven(make_record, 0.1, case="4096x11008", changed={"visible": 4096, "hidden": 11008})
+    assert [point.experiment for point in derive(records) if point.machine == "box"] == ["rbm"]
+
+
+def test_the_roofs_of_a_paper_are_those_of_its_rows_with_hardware() -> None:
+    assert [(one.profile, one.peak_gflops) for one in paper_roofs(PAPER)] == [
+        ("single-cpu", pytest.approx(25.3)),
+        ("multi-cpu", pytest.approx(50.6)),
+        ("gpu", pytest.approx(622)),
+    ]
+
+
+def test_of_each_profile_the_highest_roof_and_the_lowest_share_are_found() -> None:
+    points = [
+        Point(roof(100, 10), "rbm", "a", 50.0, 50.0),
+        Point(roof(200, 10), "rbm", "b", 50.0, 20.0),
+        Point(roof(400, 10, "all"), "rbm", "a", 50.0, 360.0),
+    ]
+    assert [one.peak_gflops for one in highest_roofs(points)] == [200, 400]
+    assert [(one.profile, one.case) for one in lowest_shares(points)] == [("one", "b"), ("all", "a")]
+    assert range_of_shares(points) == (pytest.approx(0.1), pytest.approx(0.9))
+    assert range_of_shares([]) is None
