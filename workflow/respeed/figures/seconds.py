@@ -1,67 +1,74 @@
-"""Seconds by size, log-log: every row of the paper and of one machine, each round a point."""
+"""Seconds, or rates, of every row of the paper and of one machine: each round a point."""
 
 from collections.abc import Mapping
 
-import seaborn as sns
-from matplotlib.figure import Figure
-
-from respeed.figures.style import (
-    MARKERS,
-    draw_interval,
-    draw_row,
-    draw_spread,
-    draw_theirs,
-    finish,
-    label_cases,
-    new_figure,
-)
+from respeed.figures.chart import Chart, Point, Series
+from respeed.figures.looks import look_at_rows, look_at_theirs
+from respeed.figures.words import has_rates, words_of_seconds
 from respeed.model.paper import Experiment, Paper
+from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
+from respeed.tables.fastest import rows_in_front
+from respeed.tables.rates import measured_ceilings, rate_of
+from respeed.tables.shown_speedups import our_totals, their_seconds
 from respeed.tables.spread import Spread
 
 
-def draw_seconds(
+def chart_seconds(
+    tables: Tables,
     paper: Paper,
     experiment: Experiment,
     cells: list[Cell],
-    positions: dict[str, float],
-    stamp: str,
-    *,
-    lines: bool = True,
-    spreads: Mapping[str, Spread] | None = None,
-) -> Figure:
-    """Draw one experiment of one machine. `positions` places the cases along the axis, in their order.
+    colors: Mapping[tuple[str, bool], str],
+    spreads: dict[str, Spread],
+) -> Chart:
+    """One table on one machine, `cells` all of its; `spreads` of many machines, by case."""
+    machine = cells[0].machine
+    front = rows_in_front(cells) if experiment.algorithms else None
+    looks = look_at_rows(cells, colors, front)
+    rates = has_rates(experiment)
+    ceilings = measured_ceilings(cells, tables.rounds) if rates else {}
+    totals = our_totals(tables, [cell for cell in cells if cell.seconds])
+    points: dict[tuple[str, str], list[Point]] = {}
+    for cell in cells:
+        point = _rate(cell) if rates else _seconds(cell)
+        if point:
+            points.setdefault(cell.row, []).append(point)
+    for total in totals:
+        points[total.cell.row].append(Point(total.case, total.value, total.low, total.high))
+    labels = {cell.row: cell.label for cell in cells}
+    ours = [Series(labels[row], looks[row], tuple(found), ceilings.get(row)) for row, found in points.items()]
+    theirs = [] if rates else series_of_theirs(paper, their_seconds(tables, paper, experiment.name))
+    shown = {} if rates else spreads
+    known = {point.case for one in (*theirs, *ours) for point in one.points}
+    cases = (*experiment.case_names(tables.smoke), experiment.total or "")
+    words = words_of_seconds(experiment, machine, shown, any(one.look.pale for one in ours), bool(theirs))
+    return Chart(
+        words.title,
+        words.note,
+        tuple(case for case in cases if case in known | set(shown)),
+        (*theirs, *ours),
+        spreads=shown,
+    )
 
-    `spreads` are those of all machines, by case, where they are too many to be drawn."""
-    figure, axes = new_figure()
-    draw_spread(axes, positions, spreads or {}, "fastest row")
-    draw_theirs(axes, paper, positions, lambda case, row: paper.printed(experiment.name, case, row), lines=lines)
-    rows = list(dict.fromkeys(cell.row for cell in cells if cell.seconds))
-    for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
-        row = [cell for cell in cells if cell.row == name and cell.seconds]
-        row.sort(key=lambda cell: positions[cell.case])
-        draw_row(
-            axes,
-            [(cell.workload, positions[cell.case], cell.seconds or 0) for cell in row],
-            color,
-            marker,
-            row[0].label,
-            lines=lines,
-        )
-        for cell in row:
-            if cell.seconds_low and cell.seconds_high:
-                draw_interval(axes, positions[cell.case], cell.seconds_low, cell.seconds_high, color)
-            axes.plot(
-                [positions[cell.case]] * len(cell.round_seconds),
-                cell.round_seconds,
-                ".",
-                color=color,
-                alpha=0.35,
-                markersize=3,
-            )
-    label_cases(axes, positions)
-    axes.set_yscale("log")
-    unit = f"{experiment.examples:,} examples" if experiment.examples else "one step"
-    axes.set_ylabel(f"seconds for {unit}")
-    axes.set_title(f"{experiment.title}: seconds by size", loc="left")
-    return finish(figure, axes, stamp)
+
+def series_of_theirs(paper: Paper, values: Mapping[tuple[str, str], float]) -> list[Series]:
+    """The paper's rows, of numbers by architecture and case."""
+    looks = look_at_theirs(paper)
+    series = []
+    for row in paper.architectures:
+        found = tuple(Point(case, value) for (name, case), value in values.items() if name == row.name)
+        if found:
+            series.append(Series(f"{row.label}, {paper.year}", looks[row.name], found))
+    return series
+
+
+def _seconds(cell: Cell) -> Point | None:
+    if not cell.seconds:
+        return None
+    return Point(cell.case, cell.seconds, cell.seconds_low, cell.seconds_high, cell.round_seconds, cell.workload)
+
+
+def _rate(cell: Cell) -> Point | None:
+    rate = rate_of(cell)
+    return Point(cell.case, rate.value, rate.low, rate.high, rate.rounds, cell.workload) if rate else None

@@ -1,56 +1,40 @@
-"""Speedup over the fastest CPU row by size, with intervals: the paper's and one machine's."""
+"""The speedups that a table is about: the paper's and one machine's."""
 
 from collections.abc import Mapping
 
-import seaborn as sns
-from matplotlib.figure import Figure
-
-from respeed.figures.style import (
-    MARKERS,
-    draw_interval,
-    draw_row,
-    draw_spread,
-    draw_theirs,
-    finish,
-    label_cases,
-    label_factors,
-    new_figure,
-)
+from respeed.figures.chart import Chart, Point, Series
+from respeed.figures.looks import look_at_rows
+from respeed.figures.seconds import series_of_theirs
+from respeed.figures.words import words_of_speedup
 from respeed.model.paper import Experiment, Paper
-from respeed.tables.speedups import Speedup, published_speedup
-from respeed.tables.spread import Spread
+from respeed.tables.cells import Cell
+from respeed.tables.fastest import rows_in_front
+from respeed.tables.shown_speedups import ShownSpeedups
 
 
-def draw_speedup(
+def chart_speedup(
     paper: Paper,
     experiment: Experiment,
-    speedups: list[Speedup],
-    positions: dict[str, float],
-    stamp: str,
-    *,
-    lines: bool = True,
-    spreads: Mapping[str, Spread] | None = None,
-) -> Figure:
-    """Draw one experiment of one machine; the row that is the base lies on the line at 1.
-
-    `spreads` are those of all machines' accelerators, by case, where they are too many to be drawn."""
-    figure, axes = new_figure()
-    draw_spread(axes, positions, spreads or {}, "accelerator")
-    axes.axhline(1, color="0.2", linewidth=0.8)
-    draw_theirs(
-        axes, paper, positions, lambda case, row: published_speedup(paper, experiment.name, case, row), lines=lines
+    cells: list[Cell],
+    shown: ShownSpeedups,
+    colors: Mapping[tuple[str, bool], str],
+) -> Chart:
+    """One table on one machine, `cells` all of its."""
+    looks = look_at_rows(cells, colors, rows_in_front(cells) if experiment.algorithms else None)
+    points: dict[tuple[str, str], list[Point]] = {}
+    for one in shown.ours:
+        found = points.setdefault(one.cell.row, [])
+        found.append(Point(one.case, one.value, one.low, one.high, program=one.cell.workload))
+    labels = {cell.row: cell.label for cell in cells}
+    ours = [Series(labels[row], looks[row], tuple(found)) for row, found in points.items()]
+    words = words_of_speedup(experiment, cells[0].machine, paper.year, shown, any(one.look.pale for one in ours))
+    return Chart(
+        title=words.title,
+        note=words.note,
+        cases=shown.cases,
+        series=(*series_of_theirs(paper, shown.theirs), *ours),
+        suffix="x",
+        base=(1.0, words.base),
+        spreads=shown.spreads,
+        why_empty="nothing to compare yet",
     )
-    rows = list(dict.fromkeys(row.row for row in speedups if row.speedup))
-    for color, marker, name in zip(sns.color_palette(n_colors=len(rows)), MARKERS * 9, rows, strict=False):
-        found = [row for row in speedups if row.row == name and row.speedup]
-        found.sort(key=lambda row: positions[row.case])
-        points = [(row.workload, positions[row.case], row.speedup or 0) for row in found]
-        draw_row(axes, points, color, marker, found[0].label, lines=lines)
-        for row in found:
-            if row.speedup_low and row.speedup_high:
-                draw_interval(axes, positions[row.case], row.speedup_low, row.speedup_high, color)
-    label_cases(axes, positions)
-    label_factors(axes)
-    axes.set_ylabel("speedup over the fastest CPU row")
-    axes.set_title(f"{experiment.title}: speedup by size", loc="left")
-    return finish(figure, axes, stamp)

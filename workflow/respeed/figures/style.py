@@ -1,133 +1,134 @@
 """One look for all figures, and files that are the same byte for byte when the data are."""
 
-from collections.abc import Callable, Mapping
-from itertools import groupby
+import io
+import warnings
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from respeed.model.paper import Paper
-from respeed.tables.spread import Spread
+from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines
 
-Color = tuple[float, float, float]
-
-WIDTH, HEIGHT = 7.0, 3.7  # inches: a text column of A4
-THEIRS = "0.45"  # the paper's rows are grey, whatever ours are
-SPREAD = "#c3cfdd"  # many machines at once: neither the paper's nor one of ours
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# A point is 1/72 inch, and so is a pixel while a figure is laid out: lengths here are points.
+INCH = 72.0
+PAGE = 170 / 25.4 * INCH  # a text column of A4
+WIDTH, HEIGHT = PAGE / INCH, 3.4  # inches
+MARGIN = 2.0
 PNG_DPI = 160
+# The report sets the text of an SVG in this face; a browser that has not got it, in the next.
+REPORT_FACE = "Libertinus Serif"
+
+TITLE_SIZE, SIZE, TICK_SIZE = 10.5, 8.5, 8.0
+INK, QUIET, THEIRS, PALE, GRID = "#1b2838", "#5c6773", "#6e6e6e", "#c3cfdd", "#e4e7ea"
+STAMP = "#d9d9d9"
+STAMP_TEXT = "no measurement"
+
+# For packages, in their order; each has another lightness, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
+# Source: the first three of Okabe and Ito, Color universal design (2008), the others of Paul Tol, Colour schemes (2021).
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
+# For rows: each colour and shape stands once in a figure.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
+THEIR_MARKERS = ("x", "+", "1", "2")
+
+LOOK = {
+    "font.family": [FACE, FALLBACK],
+    "font.size": SIZE,
+    "text.color": INK,
+    "text.parse_math": False,  # a label's dollar sign is one
+    "axes.edgecolor": QUIET,
+    "axes.linewidth": 0.6,
+    "axes.spines.left": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.labelsize": TICK_SIZE,
+    "ytick.labelsize": TICK_SIZE,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.minor.visible": False,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "respeed",
+    "pdf.fonttype": 42,
+}
 
 
 def set_look() -> None:
     """What figures are drawn from now on look like."""
-    sns.set_theme(context="paper", style="whitegrid", palette="colorblind", font="DejaVu Sans")
-    plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "respeed", "axes.titleweight": "bold"})
+    matplotlib.rcParams.update(LOOK)
 
 
-def new_figure() -> tuple[Figure, Axes]:
-    """An empty figure in the house style."""
+def new_figure(height: float = HEIGHT) -> tuple[Figure, Axes]:
+    """An empty figure in the house style, as wide as a column; `height` in inches."""
     set_look()
-    return plt.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), dpi=INCH)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1), zorder=2)
+    axes.patch.set_visible(False)  # leaders lie behind what they lead to
+    return figure, axes
 
 
-def label_cases(axes: Axes, positions: dict[str, float]) -> None:
-    """Put the cases' names at their places along a logarithmic axis."""
-    axes.set_xscale("log")
-    axes.set_xticks(list(positions.values()), list(positions), rotation=60, ha="right", rotation_mode="anchor")
-    axes.xaxis.set_minor_locator(LogLocator(subs=[]))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.margins(x=0.08)
+def height_of(figure: Figure) -> float:
+    """Points."""
+    return float(figure.get_figheight() * INCH)
 
 
-def draw_row(
-    axes: Axes, points: list[tuple[str, float, float]], color: Color, marker: str, label: str, *, lines: bool = True
-) -> None:
-    """One row's points (workload, x, y): a line joins sizes of the same workload only, and none that have no order."""
-    for workload, group in groupby(sorted(points, key=lambda point: point[0]), key=lambda point: point[0]):
-        line = sorted((x, y) for _, x, y in group)
-        xs, ys = [x for x, _ in line], [y for _, y in line]
-        first = workload == min(point[0] for point in points)
-        style = "-" if lines else ""
-        axes.plot(xs, ys, color=color, linestyle=style, marker=marker, markersize=4, label=label if first else None)
+def place_axes(figure: Figure, axes: Axes, *, left: float, right: float, bottom: float, top: float) -> None:
+    """Leave so many points free at each side of the axes."""
+    height = height_of(figure)
+    axes.set_position((left / PAGE, bottom / height, (PAGE - left - right) / PAGE, (height - bottom - top) / height))
 
 
-def draw_theirs(
-    axes: Axes, paper: Paper, positions: dict[str, float], value: Callable[[str, str], float | None], *, lines: bool
-) -> None:
-    """The paper's rows in grey: value(case, architecture) at each case's place."""
-    kinds = zip(paper.architectures, (":", "--", "-.", (0, (1, 4))), ("x", "+", "1", "2"), strict=False)
-    for architecture, dashes, marker in kinds:
-        found = [(x, y) for case, x in positions.items() if (y := value(case, architecture.name))]
-        if found:
-            axes.plot(
-                *zip(*found, strict=True),
-                color=THEIRS,
-                linestyle=dashes if lines else "",
-                marker=marker,
-                markersize=4,
-                label=f"{architecture.label}, {paper.year}",
-            )
+def write_text(figure: Figure, x: float, y: float, text: str, *, align: str = "left", **look: object) -> None:
+    """A line of text: the middle of its height at `y` points from below, and at `x` what `align` says."""
+    figure.text(x / PAGE, y / height_of(figure), text, ha=align, va="center_baseline", **look)
 
 
-def draw_spread(axes: Axes, positions: dict[str, float], spreads: Mapping[str, Spread], what: str) -> None:
-    """Many machines as a pale bar for each case, behind all else: range, middle half (wider) and median (a dash)."""
-    for case, x in positions.items():
-        one = spreads.get(case)
-        if one is None:
-            continue
-        axes.vlines(x, one.lowest, one.highest, color=SPREAD, linewidth=3, zorder=1)
-        axes.vlines(x, one.lower_quartile, one.upper_quartile, color=SPREAD, linewidth=9, zorder=1)
-        axes.plot(x, one.median, "_", color=THEIRS, markersize=9, zorder=1.5)
-    if spreads:
-        machines = max(one.machines for one in spreads.values())
-        axes.plot([], [], color=SPREAD, linewidth=9, label=f"{what} of {machines} machines,\nmiddle half and range")
+def head_lines(title: str, note: str) -> tuple[list[str], list[str], float]:
+    """Title and note in lines as wide as the page, and the points that they take with the gap below."""
+    titles = break_lines(title, TITLE_SIZE, PAGE, bold=True)
+    notes = break_lines(note, SIZE, PAGE, most=4)
+    return titles, notes, LEADING * (TITLE_SIZE * len(titles) + SIZE * len(notes)) + SIZE
 
 
-def draw_interval(axes: Axes, x: float, low: float, high: float, color: Color) -> None:
-    """A 95 % interval."""
-    axes.vlines(x, low, high, color=color, linewidth=2.5, alpha=0.5)
-
-
-def label_factors(axes: Axes) -> None:
-    """A logarithmic axis of factors, such as 0.5x, 1x, 2x, 5x."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=[1, 2, 5]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+def write_head(figure: Figure, title: str, note: str) -> float:
+    """Write what is shown above all else, in bold, and how to read it; the points that this takes."""
+    titles, notes, height = head_lines(title, note)
+    y = height_of(figure)
+    for lines, size, look in ((titles, TITLE_SIZE, {"weight": "bold"}), (notes, SIZE, {"color": QUIET})):
+        for line in lines:
+            y -= LEADING * size
+            write_text(figure, 0, y + 0.6 * size, line, size=size, **look)
+    return height
 
 
 def finish(figure: Figure, axes: Axes, stamp: str) -> Figure:
-    """Legend beside the axes, and the stamp across them if the numbers are no measurement."""
-    sns.despine(figure)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    """The stamp across the axes if the numbers are no measurement."""
     if stamp:
         axes.text(
-            0.5,
-            0.5,
-            "no measurement",
-            transform=axes.transAxes,
-            ha="center",
-            va="center",
-            fontsize=30,
-            color="0.85",
-            zorder=0,
-        )
+            0.5, 0.5, STAMP_TEXT, transform=axes.transAxes, ha="center", va="center", fontsize=34, color=STAMP, zorder=0.5,
+        )  # fmt: skip
     return figure
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write <path>.svg and <path>.png."""
+    """Write <path>.svg, <path>.pdf and <path>.png."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    figure.set_layout_engine("none")  # it is laid out, which takes as long as to draw it
-    figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
-    plt.close(figure)
+    svg = io.StringIO()
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
+        # Letters that no face here has: a browser finds them elsewhere, and the report as well.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+        figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+        figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
+    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}'")
+    path.with_suffix(".svg").write_text(text, encoding="utf-8")

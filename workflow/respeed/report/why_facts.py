@@ -7,8 +7,8 @@ from respeed.model.paper import Experiment, Paper
 from respeed.record.paths import results_folder
 from respeed.tables.breakdown import Breakdown
 from respeed.tables.build import Tables
-from respeed.tables.folded import NOTHING
 from respeed.tables.explain import explain
+from respeed.tables.folded import NOTHING
 from respeed.tables.numbers import format_measured_speedup, format_number, format_share, format_speedup
 from respeed.tables.published import PAPER
 from respeed.tables.roofline import Roof, highest_roofs, paper_roofs, range_of_shares

@@ -1,0 +1,173 @@
+"""Which speedups say what a table is about: the accelerator over the CPU, theirs and ours, or the nearest to it.
+
+On a machine without an accelerator its rows stand over the paper's accelerator; where the paper prints no seconds, all
+cores over one. A table with a total has one more case, named as the total is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from respeed.estimators.speedup import compare_rounds
+from respeed.model.paper import Architecture, Paper
+from respeed.tables.build import Tables
+from respeed.tables.cells import Cell
+from respeed.tables.others import Others
+from respeed.tables.speedups import CPU_ARCHITECTURES
+from respeed.tables.spread import Spread
+
+DEVICE_OVER_CPU = "device over CPU"
+OVER_THEIR_DEVICE = "over their device"
+ALL_CORES_OVER_ONE = "all cores over one"
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A number of one of our rows in one case, with its interval; `cell` is any of the same row."""
+
+    cell: Cell
+    case: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+# Numbers of the paper by architecture and case.
+Theirs = Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class ShownSpeedups:
+    """`kind` says what is over what. `cases` are those with a number, in the table's order; `device` is the paper's
+    accelerator where that is the base, and `spreads` are those of many machines, by case."""
+
+    kind: str
+    cases: tuple[str, ...]
+    ours: tuple[Ours, ...]
+    theirs: Theirs
+    spreads: Mapping[str, Spread]
+    device: Architecture | None = None
+
+
+def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str, machine: str) -> ShownSpeedups:
+    """Those of one table and machine; none of ours where it measured nothing."""
+    cells = [
+        cell
+        for cell in tables.cells
+        if (cell.machine, cell.paper, cell.experiment) == (machine, paper.name, experiment) and cell.seconds
+    ]
+    ours = [*_seconds_of(cells), *our_totals(tables, cells)]
+    theirs = their_seconds(tables, paper, experiment)
+    devices = [one for one in paper.architectures if one.name not in CPU_ARCHITECTURES]
+    device = next((one for one in devices if any(name == one.name for name, _ in theirs)), None)
+    seconds, factors = (others.spread_of(quantity, paper.name, experiment) for quantity in ("seconds", "speedup"))
+    kind, spreads, base = ALL_CORES_OVER_ONE, {}, None
+    if any(not cell.is_cpu for cell in cells):
+        kind, spreads = DEVICE_OVER_CPU, factors
+        ours, theirs = list(_device_over_cpu(tables, ours)), _their_device_over_cpu(theirs)
+    elif device:
+        kind, base = OVER_THEIR_DEVICE, device
+        there = {case: value for (name, case), value in theirs.items() if name == device.name}
+        spreads = {case: _spread_over(one, there[case]) for case, one in seconds.items() if case in there}
+        ours = [_over(one, there[one.case]) for one in ours if one.case in there]
+        theirs = {
+            (name, case): there[case] / value
+            for (name, case), value in theirs.items()
+            if name in CPU_ARCHITECTURES and case in there
+        }
+    else:
+        ours = list(_all_cores_over_one(tables, cells))
+    table = paper.experiments[experiment]
+    known = {one.case for one in ours} | {case for _, case in theirs} | set(spreads)
+    cases = tuple(case for case in (*table.case_names(tables.smoke), table.total or "") if case in known)
+    return ShownSpeedups(kind, cases, tuple(ours), theirs, spreads, base)
+
+
+def _seconds_of(cells: Iterable[Cell]) -> Iterator[Ours]:
+    for cell in cells:
+        yield Ours(cell, cell.case, cell.seconds or 0, cell.seconds_low, cell.seconds_high)
+
+
+def our_totals(tables: Tables, cells: Iterable[Cell]) -> list[Ours]:
+    """Seconds of a machine's rows for the total of the table that the cells are of."""
+    first = {(cell.machine, cell.paper, cell.experiment, cell.profile): cell for cell in cells}
+    return [
+        Ours(cell, tables.papers[row.paper].experiments[row.experiment].total or "", row.seconds, row.seconds_low,
+             row.seconds_high)
+        for row in tables.totals
+        if row.seconds and (cell := first.get((row.machine, row.paper, row.experiment, row.profile)))
+    ]  # fmt: skip
+
+
+def their_seconds(tables: Tables, paper: Paper, experiment: str) -> Theirs:
+    """What the paper prints, and its total at its own rates."""
+    table = paper.experiments[experiment]
+    printed = {
+        (row.name, case): paper.printed(experiment, case, row.name)
+        for row in paper.architectures
+        for case in table.case_names(tables.smoke)
+    }
+    totals = {
+        (row.profile, table.total or ""): row.seconds
+        for row in tables.totals
+        if (row.machine, row.paper, row.experiment) == ("paper", paper.name, experiment)
+    }
+    return {key: seconds for key, seconds in (printed | totals).items() if seconds}
+
+
+def _device_over_cpu(tables: Tables, ours: list[Ours]) -> Iterator[Ours]:
+    """Of cases as speedups.csv has them; of a total over the fastest CPU row's, without an interval."""
+    made = {(row.machine, row.paper, row.experiment, row.case, row.row): row for row in tables.speedups}
+    for one in ours:
+        cell = one.cell
+        if cell.is_cpu:
+            continue
+        row = made.get((cell.machine, cell.paper, cell.experiment, one.case, cell.row))
+        if row and row.speedup:
+            yield replace(one, value=row.speedup, low=row.speedup_low, high=row.speedup_high)
+        elif row is None:
+            rivals = [other.value for other in ours if other.case == one.case and _may_be_base(other.cell)]
+            if rivals:
+                yield Ours(cell, one.case, min(rivals) / one.value)
+
+
+def _may_be_base(cell: Cell) -> bool:
+    return cell.is_cpu and cell.in_full_precision
+
+
+def _their_device_over_cpu(seconds: Theirs) -> Theirs:
+    fastest: dict[str, float] = {}
+    for (name, case), value in seconds.items():
+        if name in CPU_ARCHITECTURES:
+            fastest[case] = min(value, fastest.get(case, value))
+    return {
+        (name, case): fastest[case] / value
+        for (name, case), value in seconds.items()
+        if name not in CPU_ARCHITECTURES and case in fastest
+    }
+
+
+def _over(one: Ours, there: float) -> Ours:
+    """Over seconds that have no interval; ours is that of our seconds."""
+    low, high = (there / bound if bound else None for bound in (one.high, one.low))
+    return Ours(one.cell, one.case, there / one.value, low, high)
+
+
+def _spread_over(one: Spread, there: float) -> Spread:
+    return replace(
+        one, quantity="speedup", lowest=there / one.highest, lower_quartile=there / one.upper_quartile,
+        median=there / one.median, upper_quartile=there / one.lower_quartile, highest=there / one.lowest,
+    )  # fmt: skip
+
+
+def _all_cores_over_one(tables: Tables, cells: list[Cell]) -> Iterator[Ours]:
+    """What more cores bring to a package, program and precision: its row on several over its row on one."""
+    ones = {_alike(cell): cell for cell in cells if cell.architecture == "single-cpu"}
+    for cell in cells:
+        one = ones.get(_alike(cell))
+        if one and cell.architecture == "multi-cpu":
+            estimate = compare_rounds(tables.rounds[one.key], tables.rounds[cell.key])
+            yield Ours(cell, cell.case, estimate.value, estimate.low, estimate.high)
+
+
+def _alike(cell: Cell) -> tuple[str, ...]:
+    return cell.case, cell.algorithm, cell.package, cell.precision
