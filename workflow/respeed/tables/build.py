@@ -32,6 +32,7 @@ from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.readme import write_readme
 from respeed.tables.why import make_why
 from respeed.tables.write import write_published, write_tidy
+from respeed.tables.write_pages import write_pages
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
 
 
 def build_tables(smoke: bool, machine: str | None = None) -> None:
-    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex; and results/README.md.
+    """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and what is read as .html; and
+    results/README.md.
 
     All machines are in each .csv; in what people read, those that are shown in full (see plan.machines).
     """
@@ -129,3 +131,4 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
         write_published(folder / table.paper, table, stamp, in_full, tables.origins)
     readme = write_readme(tables.papers, tables.claims, tables.origins, in_full, stamp)
     write_text(results_folder(smoke) / "README.md", readme)
+    write_pages(folder, tables, in_full, stamp, machine)

@@ -1,0 +1,130 @@
+"""What the HTML pages show: tables in the paper's shape, every cell, every speedup."""
+
+from collections.abc import Iterable, Sequence
+
+from respeed.model.paper import Experiment, Paper
+from respeed.tables.cells import Cell
+from respeed.tables.html import Entry, Line, Page, split_number
+from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
+from respeed.tables.published import PAPER, PublishedTable, Row
+from respeed.tables.speedups import Speedup
+
+OPEN = "In italics: a number that has no interval, because too few rounds were clean."
+
+
+def cite(paper: Paper) -> str:
+    """A paper as people name it: Raina, Madhavan and Ng (2009)."""
+    *others, last = (name.split()[-1] for name in paper.authors)
+    return f"{', '.join(others)} and {last} ({paper.year})" if others else f"{last} ({paper.year})"
+
+
+def make_published_page(paper: Paper, table: PublishedTable, left_out: int) -> Page:
+    """The paper's rows and ours among one another: seconds, then speedups, and below what is missing."""
+    experiment = paper.experiments[table.experiment]
+    groups = tuple(
+        (title, tuple(_published_line(paper, row) for row in table.rows if row.kind == kind))
+        for kind, title in (("seconds", ""), ("speedup", "Speedup"))
+    )
+    return Page(
+        title=f"{experiment.title}: {cite(paper)}, and here",
+        caption=f"{_unit(experiment)}. Grey: the paper. Blue: measured here.",
+        head=("Row", "Whose", *table.cases),
+        groups=groups,
+        notes=(*_missing(table.rows), *_about(line for _, lines in groups for line in lines), *_others(left_out)),
+        data=f"{table.experiment}.csv",
+    )
+
+
+def make_cells_page(papers: dict[str, Paper], cells: Sequence[Cell], left_out: int, smoke: bool) -> Page:
+    """Every cell, measured or not, and why not."""
+    lines = tuple(
+        Line(
+            (
+                Entry(cell.label, cell.profile),
+                Entry(cell.machine),
+                Entry(papers[cell.paper].experiments[cell.experiment].title),
+                Entry(cell.case),
+                split_number(format_measured(cell.seconds, cell.seconds_low, cell.seconds_high, bare=smoke)),
+                _number(cell.published_seconds),
+                Entry(str(cell.rounds) if cell.rounds else "", kind="number"),
+                _number(cell.gflops),
+                Entry(f"{100 * cell.peak_share:.0f} %" if cell.peak_share else "", kind="number"),
+                Entry(cell.status, cell.reason),
+            ),
+            "ours" if cell.seconds else "missing",
+        )
+        for cell in cells
+    )
+    return Page(
+        title="Every cell",
+        caption="Seconds as in the table; Published are the paper's own.",
+        head=("Row", "Machine", "Table", "Case", "Seconds", "Published", "Rounds", "GFLOP/s", "Of peak", "Status"),
+        groups=(("", lines),),
+        notes=(*_about(lines), *_others(left_out)),
+        data="cells.csv",
+    )
+
+
+def make_speedups_page(papers: dict[str, Paper], speedups: Sequence[Speedup], left_out: int, smoke: bool) -> Page:
+    """Every row over the fastest CPU row of its machine."""
+    labels = {(row.machine, row.paper, row.experiment, *row.row): row.label for row in speedups}
+    lines = tuple(
+        Line(
+            (
+                Entry(row.label, row.profile),
+                Entry(row.machine),
+                Entry(papers[row.paper].experiments[row.experiment].title),
+                Entry(row.case),
+                split_number(format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)),
+                Entry(labels.get((row.machine, row.paper, row.experiment, row.base_profile, row.base_algorithm), "")),
+                split_number(format_speedup(row.published)),
+                Entry(row.verdict, row.reason),
+            ),
+            "ours" if row.speedup else "missing",
+        )
+        for row in speedups
+    )
+    return Page(
+        title="Every speedup",
+        caption="The fastest CPU row of the same machine over each row; Published are the paper's own.",
+        head=("Row", "Machine", "Table", "Case", "Speedup", "Over", "Published", "Verdict"),
+        groups=(("", lines),),
+        notes=(*_about(lines), *_others(left_out)),
+        data="speedups.csv",
+    )
+
+
+def _published_line(paper: Paper, row: Row) -> Line:
+    is_theirs = row.source == PAPER
+    # A speedup has no package, and a label of ours names its own.
+    small = row.package if is_theirs and row.package != row.architecture else ""
+    return Line(
+        (
+            Entry(row.architecture, small),
+            Entry(cite(paper) if is_theirs else row.source),
+            *(split_number(value) for value in row.values),
+        ),
+        "theirs" if is_theirs else "ours",
+    )
+
+
+def _missing(rows: Iterable[Row]) -> list[str]:
+    """One line for each row that has no time at all, with its reason; its speedups have the same."""
+    found = (row for row in rows if row.kind == "missing" and row.package)
+    return [f"{row.architecture}, on {row.source}: {'; '.join(dict.fromkeys(row.values))}." for row in found]
+
+
+def _about(lines: Iterable[Line]) -> tuple[str, ...]:
+    return (OPEN,) if any(entry.kind == "open" for line in lines for entry in line.entries) else ()
+
+
+def _others(left_out: int) -> tuple[str, ...]:
+    return (f"The rows of {left_out} other machines are in the file below.",) if left_out else ()
+
+
+def _unit(experiment: Experiment) -> str:
+    return f"Seconds for {experiment.examples:,} examples" if experiment.examples else "Seconds of one step"
+
+
+def _number(value: float | None) -> Entry:
+    return Entry("" if value is None else format_number(value), kind="number")
