@@ -8,6 +8,7 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.tables import cells, speedups
 from respeed.tables.cells import Cell
+from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.speedups import Speedup
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -35,6 +36,11 @@ def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
 
 def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
     return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=1)]
+
+
+def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm") -> PublishedTable:
+    """In the paper's shape."""
+    return make_published_table(PAPER, PAPER.experiments[experiment], *derive(records), smoke=False)
 
 
 def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:

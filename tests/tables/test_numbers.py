@@ -2,7 +2,14 @@
 
 import pytest
 
-from respeed.tables.numbers import format_measured, format_measured_speedup, format_number
+from respeed.tables.numbers import (
+    Value,
+    format_measured,
+    format_measured_speedup,
+    format_number,
+    group_thousands,
+    measured_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +36,19 @@ def test_a_measured_number_carries_its_interval(
 )
 def test_numbers_are_written_with_three_digits_and_no_exponent(value: float, text: str) -> None:
     assert format_number(value) == text
+
+
+def test_a_value_keeps_its_interval_apart() -> None:
+    assert measured_value(69.5, 67.4, 71.2, bare=False) == Value("69.5", "±3 %")
+    assert measured_value(69.5, 67.4, 71.2, "x", bare=False).plain == "69.5x ±3 %"
+    assert measured_value(69.5, None, None, bare=False).plain == "69.5 (no interval)"
+    assert measured_value(69.5, None, None, bare=True).plain == "69.5"
+    assert measured_value(None, None, None, bare=False) == Value()
+    assert Value(reason="not measured").plain == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"), [("223741", "223,741"), ("38.60", "38.60"), ("1234.5", "1,234.5"), ("1e5", "1e5")]
+)
+def test_a_printed_number_keeps_its_digits(printed: str, text: str) -> None:
+    assert group_thousands(printed) == text

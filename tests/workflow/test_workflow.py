@@ -51,6 +51,7 @@ def test_a_run_leaves_records_tables_figures_and_the_report(measured: Project) -
         "totals.csv",
     ):
         assert (smoke / "tables" / name).stat().st_size > 0
+    assert (smoke / "README.md").stat().st_size > 0
     figures = {path.suffix for path in (smoke / "figures" / "raina2009" / "rbm").iterdir()}
     assert figures == {".svg", ".png"}
     drawn = {path.stem.rsplit("-", 1)[1] for path in (smoke / "figures" / "raina2009" / "sparse-coding").iterdir()}

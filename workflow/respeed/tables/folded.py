@@ -40,8 +40,10 @@ class Note:
 
 @dataclass(frozen=True)
 class FoldedTable:
-    """No row is without a number; `columns` are the cases in words."""
+    """No row is without a number; `columns` are the cases in words. `stamp` says that no number is a measurement,
+    where that is so."""
 
+    stamp: str
     title: str
     unit: str
     reference: str
@@ -53,7 +55,7 @@ class FoldedTable:
 def fold(
     table: PublishedTable, origins: Mapping[str, Origin], only: Collection[str] | None = None, stamp: str = ""
 ) -> FoldedTable:
-    """The table of all machines, or of `only` those; `stamp` is the first of its notes."""
+    """The table of all machines, or of `only` those."""
     shown = table if only is None else table.only(only)
     marks: dict[str, str] = {}
     groups, unmeasured = [], []
@@ -68,8 +70,9 @@ def fold(
         texts.append("A number of ours without ± has no interval: too few clean rounds.")
     if left_out := len(table.machines) - len(shown.machines):
         texts.append(f"The rows of {left_out} other machines are in {table.experiment}.csv.")
-    notes = [Note("", stamp)] * bool(stamp) + [Note(mark, f"{reason.rstrip('.')}.") for reason, mark in marks.items()]
+    notes = [Note(mark, f"{reason.rstrip('.')}.") for reason, mark in marks.items()]
     return FoldedTable(
+        stamp=stamp,
         title=table.title,
         unit=table.unit,
         reference=table.reference,
@@ -118,8 +121,12 @@ def _unmeasured(rows: list[Row], where: str) -> list[str]:
         # That there is no speedup without seconds goes without saying.
         if row.kind == "seconds" or row.values not in seconds:
             labels[_why(row)].append(_label(row))
-    every = len(labels) == 1 and len(missing) == len(rows)
-    return [_sentence(["every row"] if every else found, reason, where) for reason, found in labels.items()]
+    if labels and len(missing) == len(rows):
+        # Nothing was measured: a list of everything says no more than this.
+        most = max(labels, key=lambda reason: len(labels[reason]))
+        del labels[most]
+        labels[most] = ["every other row" if labels else "every row"]
+    return [_sentence(found, reason, where) for reason, found in labels.items()]
 
 
 def _why(row: Row) -> str:

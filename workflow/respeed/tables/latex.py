@@ -46,12 +46,12 @@ def write_latex(table: FoldedTable) -> str:
     comments = [
         f"% {printable(title)}",
         r"% Needs \usepackage{array,booktabs,tabularx}, and a line of 345pt, as article has at 10pt on A4.",
-        *(f"% {printable(note.text)}" for note in table.notes if not note.mark),
     ]
+    stamp = f"\\noindent\\textbf{{{escape_latex(table.stamp)}}}\\par\n" if table.stamp else ""
     parts = "\n\\medskip\n\n".join(_write_part(part) for part in lay_out(table, _columns_that_fit(table)))
     notes = "".join(f"\\par\\smallskip\\noindent {_write_note(note)}\n" for note in table.notes)
     begin = "\\begingroup\\footnotesize\\raggedright\\setlength{\\tabcolsep}{4pt}%\n"
-    return "\n".join(comments) + f"\n{begin}{parts}{notes}\\par\\endgroup\n"
+    return "\n".join(comments) + f"\n{begin}{stamp}{parts}{notes}\\par\\endgroup\n"
 
 
 def escape_latex(text: str) -> str:

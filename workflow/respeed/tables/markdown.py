@@ -14,9 +14,10 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
 def write_markdown(table: FoldedTable) -> str:
     """The table with its notes; one that is too wide is cut into parts."""
+    stamp = [f"**{escape_markdown(table.stamp)}**"] * bool(table.stamp)
     title = f"**{escape_markdown(table.title)}**: {escape_markdown(table.unit)}. {escape_markdown(table.reference)}"
     parts = [_write_part(part) for part in lay_out(table)]
-    return "\n\n".join([title, *parts, *(_write_note(note) for note in table.notes)]) + "\n"
+    return "\n\n".join([*stamp, title, *parts, *(_write_note(note) for note in table.notes)]) + "\n"
 
 
 def escape_markdown(text: str) -> str:
