@@ -1,4 +1,4 @@
-"""Chromium without a window, driven through the pipes of its DevTools: to look at pages as a reader's browser shows them."""
+"""Chromium without a window, driven through the pipes of its DevTools: pages as a reader's browser shows them."""
 
 import base64
 import json
@@ -76,9 +76,10 @@ class Browser:
             assert time.monotonic() < deadline, f"never came true: {script}"
             time.sleep(0.05)
 
-    def click(self, text: str, beside: str = "a") -> None:
-        """Click the first element of the kind `beside` with exactly that text, as a reader does."""
-        find = f"[...document.querySelectorAll({json.dumps(beside)})].find(one => one.innerText.trim() === {json.dumps(text)})"
+    def click(self, text: str, kind: str = "a") -> None:
+        """Click the first element of the `kind` with exactly that text, as a reader does."""
+        is_it = f"one => one.innerText.trim() === {json.dumps(text)}"
+        find = f"[...document.querySelectorAll({json.dumps(kind)})].find({is_it})"
         self.wait_for(f"!!{find}")
         self.evaluate(f"{find}.click()")
 

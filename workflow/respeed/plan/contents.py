@@ -19,7 +19,14 @@ DRAWN = {"seconds": "Seconds", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
 
 # Braces would be wildcards to Snakemake, and it writes labels into a script as they are.
-_AS_TEXT = str.maketrans({"{": "(", "}": ")", "<": "‹", ">": "›"})
+_AS_TEXT = str.maketrans(
+    {
+        "{": "(",
+        "}": ")",
+        "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}",
+        ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
+    }
+)
 
 
 def label_experiment(run: Workflow, paper: str, experiment: str, **more: str) -> dict[str, str]:

@@ -14,12 +14,14 @@ STYLE = Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")
 
 NO_INTERVAL = "(no interval)"
+# How page.css calls the fields of a kind.
+_FIELDS = {"number": "number", "open": "number", "range": "range"}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One field: its text, and what stands behind it in small type. `kind` is number, open (a number that has no
-    interval), verdict or words."""
+    interval), range, verdict or words."""
 
     text: str
     small: str = ""
@@ -108,10 +110,7 @@ def _group(title: str, lines: tuple[Line, ...], columns: int) -> str:
 
 def _row(line: Line) -> str:
     name, *fields = line.entries
-    cells = "".join(
-        f"<td{_classed('number' if entry.kind in {'number', 'open'} else '')}>{_content(entry)}</td>"
-        for entry in fields
-    )
+    cells = "".join(f"<td{_classed(_FIELDS.get(entry.kind, ''))}>{_content(entry)}</td>" for entry in fields)
     return f'<tr{_classed(line.kind)}><th scope="row">{_content(name)}</th>{cells}</tr>\n'
 
 
@@ -121,7 +120,7 @@ def _content(entry: Entry) -> str:
         text = f'<span class="{entry.kind}">{text}</span>'
     if not entry.small:
         return text
-    kind = "" if entry.kind == "number" else "words"
+    kind = "words" if entry.kind in {"words", "verdict"} else ""
     return f"<span data-sort>{text}</span> <small{_classed(kind)}>{escape(entry.small)}</small>"
 
 

@@ -1,12 +1,13 @@
 """What a paper claims beside what came out, as HTML: a page of its own, and the first thing in the report."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from respeed.model.paper import Paper
 from respeed.tables.claims import Verdict
 from respeed.tables.html import Entry, Line, Page, split_number
-from respeed.tables.numbers import format_measured_speedup, format_range, format_speedup
+from respeed.tables.numbers import format_measured_speedup, format_speedup
 from respeed.tables.pages import cite
 
 NONE_YET = "No claim has been tested yet."
@@ -49,7 +50,7 @@ def _by_paper(verdicts: Sequence[Verdict]) -> list[tuple[tuple[str, str], list[V
 
 
 def _whose(papers: Mapping[str, Paper], machine: str, paper: str) -> str:
-    return f"{cite(papers[paper])}, and {machine}"
+    return f"{cite(papers[paper])}, repeated on {machine}"
 
 
 def _line(row: Verdict, smoke: bool) -> Line:
@@ -60,13 +61,13 @@ def _line(row: Verdict, smoke: bool) -> Line:
     )
     here = format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)
     if row.speedup is None and row.speedup_low is not None:
-        here = format_range(row.speedup_low, row.speedup_high)
+        here = f"{format_speedup(row.speedup_low)} to {format_speedup(row.speedup_high)}"
     verdict = Entry(row.verdict, row.reason, kind="verdict")
-    return Line((Entry(row.case), Entry(" to ".join(published)), split_number(here), verdict), "detail")
+    ours = replace(split_number(here), kind="range")
+    return Line((Entry(row.case), Entry(" to ".join(published), kind="range"), ours, verdict), "detail")
 
 
 def _claim_line(row: Verdict) -> Line:
-    why = ". ".join(text.rstrip(".") for text in (row.reason, row.instead) if text)
-    return Line(
-        (Entry(row.says), Entry(row.published), Entry(row.here), Entry(row.verdict, why, kind="verdict")), "claim"
-    )
+    why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in (row.reason, row.instead) if text)
+    verdict = Entry(row.verdict, why, kind="verdict")
+    return Line((Entry(row.says), Entry(row.published, kind="range"), Entry(row.here, kind="range"), verdict), "claim")
