@@ -66,10 +66,17 @@ rule figures:
             category="Learning",
         ),
         [
-            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.png"
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in ("seconds", "speedup")
+            for ending in ("pdf", "png")
+        ],
+        [
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
+            for paper, name, machine in RESPEED.learned
+            for figure in ("learning", "learned")
+            for ending in ("pdf", "png")
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",
