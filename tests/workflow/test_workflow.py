@@ -53,7 +53,7 @@ def test_a_run_leaves_records_tables_figures_and_the_report(measured: Project) -
         assert (smoke / "tables" / name).stat().st_size > 0
     assert (smoke / "README.md").stat().st_size > 0
     figures = {path.suffix for path in (smoke / "figures" / "raina2009" / "rbm").iterdir()}
-    assert figures == {".svg", ".png"}
+    assert figures == {".svg", ".pdf", ".png"}
     drawn = {path.stem.rsplit("-", 1)[1] for path in (smoke / "figures" / "raina2009" / "sparse-coding").iterdir()}
     assert drawn == {"seconds", "speedup", "learning", "learned"}
     assert (measured.folder / "report" / "smoke.pdf").exists()

@@ -117,15 +117,23 @@ rule figures:
             for figure, shows in contents.LEARNED.items()
         ],
         [
-            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.png"
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in contents.DRAWN
+            for ending in ("pdf", "png")
         ],
         [
-            f"{RESPEED.results}/figures/{paper}/{machine}-roofline.png"
+            f"{RESPEED.results}/figures/{paper}/{machine}-roofline.{ending}"
             for paper in RESPEED.papers
             for machine in RESPEED.machines
+            for ending in ("pdf", "png")
+        ],
+        [
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
+            for paper, name, machine in RESPEED.learned
+            for figure in contents.LEARNED
+            for ending in ("pdf", "png")
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",

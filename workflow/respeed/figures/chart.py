@@ -52,6 +52,17 @@ class Chart:
         return [*(one for one in self.series if not one.look.pale), *base]
 
     @property
+    def how_to_read(self) -> str:
+        """The note, and what the marks are that there are."""
+        points = [point for one in self.series for point in one.points]
+        marks = (
+            ("Bars: 95 % intervals.", any(point.low for point in points)),
+            ("Faint points: single rounds.", any(len(point.rounds) > 1 for point in points)),
+            ("Pale: slower rows of the same algorithm.", any(one.look.pale for one in self.series)),
+        )
+        return " ".join([self.note, *(text for text, there in marks if there)])
+
+    @property
     def values(self) -> list[float]:
         """All numbers that must be within the axis."""
         points = [point for one in self.series for point in one.points]

@@ -30,7 +30,7 @@ from respeed.tables.spread import Spread
 
 NAME_WIDTH = 130.0  # points
 # The dots of a case lie below one another so far apart, as far as the page has room.
-STEP, LEAST_STEP, ROOM, TALLEST = 4.5, 2.2, 8.0, 380.0
+STEP, LEAST_STEP, ROOM, TALLEST = 4.2, 2.2, 8.0, 310.0
 FOOT = 14.0
 
 
@@ -58,9 +58,9 @@ def draw_dots(chart: Chart, stamp: str) -> Figure:
     ups = stack_up(xs, [label.width + 4 for label in labels], [label.height for label in labels])
     stack = max((up + label.height for up, label in zip(ups, labels, strict=True)), default=0) + 4
     plot = sum(row.height for row in rows)
-    head = head_lines(chart.title, chart.note)[2]
+    head = head_lines(chart.title, chart.how_to_read)[2]
     figure, axes = new_figure((head + stack + plot + FOOT) / INCH)
-    write_head(figure, chart.title, chart.note)
+    write_head(figure, chart.title, chart.how_to_read)
     place_axes(figure, axes, left=left, right=PAGE - left - length, bottom=FOOT, top=head + stack)
     axes.set(xscale="log", xlim=ends, ylim=(0, plot))
     axes.set_yticks([])

@@ -31,9 +31,9 @@ def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str
 
 
 def _draw_nothing(chart: Chart, stamp: str) -> Figure:
-    head = head_lines(chart.title, chart.note)[2]
+    head = head_lines(chart.title, chart.how_to_read)[2]
     figure, axes = new_figure((head + EMPTY) / INCH)
-    write_head(figure, chart.title, chart.note)
+    write_head(figure, chart.title, chart.how_to_read)
     place_axes(figure, axes, left=0, right=0, bottom=0, top=head)
     axes.set_axis_off()
     write_text(figure, PAGE / 2, EMPTY / 2, chart.why_empty, align="center", size=SIZE, color=QUIET)

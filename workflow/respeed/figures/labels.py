@@ -14,7 +14,7 @@ from respeed.figures.text import break_lines, width_of
 
 LABEL_WIDTH = 125.0
 LEADER, MARK = 12.0, 7.0
-TICK, NAME_GAP = 5.0, 8.0
+TICK, NAME_GAP = 8.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def write_names(figure: Figure, names: Sequence[list[str]], places: Sequence[flo
     for lines, place, x in zip(
         names, places, move_apart(places, [width + NAME_GAP for width in widths], -NAME_GAP / 2, PAGE), strict=True
     ):
-        draw_leader(figure, [(place, bottom), (x, bottom - TICK)], QUIET, 0.6)
+        draw_leader(figure, [(place, bottom), (place, bottom - TICK / 2), (x, bottom - TICK)], QUIET, 0.6)
         for number, line in enumerate(lines):
             y = bottom - TICK - LEADING * TICK_SIZE * (number + 0.7)
             write_text(figure, x, y, line, align="center", size=TICK_SIZE)

@@ -24,7 +24,7 @@ from respeed.figures.style import (
 )
 from respeed.figures.text import width_of
 
-PLOT = 170.0  # points
+PLOT = 185.0  # points
 # Between the outermost cases and the ends of the axis, of its length.
 ROOM = 0.05
 
@@ -38,10 +38,10 @@ def draw_lines(chart: Chart, places: dict[str, float], stamp: str) -> Figure:
     left = max(width_of(text, TICK_SIZE) for text in texts) + 6
     right = LEADER + max((label.width for label in labels), default=0) + MARGIN
     names = break_names(list(places), PAGE - left - right)
-    foot = LEADING * TICK_SIZE * max(len(lines) for lines in names) + 9
-    head = head_lines(chart.title, chart.note)[2]
+    foot = LEADING * TICK_SIZE * max(len(lines) for lines in names) + 10
+    head = head_lines(chart.title, chart.how_to_read)[2]
     figure, axes = new_figure((head + plot + foot) / INCH)
-    write_head(figure, chart.title, chart.note)
+    write_head(figure, chart.title, chart.how_to_read)
     place_axes(figure, axes, left=left, right=right, bottom=foot, top=head)
     span = _span(places)
     axes.set(xscale="log", yscale="log", xlim=span, ylim=ends)

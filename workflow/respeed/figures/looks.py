@@ -12,6 +12,8 @@ from respeed.tables.cells import Cell
 LineStyle = str | tuple[float, tuple[float, ...]]
 SOLID, DASHED, DASH_DOT = "-", (0.0, (4.0, 2.0)), (0.0, (6.0, 1.5, 1.0, 1.5))
 ONE_CORE = "single-cpu"
+STROKES = {"x", "+", "1"}  # markers that are lines
+LARGER = {"*": 1.7}  # of the same size, it looks smaller than others
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,11 @@ class Look:
 
     def mark(self, size: float = 4.5) -> dict[str, object]:
         """What matplotlib calls it, without a line."""
-        stroke = self.marker in THEIR_MARKERS
+        stroke = self.marker in STROKES
         return {
             "color": self.color,
             "marker": self.marker,
-            "markersize": size,
+            "markersize": size * LARGER.get(self.marker, 1.0),
             "markerfacecolor": self.color if self.filled else "white",
             "markeredgecolor": self.color if stroke or not self.filled else "white",
             "markeredgewidth": 1.1 if stroke or not self.filled else 0.5,

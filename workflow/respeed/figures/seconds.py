@@ -23,7 +23,6 @@ def chart_seconds(
     spreads: dict[str, Spread],
 ) -> Chart:
     """One table on one machine, `cells` all of its; `spreads` of many machines, by case."""
-    machine = cells[0].machine
     front = rows_in_front(cells) if experiment.algorithms else None
     looks = look_at_rows(cells, colors, front)
     rates = has_rates(experiment)
@@ -42,7 +41,7 @@ def chart_seconds(
     shown = {} if rates else spreads
     known = {point.case for one in (*theirs, *ours) for point in one.points}
     cases = (*experiment.case_names(tables.smoke), experiment.total or "")
-    words = words_of_seconds(experiment, machine, shown, any(one.look.pale for one in ours), bool(theirs))
+    words = words_of_seconds(experiment, cells[0].machine, shown, bool(theirs))
     return Chart(
         words.title,
         words.note,

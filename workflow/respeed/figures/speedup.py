@@ -20,14 +20,16 @@ def chart_speedup(
     colors: Mapping[tuple[str, bool], str],
 ) -> Chart:
     """One table on one machine, `cells` all of its."""
-    looks = look_at_rows(cells, colors, rows_in_front(cells) if experiment.algorithms else None)
+    rows = {one.cell.row for one in shown.ours}
+    front = rows_in_front(cell for cell in cells if cell.row in rows) if experiment.algorithms else None
+    looks = look_at_rows(cells, colors, front)
     points: dict[tuple[str, str], list[Point]] = {}
     for one in shown.ours:
         found = points.setdefault(one.cell.row, [])
         found.append(Point(one.case, one.value, one.low, one.high, program=one.cell.workload))
     labels = {cell.row: cell.label for cell in cells}
     ours = [Series(labels[row], looks[row], tuple(found)) for row, found in points.items()]
-    words = words_of_speedup(experiment, cells[0].machine, paper.year, shown, any(one.look.pale for one in ours))
+    words = words_of_speedup(experiment, cells[0].machine, paper.year, shown)
     return Chart(
         title=words.title,
         note=words.note,

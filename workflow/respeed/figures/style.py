@@ -30,7 +30,7 @@ STAMP_TEXT = "no measurement"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
 # For rows: each colour and shape stands once in a figure.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
-THEIR_MARKERS = ("x", "+", "1", "2")
+THEIR_MARKERS = ("x", "+", "*", "1")
 
 LOOK = {
     "font.family": [FACE, FALLBACK],

@@ -5,16 +5,17 @@ import warnings
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import FT2Font
+from matplotlib.ft2font import FT2Font, LoadFlags
 
 # A Times that comes with matplotlib. The report sets figures in its own face, which is as wide to a few per cent.
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
 # How much wider the report's face may be: bold 6 %.
 ROOM = 1.07
+INCH = 72  # points
 # Points of a line, of each point of its letters.
 LEADING = 1.2
-# A line may end behind a space, a hyphen or a stroke, and before the x of a size such as 1024x4096.
-BREAKS = re.compile(r"(?<=[ /-])|(?<=\d)(?=x\d)")
+# A line ends behind a space; in a word that no line holds, behind a hyphen or before the x of a size such as 1024x4096.
+SPACES, HYPHENS = re.compile(r"(?<= )"), re.compile(r"(?<=[/-])|(?<=\d)(?=x\d)")
 
 
 def plain(text: str) -> str:
@@ -26,18 +27,17 @@ def plain(text: str) -> str:
 def width_of(text: str, size: float, bold: bool = False) -> float:
     """Points that a line of text takes, in the wider of the two faces that it may be set in."""
     font = _font(bold)
+    font.set_size(100, INCH)  # matplotlib draws with the same object, at other sizes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that neither face has
-        font.set_text(text, 0.0)
+        font.set_text(text, 0.0, flags=LoadFlags.NO_HINTING)
     return ROOM * size * font.get_width_height()[0] / 64 / 100
 
 
 @lru_cache(maxsize=2)
 def _font(bold: bool) -> FT2Font:
     weight = "bold" if bold else "normal"
-    font = get_font([findfont(FontProperties(family=name, weight=weight)) for name in (FACE, FALLBACK)])
-    font.set_size(100, 72)
-    return font
+    return get_font([findfont(FontProperties(family=name, weight=weight)) for name in (FACE, FALLBACK)])
 
 
 def break_lines(text: str, size: float, width: float, *, bold: bool = False, most: int = 3) -> list[str]:
@@ -57,8 +57,13 @@ def break_lines(text: str, size: float, width: float, *, bold: bool = False, mos
 
 def _pieces(text: str, size: float, width: float, bold: bool) -> list[str]:
     """What may be parted; a piece that no line holds is cut anywhere."""
+    words = [
+        part
+        for word in SPACES.split(text)
+        for part in ([word] if width_of(word.rstrip(), size, bold) <= width else HYPHENS.split(word))
+    ]
     pieces = []
-    for piece in BREAKS.split(text):
+    for piece in words:
         while len(piece) > 1 and width_of(piece.rstrip(), size, bold) > width:
             fits = next((end for end in range(len(piece) - 1, 1, -1) if width_of(piece[:end], size, bold) <= width), 1)
             pieces.append(piece[:fits])

@@ -1,0 +1,60 @@
+"""Records of machines that measured everything a paper has, to draw figures of."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from respeed.load.hardware import load_profiles
+from respeed.load.papers import load_papers
+from respeed.model.round import RoundId
+from respeed.record.files import write_json
+from respeed.record.paths import machine_sheet, round_path
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+CPU = ("openblas-1", "openblas-all", "torch-1", "torch-all")
+ALL = (*CPU, "gpu", "gpu-tf32", "gpu-bf16", "gpu-fp16")
+# FLOP a second.
+RATES = dict(zip(ALL, (1.0e11, 1.8e11, 1.2e11, 2.2e11, 2e13, 5e13, 9e13, 9.1e13), strict=True))
+
+
+def write_machine(
+    make_record: MakeRecord, profiles: tuple[str, ...], *, machine: str = "box", label: str = "", rounds: int = 6
+) -> None:
+    """Write all rounds of a machine in the working directory; `label` stands in front of every row's."""
+    known = load_profiles()
+    write_json(machine_sheet(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
+    for paper in load_papers().values():
+        for experiment in paper.experiments.values():
+            cases = [case for case in experiment.cases if case.name not in experiment.sources]
+            for name in profiles:
+                profile = known[name]
+                runs = [case for case in cases if experiment.runs_on(case.workload, profile.architecture)]
+                for index in range(1, rounds + 1):
+                    made = [_case(make_record, case, RATES[name], index, place) for place, case in enumerate(runs)]
+                    record = make_record(
+                        [1.0], index=index, profile=name, machine=machine, architecture=profile.architecture,
+                        device=profile.device, precision=profile.precision, peak=1.5 * RATES[name],
+                    )  # fmt: skip
+                    record["cases"] = made
+                    record["id"] |= {"paper": paper.name, "experiment": experiment.name}
+                    record["profile"] |= {"label": label + profile.label, "package": profile.package}
+                    write_json(round_path(RoundId(machine, paper.name, experiment.name, name, index)), record)
+
+
+def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: int) -> dict[str, Any]:
+    """Costs what its sizes say, each time a little else."""
+    work = 2e9 * (1 + place)
+    made: dict[str, Any] = make_record([work / rate * (1 + 0.01 * index)] * 2, case=case.name)["cases"][0]
+    counted = not case.workload.startswith("sparse")
+    return made | {
+        "workload": case.workload,
+        "parameters": dict(case.parameters),
+        "flops": work if counted else None,
+        "traffic_bytes": 1e6 if counted else None,
+    }
+
+
+def drawn(folder: str = "results/figures") -> dict[str, bytes]:
+    """All figures there are."""
+    return {str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*.*"))}

@@ -1,0 +1,105 @@
+"""Figures of whole machines: nothing on anything, level, the same twice."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.dom import minidom
+
+import pytest
+from matplotlib.figure import Figure
+from pypdf import PdfReader
+
+from respeed.figures import build
+from respeed.figures.build import build_figures
+from respeed.tables.build import build_tables
+from tests.conftest import ROOT
+from tests.figures.boxes import outside, overlaps, words_of
+from tests.figures.machines import ALL, CPU, drawn, write_machine
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Figure]]:
+    """Figures by their path, kept in place of their files."""
+    figures: dict[str, Figure] = {}
+    monkeypatch.setattr(build, "save_figure", lambda figure, path: figures.update({str(path): figure}))
+    return figures
+
+
+@pytest.mark.parametrize("profiles", [CPU, ALL, CPU[:1]])
+def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
+    make_record: MakeRecord, kept: dict[str, Figure], profiles: tuple[str, ...]
+) -> None:
+    write_machine(make_record, profiles)
+    build_figures(smoke=False)
+    assert len(kept) == 10
+    for path, figure in kept.items():
+        assert not overlaps(figure), path
+        assert not outside(figure), path
+        assert all(text.get_rotation() == 0 for text in words_of(figure)), path
+
+
+def test_names_and_labels_of_64_letters_break_no_figure(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
+    write_machine(make_record, ALL, machine="m" * 64, label="W" * 40 + " and more of the label: ")
+    build_figures(smoke=False)
+    for path, figure in kept.items():
+        assert not overlaps(figure), path
+        assert not outside(figure), path
+
+
+def test_a_machine_without_measurements_has_the_papers_rows(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
+    write_machine(make_record, ())
+    build_figures(smoke=False)
+    texts = {Path(path).parent.name: [text.get_text() for text in words_of(figure)] for path, figure in kept.items()}
+    assert "Dual-core CPU, 2009" in texts["rbm"]
+    assert "nothing to compare yet" in texts["matmul"]
+
+
+def test_of_many_machines_one_is_drawn_before_the_spread_of_all(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
+    for number in range(12):
+        write_machine(make_record, CPU if number else ALL, machine=f"box-{number:02}", rounds=1)
+    build_tables(smoke=False, machine="box-03")
+    build_figures(smoke=False, machine="box-03")
+    assert {Path(path).name for path in kept} == {"box-03-seconds", "box-03-speedup"}
+    for path, figure in kept.items():
+        assert not overlaps(figure), path
+    rbm = next(figure for path, figure in kept.items() if path.endswith("rbm/box-03-seconds"))
+    assert "of 12 machines" in " ".join(text.get_text() for text in words_of(rbm))
+
+
+def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record: MakeRecord) -> None:
+    write_machine(make_record, ALL)
+    found = []
+    for seed in ("1", "2"):
+        code = "from respeed.figures.build import build_figures; build_figures(smoke=False)"
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "workflow")}
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+        found.append(drawn())
+    assert len(found[0]) == 30
+    assert found[0] == found[1]
+
+
+def test_a_label_comes_out_as_text_whatever_is_in_it(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU, label="$a$<&>\x07\x1b \ud800 ")
+    build_figures(smoke=False)
+    place = Path("results/figures/raina2009/rbm/box-seconds")
+    svg = minidom.parse(str(place.with_suffix(".svg")))
+    texts = ["".join(node.data for node in text.childNodes) for text in svg.getElementsByTagName("text")]
+    assert "$a$<&> OpenBLAS, one core" in texts
+    assert "$a$<&> OpenBLAS" in PdfReader(place.with_suffix(".pdf")).pages[0].extract_text()
+
+
+def test_an_svg_names_the_face_of_the_report_first(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU[:2], rounds=1)
+    build_figures(smoke=False)
+    svg = Path("results/figures/raina2009/rbm/box-seconds.svg").read_text()
+    assert "'Libertinus Serif', 'STIXGeneral'" in svg
