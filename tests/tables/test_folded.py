@@ -57,4 +57,4 @@ def test_of_many_machines_the_notes_name_theirs_and_those_that_are_left_out(make
     table = table_of([record for name in machines for record in seven(make_record, [0.1] * 7, **GPU, machine=name)])
     texts = [note.text for note in fold(table, {}, ["box", "hut"]).notes]
     assert any(text.startswith("Not measured yet on hut: ") for text in texts)
-    assert texts[-1] == "The rows of 1 other machines are in rbm.csv."
+    assert texts[-1] == "The rows of 1 other machine are in rbm.csv."

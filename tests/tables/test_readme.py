@@ -31,7 +31,12 @@ def test_a_claim_stands_beside_what_was_published_and_what_came_out() -> None:
 
 def test_what_cannot_be_tested_says_what_is_missing_and_what_can_be_said_all_the_same() -> None:
     untested = replace(VERDICT, verdict="not testable here", reason="no CUDA device", instead="Two cores do.", here="")
-    assert "| – | **not testable here**<br>no CUDA device<br>Two cores do. |" in page(untested)
+    assert "| – | **not testable here**: no CUDA device<br>Two cores do. |" in page(untested)
+
+
+def test_what_the_machine_has_an_answer_to_leads() -> None:
+    text = page(replace(VERDICT, here="", says="Nobody knows."), VERDICT)
+    assert text.index("A second core helps.") < text.index("Nobody knows.")
 
 
 def test_single_cases_and_machines_that_are_not_shown_are_left_out() -> None:

@@ -69,7 +69,7 @@ def fold(
     if any(value.interval == NO_INTERVAL for row in shown.rows for value in row.values):
         texts.append("A number of ours without ± has no interval: too few clean rounds.")
     if left_out := len(table.machines) - len(shown.machines):
-        texts.append(f"The rows of {left_out} other machines are in {table.experiment}.csv.")
+        texts.append(f"The rows of {left_out} other machine{'s' * (left_out > 1)} are in {table.experiment}.csv.")
     notes = [Note(mark, f"{reason.rstrip('.')}.") for reason, mark in marks.items()]
     return FoldedTable(
         stamp=stamp,

@@ -1,6 +1,7 @@
 """The front page of results: results/README.md, for whoever opens the folder on a repository's page."""
 
 from collections.abc import Collection, Iterable, Mapping
+from urllib.parse import quote
 
 from respeed.model.paper import Paper
 from respeed.tables.claims import Verdict
@@ -35,7 +36,7 @@ def write_readme(
 
 
 def _introduce(paper: Paper) -> list[str]:
-    who = f"{escape_markdown(reference(paper))}, [doi:{escape_markdown(paper.doi)}](https://doi.org/{paper.doi})"
+    who = f"{escape_markdown(reference(paper))}, [doi:{escape_markdown(paper.doi)}](https://doi.org/{quote(paper.doi)})"
     return [f"## {escape_markdown(paper.title)}", who, f"> {escape_markdown(paper.claim)}"]
 
 
@@ -43,7 +44,9 @@ def _on_machine(paper: Paper, machine: str, verdicts: list[Verdict], origins: Ma
     blocks = [f"### On {escape_markdown(describe_machine(machine, origins))}"]
     if verdicts:
         header = ("The paper says", "Published", "Here", "Verdict")
-        blocks.append(pipe_table(header, [_write_verdict(row) for row in verdicts], "lrrl"))
+        # What this machine has an answer to leads.
+        ordered = sorted(verdicts, key=lambda row: not row.here)
+        blocks.append(pipe_table(header, [_write_verdict(row) for row in ordered], "lrrl"))
     shown = next((name for name in paper.experiments if any(key[0] == name for key in paper.published)), None)
     if shown:
         title = escape_markdown(paper.experiments[shown].title)
@@ -56,8 +59,9 @@ def _on_machine(paper: Paper, machine: str, verdicts: list[Verdict], origins: Ma
 
 def _write_verdict(row: Verdict) -> tuple[str, str, str, str]:
     """What can be said all the same stands where the verdict says that the claim itself cannot be tested."""
-    more = [row.reason, row.instead]
-    verdict = "<br>".join([f"**{escape_markdown(row.verdict)}**", *(escape_markdown(text) for text in more if text)])
+    reason = f": {escape_markdown(row.reason)}" if row.reason else ""
+    instead = f"<br>{escape_markdown(row.instead)}" if row.instead else ""
+    verdict = f"**{escape_markdown(row.verdict)}**{reason}{instead}"
     says, published, here = (escape_markdown(text) or NOTHING for text in (row.says, row.published, row.here))
     return says, published, here, verdict
 
