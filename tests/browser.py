@@ -1,6 +1,7 @@
 """Chromium without a window, driven through the pipes of its DevTools: pages as a reader's browser shows them."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -30,34 +31,38 @@ class Browser:
         self.asked: list[str] = []
         self._frames: dict[str, str] = {}
         self._last = 0
-        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        to_child, self._to = os.pipe()
-        self._from, from_child = os.pipe()
-        # It reads commands from descriptor 3 and writes to 4; the shell puts them there.
-        self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$@" 3<&{to_child} 4>&{from_child}', "sh", program, "--headless=new", "--no-sandbox",
-             "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
-             f"--user-data-dir={self._profile.name}", f"--window-size={WIDTH},{HEIGHT}"],
-            pass_fds=(to_child, from_child), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(to_child)
-        os.close(from_child)
-        self._replies = os.fdopen(self._from, "rb")
         self._session: str | None = None
-        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self._ask(f"{domain}.enable")
+        with contextlib.ExitStack() as closing:
+            self._start(program, closing)
+            target = self._ask("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self._ask(f"{domain}.enable")
+            self._closing = closing.pop_all()
+
+    def _start(self, program: str, closing: contextlib.ExitStack) -> None:
+        profile = closing.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        commands, to_browser = os.pipe()
+        from_browser, replies = os.pipe()
+        self._to = closing.enter_context(os.fdopen(to_browser, "wb", buffering=0))
+        self._from = closing.enter_context(os.fdopen(from_browser, "rb"))
+        # It reads commands from descriptor 3 and writes to 4; the shell puts them there.
+        process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{replies}', "bash", program, "--headless=new", "--no-sandbox",
+             "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
+             f"--user-data-dir={profile}", f"--window-size={WIDTH},{HEIGHT}"],
+            pass_fds=(commands, replies), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(commands)
+        os.close(replies)
+        closing.enter_context(process)
+        closing.callback(process.terminate)
 
     def __enter__(self) -> "Browser":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._process.terminate()
-        self._process.wait(timeout=PATIENCE_SECONDS)
-        self._replies.close()
-        os.close(self._to)
-        self._profile.cleanup()
+        self._closing.close()
 
     def open(self, page: Path) -> None:
         self._ask("Page.navigate", url=page.resolve().as_uri())
@@ -95,7 +100,7 @@ class Browser:
         command = {"id": self._last, "method": method, "params": parameters}
         if self._session:
             command["sessionId"] = self._session
-        os.write(self._to, json.dumps(command).encode() + b"\0")
+        self._to.write(json.dumps(command).encode() + b"\0")
         while True:
             told = self._read()
             if told.get("id") == self._last:
@@ -106,7 +111,7 @@ class Browser:
 
     def _read(self) -> dict[str, Any]:
         parts = []
-        while (byte := self._replies.read(1)) != b"\0":
+        while (byte := self._from.read(1)) != b"\0":
             assert byte, "the browser ended"
             parts.append(byte)
         message: dict[str, Any] = json.loads(b"".join(parts))
