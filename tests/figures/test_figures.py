@@ -64,7 +64,9 @@ def test_a_machine_without_measurements_has_the_papers_rows(make_record: MakeRec
     assert "nothing to compare yet" in texts["matmul"]
 
 
-def test_of_many_machines_one_is_drawn_before_the_spread_of_all(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
+def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
+    make_record: MakeRecord, kept: dict[str, Figure]
+) -> None:
     for number in range(12):
         write_machine(make_record, CPU if number else ALL, machine=f"box-{number:02}", rounds=1)
     build_tables(smoke=False, machine="box-03")

@@ -12,13 +12,11 @@ from respeed.figures.labels import Label, along, draw_leader, make_label, write_
 from respeed.figures.style import (
     GRID,
     INCH,
-    LEADING,
     MARGIN,
     PAGE,
     PALE,
     SIZE,
     THEIRS,
-    TICK_SIZE,
     finish,
     head_lines,
     new_figure,
@@ -26,7 +24,7 @@ from respeed.figures.style import (
     write_head,
     write_text,
 )
-from respeed.figures.text import break_lines, width_of
+from respeed.figures.text import LEADING, break_lines, width_of
 from respeed.tables.spread import Spread
 
 NAME_WIDTH = 130.0  # points
@@ -93,12 +91,8 @@ def _rows(chart: Chart) -> list[Row]:
     step = max(LEAST_STEP, step)
     rows = []
     for case in chart.cases:
-        found = [
-            (one, place) for one in chart.series for place, point in enumerate(one.points) if point.case == case
-        ]
-        dots = tuple(
-            (one, place, ((len(found) - 1) / 2 - number) * step) for number, (one, place) in enumerate(found)
-        )
+        found = [(one, place) for one in chart.series for place, point in enumerate(one.points) if point.case == case]
+        dots = tuple((one, place, ((len(found) - 1) / 2 - number) * step) for number, (one, place) in enumerate(found))
         name = tuple(break_lines(case, SIZE, NAME_WIDTH))
         rows.append(_tall_enough(Row(name, step * max(2, len(found)) + ROOM, dots, chart.spreads.get(case))))
     return rows

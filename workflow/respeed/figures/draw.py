@@ -5,7 +5,18 @@ from matplotlib.figure import Figure
 from respeed.figures.chart import Chart
 from respeed.figures.dots import draw_dots
 from respeed.figures.lines import draw_lines
-from respeed.figures.style import INCH, PAGE, QUIET, SIZE, finish, head_lines, new_figure, place_axes, write_head, write_text
+from respeed.figures.style import (
+    INCH,
+    PAGE,
+    QUIET,
+    SIZE,
+    finish,
+    head_lines,
+    new_figure,
+    place_axes,
+    write_head,
+    write_text,
+)
 
 EMPTY = 40.0  # points
 

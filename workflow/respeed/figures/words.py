@@ -38,8 +38,8 @@ def words_of_speedup(experiment: Experiment, machine: str, year: int, shown: Sho
         note = f"How many times as fast all cores of {machine} are as one, with the same package."
         return Words(f"{experiment.title}: what all cores bring", note, "one core")
     if shown.kind == OVER_THEIR_DEVICE and shown.device:
-        note = f"How many times as fast as the paper’s {_device(shown.device)}: {machine}, and the paper’s CPU (grey)."
-        title = f"{experiment.title}: {machine} over the paper’s {shown.device.label}"
+        note = f"How many times as fast as the paper's {_device(shown.device)}: {machine}, and the paper's CPU (grey)."
+        title = f"{experiment.title}: {machine} over the paper's {shown.device.label}"
         return Words(title, note + _many(shown.spreads, "the fastest row"), f"{shown.device.label}, {year}")
     where = f"on {machine}, and in the paper (grey)" if shown.theirs else f"on {machine}"
     note = f"How many times as fast a GPU is as the fastest CPU row: {where}.{_many(shown.spreads, 'GPUs')}"
