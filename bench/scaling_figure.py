@@ -55,7 +55,7 @@ def draw_scaling(panels: Sequence[Panel]) -> Figure:
     )
     medians = [estimate_location(c).value for panel in panels for row in panel.series for c in row.costs.values()]
     edges = (min(1, *medians) / ROOM, max(medians) * ROOM)
-    looks = dict(zip(LABELS, zip(COLORS, MARKERS, strict=False), strict=True))
+    looks = dict(zip(LABELS, zip(COLORS, MARKERS, strict=False), strict=False))
     for axes, panel in zip(places, panels, strict=True):
         for number, series in enumerate(panel.series):
             _draw_series(axes, series, number - (len(panel.series) - 1) / 2, edges, *looks[series.backend])

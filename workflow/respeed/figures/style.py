@@ -9,8 +9,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines
+from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines, has_letters
 
 # A point is 1/72 inch, and so is a pixel while a figure is laid out: lengths here are points.
 INCH = 72.0
@@ -55,7 +56,11 @@ LOOK: dict[Any, Any] = {
     "ytick.labelcolor": INK,
     "xtick.major.size": 0,
     "ytick.major.size": 0,
-    "xtick.minor.visible": False,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "axes.titlesize": SIZE,
+    "axes.labelsize": SIZE,
+    "axes.labelcolor": INK,
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
     "svg.hashsalt": "respeed",
@@ -124,12 +129,13 @@ def finish(figure: Figure, axes: Axes, stamp: str) -> Figure:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    svg = io.StringIO()
-    with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
-        # Letters that no face here has: a browser finds them elsewhere, and the report as well.
+    svg, texts = io.StringIO(), [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    # The report can be no PDF/A with letters that its faces have not got; in outlines they are drawn as well as may be.
+    kind = "none" if all(map(has_letters, texts)) else "path"
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": kind}):
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
         figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
-    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}'")
+    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}', serif")
     path.with_suffix(".svg").write_text(text, encoding="utf-8")

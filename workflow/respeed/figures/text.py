@@ -40,6 +40,16 @@ def _font(bold: bool) -> FT2Font:
     return get_font([findfont(FontProperties(family=name, weight=weight)) for name in (FACE, FALLBACK)])
 
 
+def has_letters(text: str) -> bool:
+    """Whether the face itself has every letter of the text."""
+    return _letters().issuperset(map(ord, text))
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties(family=FACE))).get_charmap())
+
+
 def break_lines(text: str, size: float, width: float, *, bold: bool = False, most: int = 3) -> list[str]:
     """`text`, made plain, in at most so many lines of at most `width` points; one that goes on ends in an ellipsis."""
     lines = [""]
