@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from respeed.estimators.intervals import estimate_location
-from respeed.figures.style import MARKERS, PNG_DPI, WIDTH, Color, draw_interval, label_factors, set_look
+from respeed.figures.style import COLORS, MARKERS, PNG_DPI, WIDTH, set_look
 
 HEIGHT = 3.4  # inches
 # Factor between the places of two rows at the same tick.
@@ -56,25 +55,25 @@ def draw_scaling(panels: Sequence[Panel]) -> Figure:
     )
     medians = [estimate_location(c).value for panel in panels for row in panel.series for c in row.costs.values()]
     edges = (min(1, *medians) / ROOM, max(medians) * ROOM)
-    looks = dict(zip(LABELS, zip(sns.color_palette(n_colors=len(LABELS)), MARKERS, strict=False), strict=True))
+    looks = dict(zip(LABELS, zip(COLORS, MARKERS, strict=False), strict=False))
     for axes, panel in zip(places, panels, strict=True):
         for number, series in enumerate(panel.series):
             _draw_series(axes, series, number - (len(panel.series) - 1) / 2, edges, *looks[series.backend])
         axes.axhline(1, color="0.2", linewidth=0.8, zorder=1.5, label="straight line")
         _label_panel(axes, panel)
     places[0].set_ylabel("cost per unit of work, relative")
-    label_factors(places[0])
-    # Finer than elsewhere: most of what is to be seen lies between 1 and 2.
+    places[0].set_yscale("log")
+    # Most of what is to be seen lies between 1 and 2.
     places[0].yaxis.set_major_locator(LogLocator(subs=[1, 1.5, 2, 3, 5, 7]))
+    places[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
+    places[0].yaxis.set_minor_formatter(NullFormatter())
     places[0].set_ylim(*edges)
     handles, labels = places[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
-def _draw_series(
-    axes: Axes, series: Series, place: float, edges: tuple[float, float], color: Color, marker: str
-) -> None:
+def _draw_series(axes: Axes, series: Series, place: float, edges: tuple[float, float], color: str, marker: str) -> None:
     one = series.threads == 1
     # Side by side, not upon one another: on a logarithmic axis a factor moves all places alike.
     xs = [x * SHIFT**place for x in series.costs]
@@ -89,7 +88,7 @@ def _draw_series(
         axes.plot(beyond, [edge] * len(beyond), shape, color=color, alpha=0.7, markersize=4)
     for x, median in zip(xs, medians, strict=True):
         if median.low and median.high:
-            draw_interval(axes, x, median.low, median.high, color)
+            axes.vlines(x, median.low, median.high, color=color, linewidth=2.5, alpha=0.5)
     axes.plot(
         xs, [median.value for median in medians], color=color, linestyle=":" if one else "-", linewidth=1.2,
         marker=marker, markersize=4, markerfacecolor="white" if one else color, label=series.label,

@@ -9,8 +9,9 @@ from typing import Any
 from xml.dom import minidom
 
 import pytest
+import typst
 from matplotlib.figure import Figure
-from pypdf import PdfReader
+from pypdf import PageObject, PdfReader
 
 from respeed.figures import build
 from respeed.figures.build import build_figures
@@ -64,7 +65,9 @@ def test_a_machine_without_measurements_has_the_papers_rows(make_record: MakeRec
     assert "nothing to compare yet" in texts["matmul"]
 
 
-def test_of_many_machines_one_is_drawn_before_the_spread_of_all(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
+def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
+    make_record: MakeRecord, kept: dict[str, Figure]
+) -> None:
     for number in range(12):
         write_machine(make_record, CPU if number else ALL, machine=f"box-{number:02}", rounds=1)
     build_tables(smoke=False, machine="box-03")
@@ -98,8 +101,29 @@ def test_a_label_comes_out_as_text_whatever_is_in_it(make_record: MakeRecord) ->
     assert "$a$<&> OpenBLAS" in PdfReader(place.with_suffix(".pdf")).pages[0].extract_text()
 
 
-def test_an_svg_names_the_face_of_the_report_first(make_record: MakeRecord) -> None:
-    write_machine(make_record, CPU[:2], rounds=1)
+def page_of(svg: Path) -> PageObject:
+    """What Typst makes of a figure in a report, in the standards of the report."""
+    source = f'#set document(title: "a")\n#figure(image("{svg.name}", alt: "a"), caption: [b])'
+    svg.with_suffix(".typ").write_text(source)
+    made = svg.with_name("report.pdf")
+    typst.compile(
+        svg.with_suffix(".typ"), output=made, ignore_system_fonts=True, pdf_standards=["a-2a", "ua-1"],
+    )  # fmt: skip
+    return PdfReader(made).pages[0]
+
+
+def test_the_report_sets_the_words_of_a_figure_in_its_own_face(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU, rounds=1)
     build_figures(smoke=False)
-    svg = Path("results/figures/raina2009/rbm/box-seconds.svg").read_text()
-    assert "'Libertinus Serif', 'STIXGeneral'" in svg
+    page = page_of(Path("results/figures/raina2009/rbm/box-seconds.svg"))
+    assert "OpenBLAS, all cores" in page.extract_text()
+    faces = {font.get_object()["/BaseFont"].partition("+")[2] for font in page["/Resources"]["/Font"].values()}
+    assert {face.removesuffix("-Identity-H") for face in faces} <= {"LibertinusSerif-Regular", "LibertinusSerif-Bold"}
+
+
+def test_letters_that_no_face_has_do_not_stop_the_report(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU, rounds=1, label="量子 🚀 ")
+    build_figures(smoke=False)
+    svg = Path("results/figures/raina2009/rbm/box-seconds.svg")
+    assert "<text" not in svg.read_text()
+    assert page_of(svg)

@@ -1,6 +1,7 @@
 """Where labels go that would lie on one another: as near as they can be to where they belong."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
@@ -13,7 +14,7 @@ def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high
     if not order:
         return []
     offsets = [0.0]
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         offsets.append(offsets[-1] + (sizes[before] + sizes[after]) / 2)
     # Without their sizes, labels that would cross have the same place: the mean of what each of them wants.
     pools: list[tuple[float, int]] = []

@@ -34,9 +34,8 @@ def ticks_of(low: float, high: float) -> list[float]:
             return ticks
     if len(ticks) > MOST_TICKS:
         return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
-    return [
-        float(tick) for tick in MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high) if low <= tick <= high
-    ]
+    even = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in even if low <= tick <= high]
 
 
 def write_ticks(axis: Axis, ends: tuple[float, float], suffix: str) -> list[str]:

@@ -12,7 +12,6 @@ from respeed.figures.labels import Label, along, draw_leader, make_label, write_
 from respeed.figures.style import (
     GRID,
     INCH,
-    LEADING,
     MARGIN,
     PAGE,
     PALE,
@@ -25,7 +24,7 @@ from respeed.figures.style import (
     write_head,
     write_text,
 )
-from respeed.figures.text import break_lines, width_of
+from respeed.figures.text import LEADING, break_lines, width_of
 from respeed.tables.spread import Spread
 
 NAME_WIDTH = 130.0  # points

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from respeed.figures.apart import move_apart
 from respeed.figures.looks import Look, swatch
-from respeed.figures.style import INK, LEADING, PAGE, QUIET, SIZE, THEIRS, TICK_SIZE, height_of, write_text
-from respeed.figures.text import break_lines, width_of
+from respeed.figures.style import INK, PAGE, QUIET, SIZE, THEIRS, TICK_SIZE, height_of, write_text
+from respeed.figures.text import LEADING, break_lines, width_of
 
 LABEL_WIDTH = 125.0
 LEADER, MARK = 12.0, 7.0

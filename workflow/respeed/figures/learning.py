@@ -35,9 +35,7 @@ def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> F
     programs = record["programs"]
     left_over = "The objective over that of no bases" if experiment.algorithms else "Reconstruction error over variance"
     title = f"{experiment.title}: what is left to explain"
-    note = (
-        f"{left_over}, after so many seconds of steps on all cores of {record['machine']}. One run each, no interval."
-    )
+    note = f"{left_over}, by seconds of steps on all cores of {record['machine']}. One run each, no interval."
     labels = []
     for number, program in enumerate(programs):
         algorithm = experiment.algorithms.get(program["workload"])

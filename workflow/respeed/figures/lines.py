@@ -10,7 +10,6 @@ from respeed.figures.chart import Chart, Series
 from respeed.figures.labels import LEADER, along, break_names, label_ends, make_label, write_names
 from respeed.figures.style import (
     INCH,
-    LEADING,
     MARGIN,
     PAGE,
     PALE,
@@ -22,7 +21,7 @@ from respeed.figures.style import (
     place_axes,
     write_head,
 )
-from respeed.figures.text import width_of
+from respeed.figures.text import LEADING, width_of
 
 PLOT = 185.0  # points
 # Between the outermost cases and the ends of the axis, of its length.

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Any
 
 from matplotlib.lines import Line2D
 
@@ -26,7 +28,7 @@ class Look:
     line: LineStyle = SOLID
     pale: bool = False
 
-    def mark(self, size: float = 4.5) -> dict[str, object]:
+    def mark(self, size: float = 4.5) -> dict[str, Any]:
         """What matplotlib calls it, without a line."""
         stroke = self.marker in STROKES
         return {
@@ -71,14 +73,10 @@ def look_at_rows(
 
 def look_at_theirs(paper: Paper) -> dict[str, Look]:
     """The paper's rows are grey, whatever ours are."""
-    return {
-        row.name: Look(
-            THEIRS, THEIR_MARKERS[place % len(THEIR_MARKERS)], True, DASHED if row.name == ONE_CORE else SOLID
-        )
-        for place, row in enumerate(paper.architectures)
-    }
+    rows = zip(paper.architectures, cycle(THEIR_MARKERS), strict=False)
+    return {row.name: Look(THEIRS, mark, line=DASHED if row.name == ONE_CORE else SOLID) for row, mark in rows}
 
 
-def swatch(x: float, y: float, look: Look, **where: object) -> Line2D:
+def swatch(x: float, y: float, look: Look, **where: Any) -> Line2D:
     """A single mark of that look."""
-    return Line2D([x], [y], linestyle="", **look.mark(), **where)  # type: ignore[arg-type]
+    return Line2D([x], [y], linestyle="", **look.mark(), **where)

@@ -41,14 +41,9 @@ def chart_seconds(
     shown = {} if rates else spreads
     known = {point.case for one in (*theirs, *ours) for point in one.points}
     cases = (*experiment.case_names(tables.smoke), experiment.total or "")
+    there = tuple(case for case in cases if case in known | set(shown))
     words = words_of_seconds(experiment, cells[0].machine, shown, bool(theirs))
-    return Chart(
-        words.title,
-        words.note,
-        tuple(case for case in cases if case in known | set(shown)),
-        (*theirs, *ours),
-        spreads=shown,
-    )
+    return Chart(words.title, words.note, there, (*theirs, *ours), spreads=shown)
 
 
 def series_of_theirs(paper: Paper, values: Mapping[tuple[str, str], float]) -> list[Series]:

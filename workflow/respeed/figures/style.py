@@ -3,13 +3,15 @@
 import io
 import warnings
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines
+from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines, has_letters
 
 # A point is 1/72 inch, and so is a pixel while a figure is laid out: lengths here are points.
 INCH = 72.0
@@ -26,13 +28,13 @@ STAMP = "#d9d9d9"
 STAMP_TEXT = "no measurement"
 
 # For packages, in their order; each has another lightness, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
-# Source: the first three of Okabe and Ito, Color universal design (2008), the others of Paul Tol, Colour schemes (2021).
+# Source: three of Okabe and Ito, Color universal design (2008), three of Paul Tol, Colour schemes (2021).
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
 # For rows: each colour and shape stands once in a figure.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
 THEIR_MARKERS = ("x", "+", "*", "1")
 
-LOOK = {
+LOOK: dict[Any, Any] = {
     "font.family": [FACE, FALLBACK],
     "font.size": SIZE,
     "text.color": INK,
@@ -54,7 +56,11 @@ LOOK = {
     "ytick.labelcolor": INK,
     "xtick.major.size": 0,
     "ytick.major.size": 0,
-    "xtick.minor.visible": False,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "axes.titlesize": SIZE,
+    "axes.labelsize": SIZE,
+    "axes.labelcolor": INK,
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
     "svg.hashsalt": "respeed",
@@ -88,7 +94,7 @@ def place_axes(figure: Figure, axes: Axes, *, left: float, right: float, bottom:
     axes.set_position((left / PAGE, bottom / height, (PAGE - left - right) / PAGE, (height - bottom - top) / height))
 
 
-def write_text(figure: Figure, x: float, y: float, text: str, *, align: str = "left", **look: object) -> None:
+def write_text(figure: Figure, x: float, y: float, text: str, *, align: str = "left", **look: Any) -> None:
     """A line of text: the middle of its height at `y` points from below, and at `x` what `align` says."""
     figure.text(x / PAGE, y / height_of(figure), text, ha=align, va="center_baseline", **look)
 
@@ -104,31 +110,32 @@ def write_head(figure: Figure, title: str, note: str) -> float:
     """Write what is shown above all else, in bold, and how to read it; the points that this takes."""
     titles, notes, height = head_lines(title, note)
     y = height_of(figure)
-    for lines, size, look in ((titles, TITLE_SIZE, {"weight": "bold"}), (notes, SIZE, {"color": QUIET})):
+    looks: tuple[dict[str, Any], ...] = ({"size": TITLE_SIZE, "weight": "bold"}, {"size": SIZE, "color": QUIET})
+    for lines, look in zip((titles, notes), looks, strict=True):
         for line in lines:
-            y -= LEADING * size
-            write_text(figure, 0, y + 0.6 * size, line, size=size, **look)
+            y -= LEADING * look["size"]
+            write_text(figure, 0, y + 0.6 * look["size"], line, **look)
     return height
 
 
 def finish(figure: Figure, axes: Axes, stamp: str) -> Figure:
     """The stamp across the axes if the numbers are no measurement."""
     if stamp:
-        axes.text(
-            0.5, 0.5, STAMP_TEXT, transform=axes.transAxes, ha="center", va="center", fontsize=34, color=STAMP, zorder=0.5,
-        )  # fmt: skip
+        middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, STAMP_TEXT, fontsize=34, color=STAMP, zorder=0.5, **middle)
     return figure
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    svg = io.StringIO()
-    with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
-        # Letters that no face here has: a browser finds them elsewhere, and the report as well.
+    svg, texts = io.StringIO(), [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    # The report can be no PDF/A with letters that its faces have not got; in outlines they are drawn as well as may be.
+    kind = "none" if all(map(has_letters, texts)) else "path"
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": kind}):
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
         figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
-    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}'")
+    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}', serif")
     path.with_suffix(".svg").write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ import warnings
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import FT2Font, LoadFlags
+from matplotlib.ft2font import FT2Font
 
 # A Times that comes with matplotlib. The report sets figures in its own face, which is as wide to a few per cent.
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
@@ -30,7 +30,7 @@ def width_of(text: str, size: float, bold: bool = False) -> float:
     font.set_size(100, INCH)  # matplotlib draws with the same object, at other sizes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that neither face has
-        font.set_text(text, 0.0, flags=LoadFlags.NO_HINTING)
+        font.set_text(text, 0.0)
     return ROOM * size * font.get_width_height()[0] / 64 / 100
 
 
@@ -40,8 +40,18 @@ def _font(bold: bool) -> FT2Font:
     return get_font([findfont(FontProperties(family=name, weight=weight)) for name in (FACE, FALLBACK)])
 
 
+def has_letters(text: str) -> bool:
+    """Whether the face itself has every letter of the text."""
+    return _letters().issuperset(map(ord, text))
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties(family=FACE))).get_charmap())
+
+
 def break_lines(text: str, size: float, width: float, *, bold: bool = False, most: int = 3) -> list[str]:
-    """`text`, made plain, in lines of at most `width` points and no more than `most`: what is over ends in an ellipsis."""
+    """`text`, made plain, in at most so many lines of at most `width` points; one that goes on ends in an ellipsis."""
     lines = [""]
     for piece in _pieces(plain(text), size, width, bold):
         if width_of((lines[-1] + piece).rstrip(), size, bold) > width and lines[-1]:

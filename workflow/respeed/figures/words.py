@@ -28,7 +28,8 @@ def words_of_seconds(experiment: Experiment, machine: str, spreads: Mapping[str,
         note = f"GFLOP/s on {machine}. Thin lines: the highest rate of any bare product on the same row."
         return Words(f"{experiment.title}: rates", note)
     where = f"on {machine}, and in the paper (grey)" if theirs else f"on {machine}"
-    note = f"Seconds for {experiment.examples:,} examples {where}.{_many(spreads, 'the fastest row')}"
+    note = f"Seconds for {experiment.examples:,} examples {where}.{_derived(experiment, theirs)}"
+    note += _many(spreads, "the fastest row")
     return Words(f"{experiment.title}: seconds", note)
 
 
@@ -38,12 +39,19 @@ def words_of_speedup(experiment: Experiment, machine: str, year: int, shown: Sho
         note = f"How many times as fast all cores of {machine} are as one, with the same package."
         return Words(f"{experiment.title}: what all cores bring", note, "one core")
     if shown.kind == OVER_THEIR_DEVICE and shown.device:
-        note = f"How many times as fast as the paper’s {_device(shown.device)}: {machine}, and the paper’s CPU (grey)."
-        title = f"{experiment.title}: {machine} over the paper’s {shown.device.label}"
+        note = f"How many times as fast as the paper's {_device(shown.device)}: {machine}, and the paper's CPU (grey)."
+        note += _derived(experiment, True)
+        title = f"{experiment.title}: {machine} over the paper's {shown.device.label}"
         return Words(title, note + _many(shown.spreads, "the fastest row"), f"{shown.device.label}, {year}")
     where = f"on {machine}, and in the paper (grey)" if shown.theirs else f"on {machine}"
-    note = f"How many times as fast a GPU is as the fastest CPU row: {where}.{_many(shown.spreads, 'GPUs')}"
+    note = f"How many times as fast a GPU is as the fastest CPU row: {where}."
+    note += _derived(experiment, bool(shown.theirs)) + _many(shown.spreads, "GPUs")
     return Words(f"{experiment.title}: GPU over CPU", note, "fastest CPU row")
+
+
+def _derived(experiment: Experiment, theirs: bool) -> str:
+    """A total is printed nowhere."""
+    return " The paper's total is worked out from its rates at other sizes." if theirs and experiment.total else ""
 
 
 def _device(device: Architecture) -> str:
