@@ -24,10 +24,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of the paper, or of one machine."""
+    """The rows of the paper (`is_theirs`), or of one machine."""
 
     heading: str
     lines: tuple[Line, ...]
+    is_theirs: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def fold(
         rows = [row for row in shown.rows if row.source == source]
         lines = tuple(_line(row, marks) for row in rows if not row.is_missing)
         if lines:
-            groups.append(Group(_heading(source, table, origins), lines))
+            groups.append(Group(_heading(source, table, origins), lines, source == PAPER))
         unmeasured += _unmeasured(rows, f" on {source}" if len(shown.machines) > 1 else "")
     texts = list(unmeasured)
     if any(value.interval == NO_INTERVAL for row in shown.rows for value in row.values):

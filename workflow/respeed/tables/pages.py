@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from respeed.model.paper import Experiment, Paper
+from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
+from respeed.tables.folded import FoldedTable
+from respeed.tables.folded import Line as FoldedLine
 from respeed.tables.html import Entry, Line, Page, split_number
 from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
-from respeed.tables.published import PAPER, PublishedTable, Row
 from respeed.tables.speedups import Speedup
 
 Rows = TypeVar("Rows", Cell, Speedup)
@@ -16,26 +17,18 @@ Rows = TypeVar("Rows", Cell, Speedup)
 OPEN = "In italics: a number that has no interval, because too few rounds were clean."
 
 
-def cite(paper: Paper) -> str:
-    """A paper as people name it: Raina, Madhavan and Ng (2009)."""
-    *others, last = (name.split()[-1] for name in paper.authors)
-    return f"{', '.join(others)} and {last} ({paper.year})" if others else f"{last} ({paper.year})"
-
-
-def make_published_page(paper: Paper, table: PublishedTable, left_out: int) -> Page:
-    """The paper's rows and ours among one another: seconds, then speedups, and below what is missing."""
-    experiment = paper.experiments[table.experiment]
-    groups = tuple(
-        (title, tuple(_published_line(paper, row) for row in table.rows if row.kind == kind))
-        for kind, title in (("seconds", ""), ("speedup", "Speedup"))
-    )
+def make_published_page(folded: FoldedTable, data: str) -> Page:
+    """The paper's rows, then ours, and below what is missing."""
     return Page(
-        title=experiment.title,
-        caption=f"{_unit(experiment)}. Grey: {cite(paper)}. Blue: measured here.",
-        head=("Row", "Whose", *table.cases),
-        groups=groups,
-        notes=(*_missing(table.rows), *_about(line for _, lines in groups for line in lines), *_others(left_out)),
-        data=f"{table.experiment}.csv",
+        title=folded.title,
+        caption=f"{folded.unit}. Grey: {folded.reference}. Blue: measured here.",
+        head=("Row", *folded.columns),
+        groups=tuple(
+            (group.heading, tuple(_published_line(line, theirs=group.is_theirs) for line in group.lines))
+            for group in folded.groups
+        ),
+        notes=tuple(f"{note.mark} {note.text}".strip() for note in folded.notes),
+        data=data,
     )
 
 
@@ -124,24 +117,9 @@ def _not_run(cells: Iterable[Cell]) -> list[str]:
     return [f"Not run on {machine}: {', '.join(names)} ({reason})." for (machine, reason), names in found.items()]
 
 
-def _published_line(paper: Paper, row: Row) -> Line:
-    is_theirs = row.source == PAPER
-    # A speedup has no package, and a label of ours names its own.
-    small = row.package if is_theirs and row.package != row.architecture else ""
-    return Line(
-        (
-            Entry(row.architecture, small),
-            Entry(f"paper, {paper.year}" if is_theirs else row.source),
-            *(split_number(value) for value in row.values),
-        ),
-        "theirs" if is_theirs else "ours",
-    )
-
-
-def _missing(rows: Iterable[Row]) -> list[str]:
-    """One line for each row that has no time at all, with its reason; its speedups have the same."""
-    found = (row for row in rows if row.kind == "missing" and row.package)
-    return [f"{row.architecture}, on {row.source}: {'; '.join(dict.fromkeys(row.values))}." for row in found]
+def _published_line(line: FoldedLine, *, theirs: bool) -> Line:
+    values = (Entry(value.text, value.interval or value.mark, "number") for value in line.values)
+    return Line((Entry(line.label), *values), "theirs" if theirs else "ours")
 
 
 def _about(lines: Iterable[Line]) -> tuple[str, ...]:
@@ -150,10 +128,6 @@ def _about(lines: Iterable[Line]) -> tuple[str, ...]:
 
 def _others(left_out: int) -> tuple[str, ...]:
     return (f"The rows of {left_out} other machines are in the file below.",) if left_out else ()
-
-
-def _unit(experiment: Experiment) -> str:
-    return f"Seconds for {experiment.examples:,} examples" if experiment.examples else "Seconds of one step"
 
 
 def _number(value: float | None) -> Entry:

@@ -1,14 +1,12 @@
 """What a paper claims beside what came out, as HTML: a page of its own, and the first thing in the report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from respeed.model.paper import Paper
 from respeed.tables.claims import Verdict
-from respeed.tables.html import Entry, Line, Page, split_number
-from respeed.tables.numbers import format_measured_speedup, format_speedup
-from respeed.tables.pages import cite
+from respeed.tables.html import Entry, Line, Page
+from respeed.tables.published import reference
 
 NONE_YET = "No claim has been tested yet."
 
@@ -50,21 +48,15 @@ def _by_paper(verdicts: Sequence[Verdict]) -> list[tuple[tuple[str, str], list[V
 
 
 def _whose(papers: Mapping[str, Paper], machine: str, paper: str) -> str:
-    return f"{cite(papers[paper])}, repeated on {machine}"
+    return f"{reference(papers[paper])}, repeated on {machine}"
 
 
 def _line(row: Verdict, smoke: bool) -> Line:
     if not row.case:
         return _claim_line(row)
-    published = dict.fromkeys(
-        format_speedup(value) for value in (row.published_low, row.published_high) if value is not None
-    )
-    here = format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)
-    if row.speedup is None and row.speedup_low is not None:
-        here = f"{format_speedup(row.speedup_low)} to {format_speedup(row.speedup_high)}"
     verdict = Entry(row.verdict, row.reason, kind="verdict")
-    ours = replace(split_number(here), kind="range")
-    return Line((Entry(row.case), Entry(" to ".join(published), kind="range"), ours, verdict), "detail")
+    numbers = (Entry(text, kind="range") for text in (row.published, row.here))
+    return Line((Entry(row.case), *numbers, verdict), "detail")
 
 
 def _claim_line(row: Verdict) -> Line:

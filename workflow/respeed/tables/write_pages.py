@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from respeed.record.files import write_text
+from respeed.tables.folded import fold
 from respeed.tables.html import render_table, write_page
-from respeed.tables.pages import cite, make_cells_page, make_published_page, make_speedups_page
+from respeed.tables.pages import make_cells_page, make_published_page, make_speedups_page
+from respeed.tables.published import reference
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def write_pages(folder: Path, tables: "Tables", in_full: Sequence[str], stamp: s
     first = machine if machine and machine in in_full else next(iter(in_full), "")
     left_out = len(tables.origins) - len(in_full)
     for table in tables.published:
-        page = make_published_page(tables.papers[table.paper], table.only(in_full), left_out)
+        page = make_published_page(fold(table, tables.origins, in_full), f"{table.experiment}.csv")
         write_page(folder / table.paper / f"{table.experiment}.html", page, stamp)
     cells = [cell for cell in tables.cells if cell.machine in in_full]
     speedups = [row for row in tables.speedups if row.machine in in_full]
@@ -40,7 +42,7 @@ def _introduce(tables: "Tables", machine: str, stamp: str) -> str:
     if stamp:
         lines.append(f'<p class="stamp">{escape(stamp)}</p>')
     for paper in tables.papers.values():
-        lines.append(f"<p><b>{escape(cite(paper))}</b>, <i>{escape(paper.title)}</i>: {escape(paper.claim)}</p>")
+        lines.append(f"<p><b>{escape(reference(paper))}</b>, <i>{escape(paper.title)}</i>: {escape(paper.claim)}</p>")
     origin = tables.origins.get(machine)
     if origin:
         with_what = ", ".join(filter(None, [origin.cpu, f"{origin.usable_cores} cores", origin.accelerators]))
