@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+
+matplotlib.use("Agg")
+
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -70,7 +74,7 @@ LOOK: dict[Any, Any] = {
 
 def set_look() -> None:
     """What figures are drawn from now on look like."""
-    matplotlib.rcParams.update(LOOK)
+    sns.set_theme(context="paper", style="whitegrid", palette=COLORS, rc=LOOK)
 
 
 def new_figure(height: float = HEIGHT) -> tuple[Figure, Axes]:

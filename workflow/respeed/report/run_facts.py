@@ -89,9 +89,9 @@ def _figure(
     what = {"seconds": "each machine's fastest row", "speedup": "the highest speedup of each machine's accelerator"}
     return {
         "path": f"{figures}-{kind}.svg",
-        "caption": "Bars are 95 % intervals; the paper in grey."
+        "caption": f"{experiment.title} on {machine}. Bars are 95 % intervals."
         + behind(others, what[kind], others.spread_of(kind, paper.name, experiment.name)),
-        "alt": f"Line chart: {experiment.title} on {machine}, {kind} by case. Its numbers are in the tables.",
+        "alt": f"Chart: {experiment.title} on {machine}, {kind} by case. Its numbers are in the tables.",
     }
 
 
@@ -135,8 +135,8 @@ def _learned(experiment: Experiment, machine: str, figures: str, record: dict[st
 def _every_cell(
     experiment: Experiment, cells: list[Cell], speedups: list[Speedup], *, smoke: bool
 ) -> dict[str, list[Any]]:
-    """A row a profile and algorithm, a column a case. A cell is two texts: the median seconds with the rate, and beneath
-    the share of the peak, the speedup, the clean rounds and the discarded blocks."""
+    """A row a profile and algorithm, a column a case. A cell is two texts: the median seconds with the rate, and
+    beneath the share of the peak, the speedup, the clean rounds and the discarded blocks."""
     cases = experiment.case_names(smoke)
     found = {(cell.row, cell.case): cell for cell in cells}
     ratios = {(row.row, row.case): row for row in speedups}

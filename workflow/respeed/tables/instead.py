@@ -109,8 +109,8 @@ def _of_total(claim: Claim, paper: Paper, cells: list[Cell], totals: list[Total]
         return ""
     best = min(ours, key=lambda one: one.headline_seconds or 0.0)
     return (
-        f"{best.label} here takes {format_duration(best.headline_seconds)} for as many examples as take the "
-        f"paper's GPU a day and its CPU {format_duration(min(slow))}, at their own rates."
+        f"For as many examples as take the paper's GPU a day and its CPU {format_duration(min(slow))}, at their own "
+        f"rates, {best.label} takes {format_duration(best.headline_seconds)} here."
     )
 
 
