@@ -35,7 +35,7 @@ def build_figures(smoke: bool, machine: str | None = None) -> None:
         for experiment in paper.experiments.values():
             for name in dict.fromkeys(cell.machine for cell in tables.cells):
                 _build_pair(tables, others, paper, experiment, name, colors, stamp)
-    _build_rooflines(tables, stamp)
+    _build_rooflines(tables, colors, stamp)
     _build_learning(tables, stamp)
 
 
@@ -61,14 +61,14 @@ def _build_pair(
         save_figure(draw_chart(chart, places, ordered, stamp), folder / f"{machine}-{name}")
 
 
-def _build_rooflines(tables: Tables, stamp: str) -> None:
+def _build_rooflines(tables: Tables, colors: Mapping[tuple[str, bool], str], stamp: str) -> None:
     points = [point for point in tables.roofline if point.precision == FULL_PRECISION]
     for paper in tables.papers.values():
         theirs = [point for point in points if (point.machine, point.paper) == (PAPER, paper.name)]
         for machine in dict.fromkeys(cell.machine for cell in tables.cells):
             ours = [point for point in points if (point.machine, point.paper) == (machine, paper.name)]
             place = results_folder(tables.smoke) / "figures" / paper.name / f"{machine}-roofline"
-            save_figure(draw_roofline(paper, ours, theirs, stamp), place)
+            save_figure(draw_roofline(paper, ours, theirs, colors, stamp), place)
 
 
 def _build_learning(tables: Tables, stamp: str) -> None:
