@@ -16,6 +16,7 @@ from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import cells, claims, factors, machines, origins, parts, speedups, spread, standings, totals, wholes
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.write import write_published, write_tidy
+from respeed.tables.write_pages import write_pages
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
 
 
 def build_tables(smoke: bool, machine: str | None = None) -> None:
-    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
+    """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and what is read as .html.
 
     All machines are in each .csv; in what people read, those that are shown in full (see plan.machines).
     """
@@ -101,5 +102,7 @@ def build_tables(smoke: bool, machine: str | None = None) -> None:
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
     in_full = machines_in_full(smoke, machine)
+    stamp = SMOKE_STAMP if smoke else ""
     for table in tables.published:
-        write_published(folder / table.paper, table, SMOKE_STAMP if smoke else "", in_full)
+        write_published(folder / table.paper, table, stamp, in_full)
+    write_pages(folder, tables, in_full, stamp, machine)

@@ -1,0 +1,73 @@
+"""What a paper claims beside what came out, as HTML: a page of its own, and the first thing in the report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from respeed.model.paper import Paper
+from respeed.tables.claims import Verdict
+from respeed.tables.html import Entry, Line, Page, split_number
+from respeed.tables.numbers import format_measured_speedup, format_speedup
+from respeed.tables.pages import cite
+
+NONE_YET = "No claim has been tested yet."
+
+
+def make_claims_page(papers: Mapping[str, Paper], verdicts: Sequence[Verdict], smoke: bool) -> Page:
+    """Every claim with its cases below it, machine by machine."""
+    groups = tuple(
+        (_whose(papers, *key), tuple(_line(row, smoke) for row in rows)) for key, rows in _by_paper(verdicts)
+    )
+    return Page(
+        title="What was claimed, and what came out",
+        caption="Each claim of a paper, held against what was measured.",
+        head=("Claim", "Published", "Here", "Verdict"),
+        groups=groups,
+        notes=() if verdicts else (NONE_YET,),
+        data="claims.csv",
+        is_sortable=False,
+    )
+
+
+def make_front_tables(papers: Mapping[str, Paper], verdicts: Sequence[Verdict], machine: str) -> list[Page]:
+    """The claims alone, a table for each paper and machine; that of `machine` is first."""
+    found = [(key, [row for row in rows if not row.case]) for key, rows in _by_paper(verdicts)]
+    return [
+        Page(
+            title="",
+            caption=_whose(papers, *key),
+            head=("Claim", "Published", "Here", "Verdict"),
+            groups=(("", tuple(_claim_line(row) for row in rows)),),
+            is_sortable=False,
+        )
+        for key, rows in sorted(found, key=lambda one: one[0][0] != machine)
+    ]
+
+
+def _by_paper(verdicts: Sequence[Verdict]) -> list[tuple[tuple[str, str], list[Verdict]]]:
+    ordered = sorted(verdicts, key=lambda row: (row.machine, row.paper))
+    return [(key, list(rows)) for key, rows in groupby(ordered, key=lambda row: (row.machine, row.paper))]
+
+
+def _whose(papers: Mapping[str, Paper], machine: str, paper: str) -> str:
+    return f"{cite(papers[paper])}, repeated on {machine}"
+
+
+def _line(row: Verdict, smoke: bool) -> Line:
+    if not row.case:
+        return _claim_line(row)
+    published = dict.fromkeys(
+        format_speedup(value) for value in (row.published_low, row.published_high) if value is not None
+    )
+    here = format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)
+    if row.speedup is None and row.speedup_low is not None:
+        here = f"{format_speedup(row.speedup_low)} to {format_speedup(row.speedup_high)}"
+    verdict = Entry(row.verdict, row.reason, kind="verdict")
+    ours = replace(split_number(here), kind="range")
+    return Line((Entry(row.case), Entry(" to ".join(published), kind="range"), ours, verdict), "detail")
+
+
+def _claim_line(row: Verdict) -> Line:
+    why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in (row.reason, row.instead) if text)
+    verdict = Entry(row.verdict, why, kind="verdict")
+    return Line((Entry(row.says), Entry(row.published, kind="range"), Entry(row.here, kind="range"), verdict), "claim")
