@@ -5,6 +5,7 @@ import atexit
 import os
 import sys
 
+from respeed.plan import contents
 from respeed.plan.announce import announcement, say_farewell
 from respeed.plan.stopping import end_kindly_when_stopped
 from respeed.plan.workflow import load_workflow
@@ -15,8 +16,8 @@ min_version("9.11")
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
 RESPEED = load_workflow(dict(config))
 
-# For the front page of --report.
-config["stamp"] = RESPEED.stamp
+# For the front page of the HTML report.
+config.update(contents.front_page(RESPEED))
 
 # The rules call `respeed`, which lies beside this Python, whether or not its environment was activated.
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
@@ -52,6 +53,7 @@ localrules:
     tables,
     figures,
     document,
+    html,
 
 
 include: "workflow/rules/measure.smk"
@@ -67,3 +69,4 @@ rule all:
         rules.tables.output,
         rules.figures.output,
         rules.document.output,
+        rules.html.output,

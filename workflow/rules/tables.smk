@@ -9,20 +9,54 @@ rule tables:
         sheet=RESPEED.sheet,
     output:
         report(
-            [f"{RESPEED.results}/tables/{paper}/{name}.csv" for paper, name in RESPEED.experiments],
-            caption="../../report/captions/table.rst",
-            category="Tables",
+            f"{RESPEED.results}/tables/claims.html",
+            caption="../../report/captions/claims.rst",
+            category=contents.CLAIMS,
+            labels={"Table": "Claims and verdicts"},
         ),
+        [
+            report(
+                f"{RESPEED.results}/tables/{paper}/{name}.html",
+                caption="../../report/captions/table.rst",
+                category=contents.TABLES,
+                subcategory=contents.label_paper(RESPEED, paper),
+                labels=contents.label_experiment(RESPEED, paper, name),
+            )
+            for paper, name in RESPEED.experiments
+        ],
         report(
-            f"{RESPEED.results}/tables/speedups.csv",
-            caption="../../report/captions/speedups.rst",
-            category="Every cell",
-        ),
-        report(
-            f"{RESPEED.results}/tables/cells.csv",
+            f"{RESPEED.results}/tables/cells.html",
             caption="../../report/captions/cells.rst",
-            category="Every cell",
+            category=contents.CELLS,
+            labels={"Table": "Seconds"},
         ),
+        report(
+            f"{RESPEED.results}/tables/speedups.html",
+            caption="../../report/captions/speedups.rst",
+            category=contents.CELLS,
+            labels={"Table": "Speedups"},
+        ),
+        [
+            report(
+                f"{RESPEED.results}/tables/{paper}/{name}.csv",
+                caption="../../report/captions/data.rst",
+                category=contents.DATA,
+                subcategory=contents.label_paper(RESPEED, paper),
+                labels=contents.label_experiment(RESPEED, paper, name, File=f"{name}.csv"),
+            )
+            for paper, name in RESPEED.experiments
+        ],
+        [
+            report(
+                f"{RESPEED.results}/tables/{name}.csv",
+                caption="../../report/captions/data.rst",
+                category=contents.DATA,
+                subcategory=contents.ALL,
+                labels={"Table": title, "File": f"{name}.csv"},
+            )
+            for name, title in contents.TIDY.items()
+        ],
+        f"{RESPEED.results}/tables/front.html",
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
         [
@@ -46,30 +80,34 @@ rule figures:
         RESPEED.learning_records,
         RESPEED.foreign_learning,
     output:
-        report(
-            [
-                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
-                for paper, name in RESPEED.experiments
-                for machine in RESPEED.machines
-                for figure in ("seconds", "speedup")
-            ],
-            caption="../../report/captions/figure.rst",
-            category="Figures",
-        ),
-        report(
-            [
-                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg"
-                for paper, name, machine in RESPEED.learned
-                for figure in ("learning", "learned")
-            ],
-            caption="../../report/captions/learning.rst",
-            category="Learning",
-        ),
+        [
+            report(
+                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg",
+                caption="../../report/captions/figure.rst",
+                category=contents.FIGURES,
+                subcategory=contents.label_paper(RESPEED, paper),
+                labels=contents.label_experiment(RESPEED, paper, name, Shows=shows, Machine=machine),
+            )
+            for paper, name in RESPEED.experiments
+            for machine in RESPEED.machines
+            for figure, shows in contents.DRAWN.items()
+        ],
+        [
+            report(
+                f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg",
+                caption="../../report/captions/learning.rst",
+                category=contents.LEARNING,
+                subcategory=contents.label_paper(RESPEED, paper),
+                labels=contents.label_experiment(RESPEED, paper, name, Shows=shows, Machine=machine),
+            )
+            for paper, name, machine in RESPEED.learned
+            for figure, shows in contents.LEARNED.items()
+        ],
         [
             f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.png"
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
-            for figure in ("seconds", "speedup")
+            for figure in contents.DRAWN
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",

@@ -41,10 +41,13 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
     dag = getattr(snakemake, "dag", None)
     measures = snakemake.executor_plugin is not None and not snakemake.dryrun
     idle = measures and dag is not None and any(dag.targetjobs) and not len(dag)
-    document = Path(f"{run.document}.pdf")
+    document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
     if not (done or idle) or not document.exists():
         return
-    print(f"respeed: the report is {document}, tables are in {run.results}/tables", file=sys.stderr)
+    # After the target `pdf`, a page of before is older than what the tables say.
+    is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
+    named = f"{document}{f', for a browser {page}' if is_new else ''}"
+    print(f"respeed: the report is {named}; tables are in {run.results}/tables", file=sys.stderr)
     if missing := 0 if run.smoke else cells_without_interval(run.work):
         print(
             f"respeed: {missing} of {len(run.work.cells)} cells have no interval, since too many of their rounds were "
