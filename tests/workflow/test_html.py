@@ -1,0 +1,177 @@
+"""The HTML report that a run leaves, as Snakemake makes it and as a reader's browser shows it."""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from respeed.load.papers import load_papers
+from respeed.tables.claims import Verdict
+from respeed.tables.html import render_table
+from respeed.tables.verdict_pages import NONE_YET, make_front_tables
+from tests.browser import Browser
+from tests.conftest import Project
+
+SMOKE = ("--config", "preset=smoke")
+HTML = "report/smoke.html"
+SIZE_BYTES = 10_000_000
+
+
+@pytest.fixture
+def copy(measured: Project, tmp_path: Path) -> Project:
+    """A copy of the measured project, to change."""
+    folder = tmp_path / "copy"
+    shutil.copytree(measured.folder, folder, symlinks=True)
+    copied = Project.__new__(Project)
+    copied.folder = folder
+    return copied
+
+
+@pytest.fixture
+def page(measured: Project) -> Iterator[Browser]:
+    """The report of the measured project, open; nothing that it does may be an error or ask for anything elsewhere."""
+    with Browser() as browser:
+        browser.open(measured.folder / HTML)
+        browser.wait_for("!!document.querySelector('#app nav')")
+        yield browser
+        assert browser.errors == []
+        assert {re.split("[:,]", address)[0] for address in browser.asked} <= {"file", "data", "about"}
+
+
+def show(page: Browser, category: str, title: str) -> None:
+    """Open a file of a category, as a reader does: home, the folder, the eye in the row of that title."""
+    page.evaluate("document.querySelector('nav nav a').click()")
+    page.click(category)
+    row = f"[...document.querySelectorAll('nav tbody tr')].find(row => row.innerText.includes({json.dumps(title)}))"
+    page.wait_for(f"!!{row}")
+    page.evaluate(f"{row}.querySelector('a').click()")
+
+
+def test_a_run_leaves_a_report_for_a_browser_that_is_no_larger_than_can_be_mailed(measured: Project) -> None:
+    assert 1_000_000 < (measured.folder / HTML).stat().st_size < SIZE_BYTES
+    assert not (measured.folder / "report/report.html").exists()
+
+
+def test_a_run_with_nothing_to_do_leaves_it_alone_and_makes_it_again_if_it_is_gone(copy: Project) -> None:
+    path = copy.folder / HTML
+    before = path.stat().st_mtime_ns
+    assert "Nothing to be done" in copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert path.stat().st_mtime_ns == before
+    path.unlink()
+    records = copy.records()
+    told = copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert path.exists()
+    assert copy.records() == records
+    assert told.count("the report is") == 1
+    assert told.count("cells to measure") == 5  # the announcement once, not that of a Snakemake within
+
+
+def test_the_pdf_target_leaves_it_alone_and_no_longer_names_it(copy: Project) -> None:
+    before = (copy.folder / HTML).stat().st_mtime_ns
+    told = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout.splitlines()
+    assert (copy.folder / HTML).stat().st_mtime_ns == before
+    assert "respeed: the report is report/smoke.pdf; tables are in results/smoke/tables" in told
+
+
+def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> None:
+    records = copy.records()
+    (copy.folder / HTML).unlink()
+    copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    assert copy.records() == records
+    assert not (copy.folder / HTML).exists()
+    text = (copy.folder / "mine.html").read_text()
+    for wanted in ("rbm.csv", "cells.csv", "claims.html", "Densely connected RBM", "-speedup.svg"):
+        assert wanted in text
+
+
+def test_where_it_cannot_be_made_one_line_says_why_and_the_rest_is_there(copy: Project) -> None:
+    (copy.folder / HTML).unlink()
+    copy.edit("report/captions/cells.rst", "Every cell", "{% nonsense %}")
+    done = copy.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 1
+    told = [line for line in done.stdout.splitlines() if line.startswith("respeed: report")]
+    assert told == ["respeed: report/smoke.html was not made; results/smoke/logs/html.log says why"]
+    assert "nonsense" in (copy.folder / "results/smoke/logs/html.log").read_text()
+    assert (copy.folder / "report/smoke.pdf").exists()
+
+
+def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules(
+    measured: Project, page: Browser
+) -> None:
+    page.wait_for("!!document.querySelector('#app .prose figure svg')")
+    text = page.evaluate("document.querySelector('#app .prose').innerText")
+    assert "Raina, Madhavan and Ng (2009)" in text
+    assert "No measurement" in text
+    with (measured.folder / "results/smoke/tables/claims.csv").open() as file:
+        claims = [row for row in csv.DictReader(file) if not row["case"]]
+    assert all(claim["says"] in text and claim["verdict"] in text for claim in claims)
+    assert claims or NONE_YET in text
+    assert page.evaluate("document.querySelector('#app .prose figure svg').getBoundingClientRect().width") > 300
+    assert not page.evaluate("!!document.querySelector('#app #rulegraph')")
+    assert page.evaluate("document.querySelector('#app').innerText").count("System Message") == 0
+    # It begins at its top, however long it is.
+    assert page.evaluate("document.querySelector('#app .prose h1').getBoundingClientRect().top") >= 0
+
+
+def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> None:
+    claims = [
+        Verdict(
+            "box", "raina2009", "a-claim", "", 12.9, 72.6, None, 1.6, 1.9, verdict, "no <b>GPU</b> & {none}", "",
+            "gpu", "torch-1", "{{ 6 * 7 }} **is** </script><i>larger</i>", "12.9x to 72.6x", "1.60x to 1.90x",
+        )
+        for verdict in ("reproduced", "not testable here")
+    ]  # fmt: skip
+    (table,) = make_front_tables(load_papers(), claims, "box")
+    (copy.folder / "results/smoke/tables/front.html").write_text(render_table(table))
+    copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    with Browser() as browser:
+        browser.open(copy.folder / "mine.html")
+        browser.wait_for("document.querySelectorAll('#app .prose table tbody tr').length === 2")
+        row = "[...document.querySelector('#app .prose tbody tr').cells].map(cell => cell.innerText)"
+        says, published, here, verdict = browser.evaluate(row)
+        assert (says, published, here) == (claims[0].says, "12.9x to 72.6x", "1.60x to 1.90x")
+        assert verdict.split() == ["reproduced", "No", "<b>GPU</b>", "&", "{none}."]
+        assert browser.errors == []
+
+
+def test_a_table_is_shown_as_a_table_with_its_numbers_and_sorts(measured: Project, page: Browser) -> None:
+    show(page, "2 Tables", "Densely connected RBM")
+    page.wait_for("document.querySelectorAll('tr.ours').length > 1", framed=True)
+    text = page.evaluate("document.body.innerText", framed=True)
+    lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()
+    ours = next(line for line in lines if "OpenBLAS, one core" in line)
+    number = ours.rsplit('"', 1)[-1].split(",")[1]
+    assert number in text
+    assert "OpenBLAS, one core" in text
+    assert "No measurement" in text
+    column = "[...document.querySelectorAll('tr.ours')].map(row => parseFloat(row.cells[2].textContent))"
+    sort = "document.querySelectorAll('thead button')[2].click()"
+    page.evaluate(sort, framed=True)
+    rising = page.evaluate(column, framed=True)
+    page.evaluate(sort, framed=True)
+    assert rising == sorted(rising)
+    assert page.evaluate(column, framed=True) == rising[::-1]
+    assert page.evaluate("document.querySelectorAll('thead th')[2].ariaSort", framed=True) == "descending"
+
+
+@pytest.mark.parametrize(
+    ("category", "title", "wanted"),
+    [
+        ("1 Claims", "Claims and verdicts", "What was claimed, and what came out"),
+        ("5 Every cell", "Seconds", "Not run on"),
+        ("5 Every cell", "Speedups", "Every speedup"),
+    ],
+)
+def test_claims_cells_and_speedups_are_pages_too(page: Browser, category: str, title: str, wanted: str) -> None:
+    show(page, category, title)
+    page.wait_for(f"document.body.innerText.includes({json.dumps(wanted)})", framed=True)
+
+
+def test_figures_are_listed_by_title_and_shown(page: Browser) -> None:
+    show(page, "3 Figures", "1 Densely connected RBM")
+    page.wait_for("(document.querySelector('#app .p-3 > img') || {}).naturalWidth > 300")
+    assert "results/" not in page.evaluate("document.querySelector('nav').innerText")
