@@ -1,5 +1,6 @@
 """The HTML report that a run leaves, as Snakemake makes it and as a reader's browser shows it."""
 
+import csv
 import json
 import re
 import shutil
@@ -8,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from respeed.load.papers import load_papers
+from respeed.tables.claims import Verdict
+from respeed.tables.html import render_table
+from respeed.tables.verdict_pages import NONE_YET, make_front_tables
 from tests.browser import Browser
 from tests.conftest import Project
 
@@ -69,7 +74,7 @@ def test_the_pdf_target_leaves_it_alone_and_no_longer_names_it(copy: Project) ->
     before = (copy.folder / HTML).stat().st_mtime_ns
     told = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout.splitlines()
     assert (copy.folder / HTML).stat().st_mtime_ns == before
-    assert told[-1] == "respeed: the report is report/smoke.pdf; tables are in results/smoke/tables"
+    assert "respeed: the report is report/smoke.pdf; tables are in results/smoke/tables" in told
 
 
 def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> None:
@@ -94,24 +99,51 @@ def test_where_it_cannot_be_made_one_line_says_why_and_the_rest_is_there(copy: P
     assert (copy.folder / "report/smoke.pdf").exists()
 
 
-def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules(page: Browser) -> None:
+def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules(
+    measured: Project, page: Browser
+) -> None:
     page.wait_for("!!document.querySelector('#app .prose figure svg')")
     text = page.evaluate("document.querySelector('#app .prose').innerText")
     assert "Raina, Madhavan and Ng (2009)" in text
     assert "No measurement" in text
+    with (measured.folder / "results/smoke/tables/claims.csv").open() as file:
+        claims = [row for row in csv.DictReader(file) if not row["case"]]
+    assert all(claim["says"] in text and claim["verdict"] in text for claim in claims)
+    assert claims or NONE_YET in text
     assert page.evaluate("document.querySelector('#app .prose figure svg').getBoundingClientRect().width") > 300
-    assert not page.evaluate("!!document.querySelector('#rulegraph')")
+    assert not page.evaluate("!!document.querySelector('#app #rulegraph')")
     assert page.evaluate("document.querySelector('#app').innerText").count("System Message") == 0
     # It begins at its top, however long it is.
     assert page.evaluate("document.querySelector('#app .prose h1').getBoundingClientRect().top") >= 0
+
+
+def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> None:
+    claims = [
+        Verdict(
+            "box", "raina2009", "a-claim", "", 12.9, 72.6, None, 1.6, 1.9, verdict, "no <b>GPU</b> & {none}", "",
+            "gpu", "torch-1", "{{ 6 * 7 }} **is** </script><i>larger</i>", "12.9x to 72.6x", "1.60x to 1.90x",
+        )
+        for verdict in ("reproduced", "not testable here")
+    ]  # fmt: skip
+    (table,) = make_front_tables(load_papers(), claims, "box")
+    (copy.folder / "results/smoke/tables/front.html").write_text(render_table(table))
+    copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    with Browser() as browser:
+        browser.open(copy.folder / "mine.html")
+        browser.wait_for("document.querySelectorAll('#app .prose table tbody tr').length === 2")
+        row = "[...document.querySelector('#app .prose tbody tr').cells].map(cell => cell.innerText)"
+        says, published, here, verdict = browser.evaluate(row)
+        assert (says, published, here) == (claims[0].says, "12.9x to 72.6x", "1.60x to 1.90x")
+        assert verdict.split() == ["reproduced", "No", "<b>GPU</b>", "&", "{none}."]
+        assert browser.errors == []
 
 
 def test_a_table_is_shown_as_a_table_with_its_numbers_and_sorts(measured: Project, page: Browser) -> None:
     show(page, "2 Tables", "Densely connected RBM")
     page.wait_for("document.querySelectorAll('tr.ours').length > 1", framed=True)
     text = page.evaluate("document.body.innerText", framed=True)
-    csv = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()
-    ours = next(line for line in csv if "OpenBLAS, one core" in line)
+    lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()
+    ours = next(line for line in lines if "OpenBLAS, one core" in line)
     number = ours.rsplit('"', 1)[-1].split(",")[1]
     assert number in text
     assert "OpenBLAS, one core" in text
