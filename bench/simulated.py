@@ -197,7 +197,8 @@ def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:
         "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": None,
     }  # fmt: skip
     return {
-        "case": case.name, "workload": "rbm", "parameters": dict(case.parameters), "flops": 1e9, "status": "measured",
+        "case": case.name, "workload": "rbm", "parameters": dict(case.parameters), "flops": 1e9,
+        "traffic_bytes": 1e6, "status": "measured",
         "reason": None, "errors": {}, "warmup": {"settled": True}, "blocks": [block], "wall_seconds": 1.0,
     }  # fmt: skip
 

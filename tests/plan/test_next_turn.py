@@ -68,7 +68,8 @@ def take(turn: Turn, history: History, times: Times, at: datetime) -> None:
                 "clock_throttles": None,
             }  # fmt: skip
             made.append({
-                "case": case.name, "workload": case.workload, "parameters": dict(case.parameters), "flops": 1.0,
+                "case": case.name, "workload": case.workload, "parameters": dict(case.parameters),
+                "flops": 1.0, "traffic_bytes": 1.0,
                 "status": "measured", "reason": None, "errors": {}, "warmup": {"settled": True}, "blocks": [block],
                 "wall_seconds": CASE_SECONDS,
             })  # fmt: skip

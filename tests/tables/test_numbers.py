@@ -32,7 +32,7 @@ def test_a_measured_number_carries_its_interval(
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(38.6, "38.6"), (497.0, "497"), (223741.0, "223,741"), (0.00123456, "0.00123"), (9.999, "10.00"), (24.15, "24.1")],
+    [(38.6, "38.6"), (497.0, "497"), (223741.0, "223,741"), (0.00123456, "0.00123"), (9.999, "10.0"), (24.15, "24.1")],
 )
 def test_numbers_are_written_with_three_digits_and_no_exponent(value: float, text: str) -> None:
     assert format_number(value) == text

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from respeed.load.papers import load_papers
 from respeed.tables.claims import Verdict
+from respeed.tables.folded import FoldedTable, Group, Note
+from respeed.tables.folded import Line as FoldedLine
 from respeed.tables.html import Entry, Line, Page, render_table, split_number, write_page
-from respeed.tables.numbers import format_measured
-from respeed.tables.pages import cite, make_published_page
-from respeed.tables.published import PAPER, PublishedTable, Row
+from respeed.tables.numbers import Value, format_measured
+from respeed.tables.pages import make_published_page
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
 
 PAPERS = load_papers()
@@ -78,20 +79,15 @@ def test_a_number_without_an_interval_is_marked_and_words_stay_words() -> None:
 
 
 def test_theirs_and_ours_are_told_apart_and_what_is_missing_is_said_once() -> None:
-    rows = (
-        Row(PAPER, "Goto BLAS", "Single CPU", "seconds", ("563", "3,638")),
-        Row("box", "PyTorch", "PyTorch, one core", "seconds", ("44.9 ±3 %", "306 (no interval)")),
-        Row("box", "PyTorch", "PyTorch, GPU", "missing", ("not measured: no CUDA device",) * 2),
-        Row("box", "", "Speedup over fastest CPU (PyTorch, GPU)", "missing", ("not measured: no CUDA device",) * 2),
-    )
-    page = make_published_page(RAINA, PublishedTable("raina2009", "rbm", ("576x1024", "1024x4096"), rows), left_out=3)
+    theirs = Group("As published", (FoldedLine("Single CPU", "seconds", (Value("563"), Value("3,638"))),), True)
+    ours = Group("On box", (FoldedLine("PyTorch", "seconds", (Value("44.9", "±3 %"), Value("–", mark="1"))),))
+    notes = (Note("1", "failed: 3 arrays differ."), Note("", "Not measured: PyTorch, GPU (no CUDA device)."))
+    folded = FoldedTable("", "RBM", "seconds", "Raina (2009)", ("576x1024", "1024x4096"), (theirs, ours), notes)
+    page = make_published_page(folded, "rbm.csv")
     html = render_table(page)
     assert html.count('class="theirs"') == html.count('class="ours"') == 1
     assert "<span data-sort>44.9</span> <small>±3 %</small>" in html
-    assert '<span class="open">306</span>' in html
-    assert page.notes[0] == "PyTorch, GPU, on box: not measured: no CUDA device."
-    assert any("In italics" in note for note in page.notes)
-    assert any("3 other machines" in note for note in page.notes)
+    assert page.notes == ("1 failed: 3 arrays differ.", "Not measured: PyTorch, GPU (no CUDA device).")
 
 
 def test_a_claim_stands_above_its_cases_and_the_front_has_the_claims_alone() -> None:
@@ -112,8 +108,3 @@ def test_the_machine_that_is_asked_for_comes_first() -> None:
 def test_without_a_verdict_the_page_says_so() -> None:
     assert make_claims_page(PAPERS, [], smoke=False).notes == (NONE_YET,)
     assert make_front_tables(PAPERS, [], "box") == []
-
-
-def test_a_paper_is_named_as_people_name_it() -> None:
-    assert cite(RAINA) == "Raina, Madhavan and Ng (2009)"
-    assert cite(replace(RAINA, authors=("Ada Lovelace",), year=1843)) == "Lovelace (1843)"

@@ -57,8 +57,7 @@ rule tables:
             for name, title in contents.TIDY.items()
         ],
         f"{RESPEED.results}/tables/front.html",
-        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "why", "roofline", "parts")],
-        [f"{RESPEED.results}/tables/{name}.csv" for name in ("totals", "wholes")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
         f"{RESPEED.results}/README.md",
         [

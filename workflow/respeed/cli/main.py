@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
         building.add_argument(
             "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
         )
+    claims = add("claims", _claims, "say what each paper claims, and whether it holds on this machine")
+    claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
+    claims.add_argument("--machine", help="of another machine that has records (default: this one)")
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
@@ -126,6 +129,12 @@ def _report(options: argparse.Namespace) -> None:
     from respeed.report.build import build_report
 
     print(build_report(options.smoke, options.machine))
+
+
+def _claims(options: argparse.Namespace) -> None:
+    from respeed.cli.claims import show_claims
+
+    show_claims(options.smoke, options.machine)
 
 
 def _status(options: argparse.Namespace) -> None:

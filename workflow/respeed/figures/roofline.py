@@ -81,7 +81,7 @@ def draw_roofline(
     for number, line in enumerate(_lines_of(key)):
         x = 4.0
         for label in line:
-            write_label(figure, label, x, foot - FOOT - KEY * (number + 0.7))
+            write_label(figure, label, x, foot - FOOT - KEY * (number + 0.5))
             x += label.width + GAP
     return finish(figure, axes, stamp)
 

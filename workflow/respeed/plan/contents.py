@@ -13,6 +13,8 @@ TIDY = {
     "claims": "Claims and verdicts",
     "cells": "Every cell: seconds",
     "speedups": "Every cell: speedups",
+    "why": "Every speedup as factors",
+    "roofline": "Rates beneath their roofs",
 }
 # What is drawn of every table, and of every program that learns.
 DRAWN = {"seconds": "Seconds", "speedup": "Speedups"}

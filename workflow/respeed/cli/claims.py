@@ -1,0 +1,49 @@
+"""respeed claims: what each paper claims, and whether it holds on a machine."""
+
+import shutil
+import textwrap
+
+from respeed.load.config import load_config
+from respeed.model.errors import UserError, nearest
+from respeed.model.timing import SMOKE_STAMP
+from respeed.provenance.machine import machine_slug
+from respeed.record.files import recorded_machines
+from respeed.tables.build import make_tables
+from respeed.tables.claims import Verdict
+from respeed.tables.summary import summarize
+
+# Lines are as wide as the terminal, but not so wide that nobody reads them.
+WIDEST = 100
+
+
+def show_claims(smoke: bool, machine: str | None) -> None:
+    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are."""
+    there = recorded_machines(smoke)
+    if machine and machine not in there:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+    name = machine or load_config().machine or machine_slug()
+    if name not in there:
+        print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
+        return
+    tables = make_tables(smoke, [name])
+    if smoke:
+        print(SMOKE_STAMP)
+    for paper in tables.papers.values():
+        judged = [one for one in tables.claims if one.paper == paper.name and not one.case]
+        summary = summarize(name, paper, tables.cells, tables.claims)
+        print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
+        for one in judged:
+            print("\n".join(_lines(one)))
+        print(_wrapped(summary.firmness or summary.came_out))
+
+
+def _lines(one: Verdict) -> list[str]:
+    numbers = f"published {one.published}" + (f", here {one.here}" if one.here else "")
+    lines = [_wrapped(one.says), _wrapped(f"{one.verdict}: {numbers}", "    ")]
+    lines += [_wrapped(text, "    ") for text in (one.reason, one.instead) if text]
+    return [*lines, ""]
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    width = min(WIDEST, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
