@@ -13,10 +13,12 @@ from respeed.tables.cells import Cell
 @dataclass(frozen=True)
 class Rows:
     """The cells of one case (or, of a total, one cell of each column) that a claim sets beside one another: the fastest
-    of the architecture `row`, and the fastest of `over`. `missing` says why one is not there."""
+    of the architecture `row`, and the fastest of `over`. `missing` says why one is not there; it may come yet if it was
+    only `disturbed`."""
 
     rows: tuple[Cell, ...]
-    missing: str
+    missing: str = ""
+    disturbed: bool = False
 
     @property
     def found(self) -> bool:
@@ -39,15 +41,16 @@ def choose_rows(
     Only programs that answer what was printed count: of several algorithms the paper's own for that row. Of two CPU
     rows both are of one package, so that the claim is about cores and not about libraries.
     """
-    fast, missing = _candidates(claim, (claim.row,), claim.threads, cells, rounds, of_total)
-    if not fast:
-        return Rows((), missing)
-    row = fast[0]
-    slow, missing = _candidates(claim, claim.over, 1 if claim.threads else None, cells, rounds, of_total)
-    if row.is_cpu:
-        slow = [cell for cell in slow if cell.package == row.package]
-        missing = missing or f"no row of {row.package} answers {' or '.join(claim.over)}"
-    return Rows((row, slow[0]), "") if slow else Rows((), missing)
+    fast = _candidates(claim, (claim.row,), claim.threads, cells, rounds, of_total)
+    if not fast.found:
+        return fast
+    slow = _candidates(claim, claim.over, 1 if claim.threads else None, cells, rounds, of_total)
+    if not slow.found or not fast.row.is_cpu:
+        return slow if not slow.found else Rows((fast.row, slow.row))
+    base = next((cell for cell in slow.rows if cell.package == fast.row.package), None)
+    return (
+        Rows((fast.row, base)) if base else Rows((), f"no row of {fast.row.package} answers {' or '.join(claim.over)}")
+    )
 
 
 def _candidates(
@@ -57,28 +60,28 @@ def _candidates(
     cells: list[Cell],
     rounds: Mapping[CellKey, CellRounds],
     of_total: bool,
-) -> tuple[list[Cell], str]:
+) -> Rows:
     """Cells with a time, the fastest first (of a total, one cell of each column); or else why there are none."""
     answering = [cell for cell in cells if cell.architecture in architectures and (of_total or cell.published_seconds)]
     if not answering:
-        return [], f"no hardware profile here answers the paper's row {' or '.join(architectures)}"
+        return Rows((), f"no hardware profile here answers the paper's row {' or '.join(architectures)}")
     columns: dict[tuple[str, str], list[Cell]] = {}
     for cell in answering:
         columns.setdefault(cell.row, []).append(cell)
     whole = {row: column for row, column in columns.items() if all(cell.seconds for cell in column)}
     if not whole:
-        return [], next(cell.reason for cell in answering if not cell.seconds)
+        missing = [cell for cell in answering if not cell.seconds]
+        disturbed = next((cell for cell in missing if cell.status == "contaminated"), None)
+        return Rows((), (disturbed or missing[0]).reason, disturbed is not None)
     fitting = [
         column for column in whole.values() if threads is None or rounds[column[0].key].threads == threads
     ]  # fmt: skip
     if not fitting:
         ran = sorted({rounds[column[0].key].threads or 0 for column in whole.values()})
-        return [], (
-            f"no row of {threads} threads was measured, only of {' and '.join(map(str, ran))}; "
-            f"add a hardware profile with `threads: {threads}`"
-        )
+        text = f"no row of {threads} threads was measured, only of {' and '.join(map(str, ran))}"
+        return Rows((), f"{text}; add a hardware profile with `threads: {threads}`")
     fitting.sort(key=lambda column: sum(cell.seconds or 0.0 for cell in column))
-    return [column[0] for column in fitting], ""
+    return Rows(tuple(column[0] for column in fitting))
 
 
 def published_value(claim: Claim, paper: Paper, case: str) -> float | None:

@@ -8,6 +8,7 @@ from respeed.estimators.intervals import Estimate, estimate_sum_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_rounds
 from respeed.estimators.verdicts import (
+    NOT_SETTLED,
     NOT_TESTABLE,
     confidence_for,
     judge_each,
@@ -154,7 +155,8 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         published, text = ([top.published], top.text) if top else ([], "")
         value = largest(here) if here else None
     if not measured:
-        verdict = (NOT_TESTABLE, "; ".join(dict.fromkeys(missing)) or "the paper prints nothing for these cases")
+        kind = NOT_SETTLED if any(one.rows.disturbed for one in compared) else NOT_TESTABLE
+        verdict = (kind, "; ".join(dict.fromkeys(missing)) or "the paper prints nothing for these cases")
     elif claim.test == "largest":
         assert value is not None
         verdict = judge_value(published[0], value, fewest)
@@ -187,7 +189,8 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         return
     found = dict(zip(cases, singles, strict=True))
     for one in compared:
-        kind, why = found.get(one.case, (NOT_TESTABLE, one.rows.missing))
+        absent = NOT_SETTLED if one.rows.disturbed else NOT_TESTABLE
+        kind, why = found.get(one.case, (absent, one.rows.missing))
         yield Verdict(
             machine, paper.name, claim.name, one.case, one.published, one.published,
             one.here.value if one.here else None, one.here.low if one.here else None,

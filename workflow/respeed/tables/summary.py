@@ -44,8 +44,8 @@ def _verdicts(judged: Sequence[Verdict]) -> str:
         return ""
     counted = Counter(one.verdict for one in judged)
     parts = [f"{counted[kind]} {said[counted[kind] > 1]}" for kind, said in _SAID.items() if counted[kind]]
-    missing = dict.fromkeys(one.reason for one in judged if one.verdict == verdicts.NOT_TESTABLE)
-    why = f" ({'; '.join(missing)})" if missing else ""
+    missing = list(dict.fromkeys(one.reason for one in judged if one.verdict == verdicts.NOT_TESTABLE))
+    why = f" ({missing[0]}{'; others for other reasons' if len(missing) > 1 else ''})" if missing else ""
     claims = "claim" if len(judged) == 1 else "claims"
     return f"Of {len(judged)} {claims}, {_joined(parts)}{why}."
 
