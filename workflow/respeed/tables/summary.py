@@ -36,7 +36,8 @@ def summarize(machine: str, paper: Paper, cells: Sequence[Cell], claims: Sequenc
     judged = [one for one in claims if (one.machine, one.paper) == where and not one.case]
     if not any(cell.seconds for cell in mine):
         return Summary("Nothing of this paper has been measured on this machine yet.", "")
-    return Summary(" ".join(filter(None, [_verdicts(judged), *_all_the_same(paper, judged)])), _firmness(mine))
+    sentences = [_verdicts(judged), *_tested(paper, judged), *_all_the_same(paper, judged)]
+    return Summary(" ".join(filter(None, sentences)), _firmness(mine))
 
 
 def _verdicts(judged: Sequence[Verdict]) -> str:
@@ -48,6 +49,16 @@ def _verdicts(judged: Sequence[Verdict]) -> str:
     why = f" ({missing[0]}{'; others for other reasons' if len(missing) > 1 else ''})" if missing else ""
     claims = "claim" if len(judged) == 1 else "claims"
     return f"Of {len(judged)} {claims}, {_joined(parts)}{why}."
+
+
+def _tested(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
+    """What came out of the paper's first claim about a table, where an accelerator could be tested."""
+    tests = {claim.name: claim for claim in paper.claims}
+    found = [one for one in judged if one.here and tests[one.claim].test == "each" and tests[one.claim].threads is None]
+    return [
+        f"{paper.experiments[tests[one.claim].experiment].title}: {one.here} here, {one.published} published."
+        for one in found
+    ]
 
 
 def _all_the_same(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
