@@ -104,7 +104,7 @@ def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules
 ) -> None:
     page.wait_for("!!document.querySelector('#app .prose figure svg')")
     text = page.evaluate("document.querySelector('#app .prose').innerText")
-    assert "Raina, Madhavan and Ng (2009)" in text
+    assert "Raina, Madhavan and Ng (ICML 2009)" in text
     assert "No measurement" in text
     with (measured.folder / "results/smoke/tables/claims.csv").open() as file:
         claims = [row for row in csv.DictReader(file) if not row["case"]]

@@ -9,6 +9,9 @@ from respeed.model.claim import Claim
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
 
+# What the smoke preset has of a claim.
+NOT_MEASURED = "nothing of the paper's sizes was measured"
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -41,6 +44,8 @@ def choose_rows(
     Only programs that answer what was printed count: of several algorithms the paper's own for that row. Of two CPU
     rows both are of one package, so that the claim is about cores and not about libraries.
     """
+    if not cells:
+        return Rows((), NOT_MEASURED)
     fast = _candidates(claim, (claim.row,), claim.threads, cells, rounds, of_total)
     if not fast.found:
         return fast

@@ -19,7 +19,7 @@ from respeed.estimators.verdicts import (
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
-from respeed.tables.claimed_rows import Rows, choose_rows, published_value
+from respeed.tables.claimed_rows import NOT_MEASURED, Rows, choose_rows, published_value
 from respeed.tables.instead import say_instead
 from respeed.tables.numbers import format_share, format_speedup
 from respeed.tables.totals import Total, measured_together
@@ -156,7 +156,7 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         value = largest(here) if here else None
     if not measured:
         kind = NOT_SETTLED if any(one.rows.disturbed for one in compared) else NOT_TESTABLE
-        verdict = (kind, "; ".join(dict.fromkeys(missing)) or "the paper prints nothing for these cases")
+        verdict = (kind, "; ".join(dict.fromkeys(missing)) or NOT_MEASURED)
     elif claim.test == "largest":
         assert value is not None
         verdict = judge_value(published[0], value, fewest)

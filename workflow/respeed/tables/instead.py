@@ -23,7 +23,7 @@ def say_instead(
     if claim.test == "growth":
         return _of_growth(claim, paper, cells)
     if claim.threads:
-        return _of_cores(claim, cells, rounds)
+        return _of_cores(claim, [cell for cell in cells if cell.published_seconds], rounds)
     return _beside_theirs(claim, paper, cells)
 
 
