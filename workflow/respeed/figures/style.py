@@ -23,8 +23,9 @@ PAGE = 170 / 25.4 * INCH  # a text column of A4
 WIDTH, HEIGHT = PAGE / INCH, 3.4  # inches
 MARGIN = 2.0
 PNG_DPI = 160
-# The report sets the text of an SVG in this face; a browser that has not got it, in the next.
+# The report sets the text of an SVG in the first face; a browser that has not got it, in the next that is as narrow.
 REPORT_FACE = "Libertinus Serif"
+NARROW_FACES = ("Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
 
 TITLE_SIZE, SIZE, TICK_SIZE = 10.5, 8.5, 8.0
 INK, QUIET, THEIRS, PALE, GRID = "#1b2838", "#5c6773", "#6e6e6e", "#c3cfdd", "#e4e7ea"
@@ -141,5 +142,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
         figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
-    text = svg.getvalue().replace(f"'{FACE}'", f"'{REPORT_FACE}', '{FACE}', serif")
+    faces = ", ".join(f"'{face}'" for face in (REPORT_FACE, FACE, *NARROW_FACES))
+    text = svg.getvalue().replace(f"'{FACE}'", f"{faces}, serif")
     path.with_suffix(".svg").write_text(text, encoding="utf-8")

@@ -21,7 +21,7 @@ def make_published_page(folded: FoldedTable, data: str) -> Page:
     """The paper's rows, then ours, and below what is missing."""
     return Page(
         title=folded.title,
-        caption=f"{folded.unit}. Grey: {folded.reference}. Blue: measured here.",
+        caption=f"{folded.unit.capitalize()}. Grey: {folded.reference}. Blue: measured here.",
         head=("Row", *folded.columns),
         groups=tuple(
             (group.heading, tuple(_published_line(line, theirs=group.is_theirs) for line in group.lines))

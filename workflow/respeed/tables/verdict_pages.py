@@ -11,10 +11,11 @@ from respeed.tables.published import reference
 NONE_YET = "No claim has been tested yet."
 
 
-def make_claims_page(papers: Mapping[str, Paper], verdicts: Sequence[Verdict], smoke: bool) -> Page:
-    """Every claim with its cases below it, machine by machine."""
+def make_claims_page(papers: Mapping[str, Paper], verdicts: Sequence[Verdict]) -> Page:
+    """Every claim, machine by machine, with the cases below it that were measured."""
     groups = tuple(
-        (_whose(papers, *key), tuple(_line(row, smoke) for row in rows)) for key, rows in _by_paper(verdicts)
+        (_whose(papers, *key), tuple(_line(row) for row in rows if row.here or not row.case))
+        for key, rows in _by_paper(verdicts)
     )
     return Page(
         title="What was claimed, and what came out",
@@ -51,7 +52,7 @@ def _whose(papers: Mapping[str, Paper], machine: str, paper: str) -> str:
     return f"{reference(papers[paper])}, repeated on {machine}"
 
 
-def _line(row: Verdict, smoke: bool) -> Line:
+def _line(row: Verdict) -> Line:
     if not row.case:
         return _claim_line(row)
     verdict = Entry(row.verdict, row.reason, kind="verdict")

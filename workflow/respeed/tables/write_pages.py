@@ -29,7 +29,7 @@ def write_pages(folder: Path, tables: "Tables", in_full: Sequence[str], stamp: s
     cells = [cell for cell in tables.cells if cell.machine in in_full]
     speedups = [row for row in tables.speedups if row.machine in in_full]
     claims = [row for row in tables.claims if row.machine in in_full]
-    write_page(folder / "claims.html", make_claims_page(tables.papers, claims, tables.smoke), stamp)
+    write_page(folder / "claims.html", make_claims_page(tables.papers, claims), stamp)
     write_page(folder / "cells.html", make_cells_page(tables.papers, cells, left_out, tables.smoke), stamp)
     write_page(folder / "speedups.html", make_speedups_page(tables.papers, speedups, left_out, tables.smoke), stamp)
     found = [render_table(page) for page in make_front_tables(tables.papers, claims, first)]
