@@ -133,12 +133,12 @@ def test_a_machine_without_the_row_says_what_is_missing_and_what_it_can_say_all_
     assert "and is 6.4x to 145x as fast as its CPU (two cores at 3.16 GHz)" in whole.instead
     assert {one.verdict for one in cases} == {"not testable here"}
     largest = judge(records, claim("largest"))[0]
-    assert largest.instead.startswith("At 4096x11008 the fastest CPU row here takes 0.50 of the time")
+    assert largest.instead.startswith("At 4096x11008 the fastest CPU program here takes 0.50 of the time")
 
 
 def test_instead_of_growth_it_says_how_evenly_the_cpu_works(make_record: MakeRecord) -> None:
     whole = judge(measure(make_record, [0.1, 0.1, 0.1, 0.05], **ALL), claim("growth"))[0]
-    assert whole.instead.startswith("The fastest CPU row here does 10 to 20 GFLOP/s over these cases")
+    assert whole.instead.startswith("The fastest CPU program here does 10 to 20 GFLOP/s over these cases")
     assert "differ by a factor of 2.0 here" in whole.instead
 
 

@@ -32,7 +32,8 @@ def show_claims(smoke: bool, machine: str | None) -> None:
         judged = [one for one in tables.claims if one.paper == paper.name and not one.case]
         summary = summarize(name, paper, tables.cells, tables.claims)
         print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
-        for one in judged:
+        # What this machine has an answer to leads.
+        for one in sorted(judged, key=lambda one: not one.here):
             print("\n".join(_lines(one)))
         print(_wrapped(summary.firmness or summary.came_out))
 

@@ -52,13 +52,13 @@ def judge_cell(rounds: CellRounds) -> Judged:
 
 
 def what_is_missing(estimate: Estimate, rounds: int, failures: dict[str, str] | None = None) -> str:
-    """What an interval of +-10 % still needs; empty where it is there."""
+    """What an interval of ±10 % still needs, half its width; empty where it is there."""
     if estimate.half_width is None:
         return "; ".join([f"{rounds} clean rounds; an interval needs {smallest_sample()}", *(failures or {}).values()])
     if estimate.half_width <= SETTLED_HALF_WIDTH:
         return ""
     more = math.ceil(rounds * ((estimate.half_width / SETTLED_HALF_WIDTH) ** 2 - 1))
-    return f"about {more} more rounds for an interval of +-{SETTLED_HALF_WIDTH:.0%}"
+    return f"about {more} more round{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_HALF_WIDTH:.0f} %"
 
 
 def _without_time(rounds: CellRounds) -> Judged:

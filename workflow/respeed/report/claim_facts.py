@@ -8,7 +8,7 @@ from respeed.tables.summary import summarize
 
 
 def claim_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, Any]]:
-    """A row a claim: what it says, what was published, and what came out `on` each machine."""
+    """A row a claim: what it says, what was published, what came out `on` each machine; those with our numbers lead."""
     judged = {(one.claim, one.machine): one for one in tables.claims if one.paper == paper.name and not one.case}
     rows = []
     for claim in paper.claims:
@@ -31,7 +31,8 @@ def claim_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[
                     ],
                 }
             )
-    return rows
+    # What a machine has an answer to leads.
+    return sorted(rows, key=lambda row: not any(one["here"] for one in row["on"]))
 
 
 def summary_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, str]]:

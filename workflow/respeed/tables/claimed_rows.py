@@ -67,6 +67,8 @@ def _candidates(
     of_total: bool,
 ) -> Rows:
     """Cells with a time, the fastest first (of a total, one cell of each column); or else why there are none."""
+    if not cells:
+        return Rows((), "the paper's sizes were not run here")
     answering = [cell for cell in cells if cell.architecture in architectures and (of_total or cell.published_seconds)]
     if not answering:
         return Rows((), f"no hardware profile here answers the paper's row {' or '.join(architectures)}")

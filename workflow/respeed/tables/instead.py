@@ -52,7 +52,7 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     where = f"At {cells[0].case} the" if claim.test == "largest" else "The"
     with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
     return (
-        f"{where} fastest CPU row here takes {_span(fast)} of the time of the paper's GPU ({_hardware(there)}), "
+        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's GPU ({_hardware(there)}), "
         f"and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
     )
 
@@ -71,8 +71,8 @@ def _of_growth(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
         ours = [(cell.work or 0.0) / (cell.seconds or 1.0) / 1e9 for cell, _ in fastest.values()]
         theirs = [(cell.work or 0.0) / printed / 1e9 for cell, printed in fastest.values()]
         return (
-            f"The fastest CPU row here does {_span(ours)} GFLOP/s over these cases, the paper's {_span(theirs)}: "
-            f"they differ by a factor of {_spread(ours)} here and of {_spread(theirs)} there."
+            f"The fastest CPU program here does {_span(ours)} GFLOP/s over these cases, the paper's CPU "
+            f"{_span(theirs)}: the rates differ by a factor of {_spread(ours)} here and of {_spread(theirs)} there."
         )
     (first, (cell, printed)), *_, (last, (last_cell, last_printed)) = fastest.items()
     ours_grow, theirs_grow = (last_cell.seconds or 0.0) / (cell.seconds or 1.0), last_printed / printed
@@ -109,8 +109,8 @@ def _of_total(claim: Claim, paper: Paper, cells: list[Cell], totals: list[Total]
         return ""
     best = min(ours, key=lambda one: one.headline_seconds or 0.0)
     return (
-        f"For as many examples as take the paper's GPU a day and its CPU {format_duration(min(slow))}, at their own "
-        f"rates, {best.label} takes {format_duration(best.headline_seconds)} here."
+        f"A day's work of the paper's GPU ({format_duration(min(slow))} for its CPU, both at their own rates) takes "
+        f"{format_duration(best.headline_seconds)} here ({best.label})."
     )
 
 

@@ -63,9 +63,12 @@ def _tested(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
 
 def _all_the_same(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
     """What stands in for the claims that could not be tested: the first of those about a table, and the whole."""
-    tests = {claim.name: claim.test for claim in paper.claims}
-    found = {tests[one.claim]: one.instead for one in reversed(judged) if one.instead}
-    return [found[test] for test in ("each", "total") if test in found]
+    claims = {claim.name: claim for claim in paper.claims}
+    found = {claims[one.claim].test: one for one in reversed(judged) if one.instead}
+    return [
+        f"{paper.experiments[claims[one.claim].experiment].title}: {one.instead}"
+        for one in (found[test] for test in ("each", "total") if test in found)
+    ]
 
 
 def _firmness(cells: Sequence[Cell]) -> str:
@@ -74,9 +77,11 @@ def _firmness(cells: Sequence[Cell]) -> str:
     settled = sum(cell.status == "settled" for cell in tried)
     rounds = sorted({cell.rounds for cell in tried if cell.seconds})
     many = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else f"{rounds[0]}"
+    # An interval need not lie evenly about its number: its farther end, which the tables print, may be over 10 % off.
     text = (
-        f"Of {len(tried)} cells {with_interval} have an interval, {settled} of them one of at most ±10 %, from {many} "
-        f"{'rounds' if rounds != [1] else 'round'}, each in a fresh process."
+        f"Of {len(tried)} cells (a case on one row) {with_interval} have an interval, {settled} of them one that is at "
+        f"most 20 % wide from end to end, from {many} {'rounds' if rounds != [1] else 'round'}, each in a fresh "
+        "process."
     )
     failed = [cell for cell in tried if cell.status == "failed"]
     if failed:

@@ -29,8 +29,11 @@ def make_claims_page(papers: Mapping[str, Paper], verdicts: Sequence[Verdict]) -
 
 
 def make_front_tables(papers: Mapping[str, Paper], verdicts: Sequence[Verdict], machine: str) -> list[Page]:
-    """The claims alone, a table for each paper and machine; that of `machine` is first."""
-    found = [(key, [row for row in rows if not row.case]) for key, rows in _by_paper(verdicts)]
+    """The claims alone, those with a number of ours first: a table a paper and machine, that of `machine` first."""
+    found = [
+        (key, sorted((row for row in rows if not row.case), key=lambda row: not row.here))
+        for key, rows in _by_paper(verdicts)
+    ]
     return [
         Page(
             title="",
