@@ -110,7 +110,7 @@ def _of_total(claim: Claim, paper: Paper, cells: list[Cell], totals: list[Total]
     best = min(ours, key=lambda one: one.headline_seconds or 0.0)
     return (
         f"For as many examples as take the paper's GPU a day and its CPU {format_duration(min(slow))}, at their own "
-        f"rates, {best.label} takes {format_duration(best.headline_seconds)} here."
+        f"rates, the fastest CPU row here ({best.label}) takes {format_duration(best.headline_seconds)}."
     )
 
 
