@@ -108,6 +108,7 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
         ("    experiment: rbm\n    row: gpu", "    experiment: rmb\n    row: gpu", ("claims", "did you mean rbm?")),
         ("    row: gpu\n", "    row: gup\n", ("claims.rbm-speedup.row", "did you mean gpu?")),
         ("over: [single-cpu, multi-cpu]", "over: [single-cpu, multi-gpu]", ("claims", "over")),
+        ("over: [single-cpu, multi-cpu]", "over: [gpu]", ("claims.rbm-speedup.over", "itself")),
         ("test: total\n    experiment: dbn", "test: total\n    experiment: rbm", ("claims.network.test", "no total")),
         ("flops_per_second: 25.3e+9", "flops_per_second: fast", ("hardware.flops_per_second", "'fast'")),
         ("case: 3-percent,", "case: 3-percent, workload: sparse_descent,", ("algorithms", "alone")),

@@ -34,6 +34,8 @@ def _claim(
     for key, row in (("row", data["row"]), *(("over", row) for row in data["over"])):
         if row not in architectures:
             raise UserError(f"{where}.{key}: no architecture {row!r}{nearest(row, architectures)}")
+    if data["row"] in data["over"]:
+        raise UserError(f"{where}.over: {data['row']} would be compared with itself; name other architectures")
     if data["test"] == "total" and experiments[data["experiment"]].total is None:
         raise UserError(f"{where}.test: {data['experiment']} has no total; name a table that has one, or test each")
     return Claim(
