@@ -39,8 +39,8 @@ def show_claims(smoke: bool, machine: str | None) -> None:
 
 
 def _lines(one: Verdict) -> list[str]:
-    numbers = f"published {one.published}" + (f", here {one.here}" if one.here else "")
-    lines = [_wrapped(one.says), _wrapped(f"{one.verdict}: {numbers}", "    ")]
+    numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
+    lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
     lines += [_wrapped(text, "    ") for text in (one.reason, one.instead) if text]
     return [*lines, ""]
 

@@ -49,7 +49,9 @@ def judge_each(cases: Sequence[str], verdicts: Sequence[Verdict]) -> Verdict:
         return ANOTHER_SHAPE, f"larger at {_listed(by_kind[LARGER])}, smaller at {_listed(by_kind[SMALLER])}"
     if by_kind[NOT_SETTLED]:
         why = dict.fromkeys(reason for kind, reason in verdicts if kind == NOT_SETTLED)
-        return NOT_SETTLED, f"{_listed(by_kind[NOT_SETTLED])}: {'; '.join(why)}"
+        named = _listed(by_kind[NOT_SETTLED])
+        # A total is one case without a name.
+        return NOT_SETTLED, ": ".join(filter(None, [named, "; ".join(why)]))
     for kind in (LARGER, SMALLER):
         if by_kind[kind]:
             return kind, "" if len(by_kind[kind]) == len(cases) else f"at {_listed(by_kind[kind])}; the others agree"
@@ -60,8 +62,10 @@ def judge_growth(cases: Sequence[str], here: Sequence[Estimate], rounds: int) ->
     """Whether a number grows from case to case, as the published one does.
 
     It grows if the last interval lies above the first, and none below the one before it. It has another shape if one
-    does, or if first and last cannot be told apart although both are settled.
+    does, or if first and last cannot be told apart although both are settled. Of one case nothing can be said.
     """
+    if len(here) < 2:
+        return NOT_SETTLED, f"only {_listed(cases)} was measured; growth needs two cases"
     for case, one in zip(cases, here, strict=True):
         if one.low is None:
             return NOT_SETTLED, f"{case}: {what_is_missing(one, rounds)}"

@@ -21,7 +21,6 @@ FACTORS = {
     "shares": "times use (ratio of the shares of the peak)",
     "rest": "times all else",
 }
-NAMED = " Named is the paper's case farthest below each of its roofs, with its share of the roof."
 
 
 def why_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables) -> dict[str, Any] | None:

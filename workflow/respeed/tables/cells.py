@@ -16,6 +16,9 @@ from respeed.model.profile import Profile
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
 
+# Why there is no time where nothing stands in the way of one.
+NOT_YET = "not measured yet"
+
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
     "seconds", "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
@@ -106,7 +109,7 @@ def make_cells(
                 elif found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
-                    why = sheets.get(machine, {}).get("not_measurable", {}).get(name, "not measured yet")
+                    why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, experiment.steps(case), why))
     return cells
 

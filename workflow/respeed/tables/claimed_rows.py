@@ -7,7 +7,7 @@ from functools import cached_property
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
-from respeed.tables.cells import Cell
+from respeed.tables.cells import NOT_YET, Cell
 
 # What the smoke preset has of a claim.
 NOT_MEASURED = "nothing of the paper's sizes was measured"
@@ -16,12 +16,12 @@ NOT_MEASURED = "nothing of the paper's sizes was measured"
 @dataclass(frozen=True)
 class Rows:
     """The cells of one case (or, of a total, one cell of each column) that a claim sets beside one another: the fastest
-    of the architecture `row`, and the fastest of `over`. `missing` says why one is not there; it may come yet if it was
-    only `disturbed`."""
+    of the architecture `row`, and the fastest of `over`. `missing` says why one is not there; `may_come` if it was only
+    disturbed, or not measured yet."""
 
     rows: tuple[Cell, ...]
     missing: str = ""
-    disturbed: bool = False
+    may_come: bool = False
 
     @property
     def found(self) -> bool:
@@ -67,8 +67,6 @@ def _candidates(
     of_total: bool,
 ) -> Rows:
     """Cells with a time, the fastest first (of a total, one cell of each column); or else why there are none."""
-    if not cells:
-        return Rows((), "the paper's sizes were not run here")
     answering = [cell for cell in cells if cell.architecture in architectures and (of_total or cell.published_seconds)]
     if not answering:
         return Rows((), f"no hardware profile here answers the paper's row {' or '.join(architectures)}")
@@ -78,8 +76,8 @@ def _candidates(
     whole = {row: column for row, column in columns.items() if all(cell.seconds for cell in column)}
     if not whole:
         missing = [cell for cell in answering if not cell.seconds]
-        disturbed = next((cell for cell in missing if cell.status == "contaminated"), None)
-        return Rows((), (disturbed or missing[0]).reason, disturbed is not None)
+        to_come = next((cell for cell in missing if cell.status == "contaminated" or cell.reason == NOT_YET), None)
+        return Rows((), (to_come or missing[0]).reason, to_come is not None)
     fitting = [
         column for column in whole.values() if threads is None or rounds[column[0].key].threads == threads
     ]  # fmt: skip

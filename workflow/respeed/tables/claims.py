@@ -8,6 +8,8 @@ from respeed.estimators.intervals import Estimate, estimate_sum_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_rounds
 from respeed.estimators.verdicts import (
+    ANOTHER_SHAPE,
+    LARGER,
     NOT_SETTLED,
     NOT_TESTABLE,
     confidence_for,
@@ -114,7 +116,8 @@ def _totals(
         for total in totals
         if (total.machine, total.paper, total.experiment) == ("paper", paper.name, claim.experiment)
     }
-    slow, fast = min((theirs.get(name) or 0.0 for name in claim.over), default=0.0), theirs.get(claim.row)
+    slow = min((seconds for name in claim.over if (seconds := theirs.get(name))), default=None)
+    fast = theirs.get(claim.row)
     if not (slow and fast):
         return
     rows = choose_rows(claim, cells, rounds, of_total=True)
@@ -155,7 +158,7 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         published, text = ([top.published], top.text) if top else ([], "")
         value = largest(here) if here else None
     if not measured:
-        kind = NOT_SETTLED if any(one.rows.disturbed for one in compared) else NOT_TESTABLE
+        kind = NOT_SETTLED if any(one.rows.may_come for one in compared) else NOT_TESTABLE
         verdict = (kind, "; ".join(dict.fromkeys(missing)) or NOT_MEASURED)
     elif claim.test == "largest":
         assert value is not None
@@ -164,6 +167,8 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         verdict = judge_growth(cases, here, fewest)
     else:
         verdict = judge_each(cases, singles)
+    if measured and _is_open(claim, compared, verdict[0]):
+        verdict = (NOT_SETTLED, "" if verdict[0] != NOT_SETTLED else verdict[1])
     reason = "; ".join(filter(None, [verdict[1], *(dict.fromkeys(missing) if measured else ())]))
     shown = [value] if claim.test == "largest" and value else here
     yield Verdict(
@@ -189,7 +194,7 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
         return
     found = dict(zip(cases, singles, strict=True))
     for one in compared:
-        absent = NOT_SETTLED if one.rows.disturbed else NOT_TESTABLE
+        absent = NOT_SETTLED if one.rows.may_come else NOT_TESTABLE
         kind, why = found.get(one.case, (absent, one.rows.missing))
         yield Verdict(
             machine, paper.name, claim.name, one.case, one.published, one.published,
@@ -198,6 +203,15 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[_Compared
             _names([one.rows.row] if one.here else []), _names([one.rows.base] if one.here else []), claim.says,
             one.text, _here([one.here] if one.here else []),
         )  # fmt: skip
+
+
+def _is_open(claim: Claim, compared: Sequence[_Compared], verdict: str) -> bool:
+    """Whether a case without a time may yet change the verdict of those that have one: one that may come may make a
+    claim fail, and the largest of all may be the one that is missing."""
+    absent = [one for one in compared if not one.here]
+    if claim.test == "largest":
+        return verdict != LARGER and bool(absent)
+    return verdict != ANOTHER_SHAPE and any(one.rows.may_come for one in absent)
 
 
 def _names(cells: Iterable[Cell]) -> str:

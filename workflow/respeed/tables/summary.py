@@ -52,7 +52,7 @@ def _verdicts(judged: Sequence[Verdict]) -> str:
 
 
 def _tested(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
-    """What came out of the paper's first claim about a table, where an accelerator could be tested."""
+    """What came out of each claim about the cases of a table, but for those about threads."""
     tests = {claim.name: claim for claim in paper.claims}
     found = [one for one in judged if one.here and tests[one.claim].test == "each" and tests[one.claim].threads is None]
     return [
