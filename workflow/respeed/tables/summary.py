@@ -63,9 +63,10 @@ def _tested(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
 
 def _all_the_same(paper: Paper, judged: Sequence[Verdict]) -> list[str]:
     """What stands in for the claims that could not be tested: the first of those about a table, and the whole."""
-    tests = {claim.name: claim.test for claim in paper.claims}
-    found = {tests[one.claim]: one.instead for one in reversed(judged) if one.instead}
-    return [found[test] for test in ("each", "total") if test in found]
+    claims = {claim.name: claim for claim in paper.claims}
+    found = {claims[one.claim].test: one for one in reversed(judged) if one.instead}
+    first = [found[test] for test in ("each", "total") if test in found]
+    return [f"{paper.experiments[claims[one.claim].experiment].title}: {one.instead}" for one in first]
 
 
 def _firmness(cells: Sequence[Cell]) -> str:
