@@ -44,10 +44,11 @@ def test_why_claims_cannot_be_tested_is_said_once_with_what_the_first_of_a_table
     patches = replace(UNTESTED, claim="patches-speedup", instead="Not this.")
     network = replace(UNTESTED, claim="network", instead="And this.", reason="the device ran out of memory")
     assert paragraph(make_record, UNTESTED, patches) == (
-        "Of 2 claims, 2 cannot be tested here (no CUDA device). It says this."
+        "Of 2 claims, 2 cannot be tested here (no CUDA device). Densely connected RBM: It says this."
     )
     assert paragraph(make_record, UNTESTED, patches, network) == (
-        "Of 3 claims, 3 cannot be tested here (no CUDA device; others for other reasons). It says this. And this."
+        "Of 3 claims, 3 cannot be tested here (no CUDA device; others for other reasons). "
+        "Densely connected RBM: It says this. Deep belief network of 100 million weights: And this."
     )
 
 
