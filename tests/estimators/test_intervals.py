@@ -84,10 +84,10 @@ def test_two_sessions_are_compared_each_within_itself() -> None:
             for slow in (1, 3)]  # fmt: skip
     found = estimate_ratio(days)
     assert found.value == pytest.approx(2, rel=0.05)
-    assert found.half_width is not None
-    assert found.half_width < 0.05
+    assert found.margin is not None
+    assert found.margin < 0.05
     mixed = estimate_ratio([([*days[0][0], *days[1][0]], [*days[0][1], *days[1][1]])])
-    assert mixed.half_width is None or mixed.half_width > 0.5
+    assert mixed.margin is None or mixed.margin > 0.5
 
 
 def test_the_counts_of_strata_are_those_of_every_way_to_rank_them() -> None:
@@ -153,7 +153,7 @@ def test_what_makes_all_cells_of_a_round_slow_widens_their_sum() -> None:
     common = draw.normal(0, 0.05, 8)
     together = {str(cell): {n: float(np.exp(common[n])) for n in range(8)} for cell in range(6)}
     apart = [{str(cell): {n: float(np.exp(draw.permutation(common)[n])) for n in range(8)}} for cell in range(6)]
-    wide, narrow = estimate_sum([together]).half_width, estimate_sum(apart).half_width
+    wide, narrow = estimate_sum([together]).margin, estimate_sum(apart).margin
     assert wide is not None
     assert narrow is not None
     assert wide > 1.5 * narrow

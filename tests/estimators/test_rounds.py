@@ -86,8 +86,8 @@ def test_only_rounds_of_the_same_session_are_compared(make_record: MakeRecord) -
     found = cells([*base, *row])
     ratio = compare_rounds(found["torch-1"], found["torch-all"])
     assert ratio.value == pytest.approx(2.0, rel=0.01)
-    assert ratio.half_width is not None
-    assert ratio.half_width < 0.02
+    assert ratio.margin is not None
+    assert ratio.margin < 0.02
 
 
 def test_one_round_on_another_day_does_not_take_the_interval_away(make_record: MakeRecord) -> None:

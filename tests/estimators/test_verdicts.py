@@ -14,6 +14,7 @@ from respeed.estimators.verdicts import (
     REPRODUCED,
     SMALLER,
     confidence_for,
+    judge_alternatives,
     judge_each,
     judge_growth,
     judge_value,
@@ -114,3 +115,18 @@ def test_the_ratio_of_two_sums_is_that_of_their_values_and_holds_it(times: list[
     assert ratio.high is not None
     assert ratio.low <= ratio.value * 1.0001
     assert ratio.high >= ratio.value * 0.9999
+
+
+def test_of_cases_that_may_each_be_the_published_one_it_is_enough_that_one_is_reproduced() -> None:
+    assert judge_alternatives([(LARGER, ""), (REPRODUCED, "")]) == (REPRODUCED, "")
+    assert judge_alternatives([(LARGER, ""), (LARGER, "")]) == (LARGER, "")
+    assert judge_alternatives([(LARGER, ""), (NOT_SETTLED, "why")]) == (NOT_SETTLED, "why")
+    verdict, reason = judge_alternatives([(LARGER, ""), (SMALLER, "")])
+    assert verdict == NOT_SETTLED
+    assert "not known which" in reason
+
+
+def test_the_margin_is_that_of_the_farther_end() -> None:
+    assert Estimate(10, 9, 10.5).margin == pytest.approx(0.1)
+    assert Estimate(10, 9.9, 12).margin == pytest.approx(0.2)
+    assert Estimate(10, None, None).margin is None

@@ -55,7 +55,9 @@ def test_why_claims_cannot_be_tested_is_said_once_with_what_the_first_of_a_table
 def test_a_paper_without_claims_says_how_firm_its_numbers_are_and_no_more(make_record: MakeRecord) -> None:
     made = summary(seven(make_record, [0.1] * 7))
     assert made.came_out == ""
-    assert made.firmness.startswith("Of 1 cells 1 have an interval, 1 of them one of at most ±10 %, from 7 rounds")
+    assert made.firmness.startswith(
+        "Of 1 cells (a case on one row) 1 have an interval, 1 of them one of at most ±10 %, from 7 rounds"
+    )
 
 
 def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> None:
@@ -65,7 +67,10 @@ def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> Non
 
 def test_a_wide_cell_has_an_interval_and_is_not_settled(make_record: MakeRecord) -> None:
     wide = seven(make_record, [0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
-    assert "Of 2 cells 2 have an interval, 1 of them" in summary([*seven(make_record, [0.1] * 7), *wide]).firmness
+    assert (
+        "Of 2 cells (a case on one row) 2 have an interval, 1 of them"
+        in summary([*seven(make_record, [0.1] * 7), *wide]).firmness
+    )
 
 
 def test_a_case_that_stands_in_two_tables_is_one_cell(make_record: MakeRecord) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 from respeed.estimators.intervals import Estimate, estimate_location, smallest_sample
 from respeed.estimators.rounds import CellRounds
 
-# A cell whose interval is at most so wide, half of it relative to the number, is settled: that one of two such cells is
+# A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells is
 # 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself is
 # printed beside every number.
-SETTLED_HALF_WIDTH = 0.1
+SETTLED_MARGIN = 0.1
 
 # No program is faster than the product it is made of, but for the noise of both.
 MAX_PEAK_SHARE = 1.05
@@ -52,13 +52,13 @@ def judge_cell(rounds: CellRounds) -> Judged:
 
 
 def what_is_missing(estimate: Estimate, rounds: int, failures: dict[str, str] | None = None) -> str:
-    """What an interval of ±10 % still needs, half its width; empty where it is there."""
-    if estimate.half_width is None:
+    """What an interval of ±10 % still needs; empty where it is there."""
+    if estimate.margin is None:
         return "; ".join([f"{rounds} clean rounds; an interval needs {smallest_sample()}", *(failures or {}).values()])
-    if estimate.half_width <= SETTLED_HALF_WIDTH:
+    if estimate.margin <= SETTLED_MARGIN:
         return ""
-    more = math.ceil(rounds * ((estimate.half_width / SETTLED_HALF_WIDTH) ** 2 - 1))
-    return f"about {more} more round{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_HALF_WIDTH:.0f} %"
+    more = math.ceil(rounds * ((estimate.margin / SETTLED_MARGIN) ** 2 - 1))
+    return f"about {more} more round{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
 
 
 def _without_time(rounds: CellRounds) -> Judged:

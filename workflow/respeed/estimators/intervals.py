@@ -34,9 +34,12 @@ class Estimate:
         return self.low is not None and self.high is not None
 
     @property
-    def half_width(self) -> float | None:
-        """Half of the interval's width, relative to the number; None where there is none."""
-        return None if self.low is None or self.high is None else (self.high - self.low) / (2 * self.value)
+    def margin(self) -> float | None:
+        """How far the farther end of the interval lies from the number, relative to it: the ± that tables print. None
+        where there is no interval."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high / self.value - 1, 1 - self.low / self.value)
 
 
 def estimate_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from respeed.estimators.cell import SETTLED_HALF_WIDTH, what_is_missing
+from respeed.estimators.cell import SETTLED_MARGIN, what_is_missing
 from respeed.estimators.intervals import TWO_LOOKS, Estimate
 
 REPRODUCED = "reproduced"
@@ -30,7 +30,7 @@ def judge_value(published: float, here: Estimate, rounds: int) -> Verdict:
         return LARGER, ""
     if here.high < published:
         return SMALLER, ""
-    if (here.half_width or 0.0) > SETTLED_HALF_WIDTH:
+    if (here.margin or 0.0) > SETTLED_MARGIN:
         return NOT_SETTLED, what_is_missing(here, rounds)
     return REPRODUCED, ""
 
@@ -58,6 +58,17 @@ def judge_each(cases: Sequence[str], verdicts: Sequence[Verdict]) -> Verdict:
     return REPRODUCED, ""
 
 
+def judge_alternatives(verdicts: Sequence[Verdict]) -> Verdict:
+    """Cases of which one was published, and it is not known which: one that is reproduced is enough."""
+    for kind in (REPRODUCED, NOT_SETTLED):
+        found = next((one for one in verdicts if one[0] == kind), None)
+        if found:
+            return found
+    if len({kind for kind, _ in verdicts}) > 1:
+        return NOT_SETTLED, "larger if one was run, smaller if another, and it is not known which"
+    return verdicts[0]
+
+
 def judge_growth(cases: Sequence[str], here: Sequence[Estimate], rounds: int) -> Verdict:
     """Whether a number grows from case to case, as the published one does.
 
@@ -74,7 +85,7 @@ def judge_growth(cases: Sequence[str], here: Sequence[Estimate], rounds: int) ->
             return ANOTHER_SHAPE, f"it falls from {cases[index - 1]} to {cases[index]}"
     if _above(here[-1], here[0]):
         return REPRODUCED, ""
-    widest = max(here[0], here[-1], key=lambda one: one.half_width or 0.0)
+    widest = max(here[0], here[-1], key=lambda one: one.margin or 0.0)
     if missing := what_is_missing(widest, rounds):
         return NOT_SETTLED, f"{cases[0]} and {cases[-1]} cannot be told apart yet: {missing}"
     return ANOTHER_SHAPE, f"{cases[0]} and {cases[-1]} cannot be told apart"

@@ -10,7 +10,7 @@ from respeed.model.claim import Claim
 from respeed.model.paper import Architecture, Paper
 from respeed.tables.cells import Cell
 from respeed.tables.claimed_rows import published_value
-from respeed.tables.numbers import format_duration, format_number, format_speedup
+from respeed.tables.numbers import format_duration, format_number
 from respeed.tables.totals import Total
 
 
@@ -76,9 +76,10 @@ def _of_growth(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
         )
     (first, (cell, printed)), *_, (last, (last_cell, last_printed)) = fastest.items()
     ours_grow, theirs_grow = (last_cell.seconds or 0.0) / (cell.seconds or 1.0), last_printed / printed
+    printed_as = paper.experiments[claim.experiment].columns
     return (
-        f"From {first} to {last} the paper's CPU algorithm takes {format_speedup(ours_grow)} as long on the CPU here, "
-        f"{format_speedup(theirs_grow)} there."
+        f"From {printed_as.get(first, first)} to {printed_as.get(last, last)} the time of the paper's CPU algorithm grows "
+        f"by a factor of {format_number(ours_grow)} here, of {format_number(theirs_grow)} there."
     )
 
 
