@@ -8,9 +8,9 @@ import numpy as np
 from respeed.estimators.intervals import Estimate, estimate_location, smallest_sample
 from respeed.estimators.rounds import CellRounds
 
-# A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells is
-# 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself is
-# printed beside every number.
+# A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells
+# is 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself
+# is printed beside every number.
 SETTLED_MARGIN = 0.1
 
 # No program is faster than the product it is made of, but for the noise of both.

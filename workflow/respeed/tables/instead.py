@@ -78,8 +78,8 @@ def _of_growth(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     ours_grow, theirs_grow = (last_cell.seconds or 0.0) / (cell.seconds or 1.0), last_printed / printed
     printed_as = paper.experiments[claim.experiment].columns
     return (
-        f"From {printed_as.get(first, first)} to {printed_as.get(last, last)} the time of the paper's CPU algorithm grows "
-        f"by a factor of {format_number(ours_grow)} here, of {format_number(theirs_grow)} there."
+        f"From {printed_as.get(first, first)} to {printed_as.get(last, last)} the time of the paper's CPU algorithm "
+        f"grows by a factor of {format_number(ours_grow)} here, of {format_number(theirs_grow)} there."
     )
 
 
