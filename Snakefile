@@ -6,7 +6,7 @@ import os
 import sys
 
 from respeed.plan import contents
-from respeed.plan.announce import announcement, say_farewell
+from respeed.plan.announce import announcement, may_measure, say_farewell
 from respeed.plan.stopping import end_kindly_when_stopped
 from respeed.plan.workflow import load_workflow
 from snakemake.utils import min_version
@@ -22,7 +22,7 @@ config.update(contents.front_page(RESPEED))
 # The rules call `respeed`, which lies beside this Python, whether or not its environment was activated.
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
-if workflow.is_main_process:
+if workflow.is_main_process and may_measure(sys.argv):
     print(announcement(RESPEED), file=sys.stderr)
 
 

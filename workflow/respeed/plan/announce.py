@@ -1,6 +1,8 @@
 """What a run tells before it begins and when it is done."""
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,19 @@ def announcement(run: Workflow) -> str:
     for name in run.config.profiles:
         if reason := why_not(run.profiles[name]):
             lines.append(f"  {name}: not measured: {reason}")
+    for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
+        lines.append(f"  {count} record{'s' if count > 1 else ''} of before cannot be used, and will be made anew: {why}")
     if left := run.plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
+
+
+def may_measure(command: Sequence[str]) -> bool:
+    """Whether Snakemake's command line is one that would measure what is missing: not the target `pdf`, nor --report.
+
+    Read from the words themselves: Snakemake knows its targets only after it has read the Snakefile.
+    """
+    return not {"pdf", "--report"} & set(command)
 
 
 def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:

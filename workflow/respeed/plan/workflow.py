@@ -56,10 +56,19 @@ class Workflow:
     def work(self) -> Work:
         return make_work(self.config, self.papers, self.profiles, self.machine)
 
-    @cached_property
+    @property
     def history(self) -> History:
         """What was measured, and can be used."""
-        return read_history(self.work, Digests(self.config.seed).of)[0]
+        return self._read[0]
+
+    @property
+    def unusable(self) -> dict[Path, str]:
+        """The records of the tables that are asked for that cannot be used, and why."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[History, dict[Path, str]]:
+        return read_history(self.work, Digests(self.config.seed).of)
 
     @cached_property
     def plan(self) -> Plan:

@@ -50,12 +50,13 @@ def choose_rows(
     if not fast.found:
         return fast
     slow = _candidates(claim, claim.over, 1 if claim.threads else None, cells, rounds, of_total)
-    if not slow.found or not fast.row.is_cpu:
-        return slow if not slow.found else Rows((fast.row, slow.row))
-    base = next((cell for cell in slow.rows if cell.package == fast.row.package), None)
-    return (
-        Rows((fast.row, base)) if base else Rows((), f"no row of {fast.row.package} answers {' or '.join(claim.over)}")
-    )
+    if not slow.found:
+        return slow
+    for row in fast.rows:
+        for base in slow.rows:
+            if not row.is_cpu or row.package == base.package:
+                return Rows((row, base))
+    return Rows((), f"no row of {fast.row.package} answers {' or '.join(claim.over)}")
 
 
 def _candidates(
@@ -73,11 +74,14 @@ def _candidates(
     columns: dict[tuple[str, str], list[Cell]] = {}
     for cell in answering:
         columns.setdefault(cell.row, []).append(cell)
-    whole = {row: column for row, column in columns.items() if all(cell.seconds for cell in column)}
+    # A row that cannot run all cases of a total has a shorter column, and would look fast.
+    most = max(len(column) for column in columns.values())
+    whole = {row: column for row, column in columns.items() if len(column) == most and all(c.seconds for c in column)}
     if not whole:
         missing = [cell for cell in answering if not cell.seconds]
         to_come = next((cell for cell in missing if cell.status == "contaminated" or cell.reason == NOT_YET), None)
-        return Rows((), (to_come or missing[0]).reason, to_come is not None)
+        reason = (to_come or missing[0]).reason if missing else "no row here runs all cases"
+        return Rows((), reason, to_come is not None)
     fitting = [
         column for column in whole.values() if threads is None or rounds[column[0].key].threads == threads
     ]  # fmt: skip

@@ -71,7 +71,7 @@ def _totals(
         slowest, fastest = (measured_together(_column(cells, one), rounds, experiment) for one in (rows.base, rows.row))
         here = estimate_sum_ratio(slowest, fastest)
     fewest = min((cell.rounds for cell in cells if rows.found and cell.row in {rows.base.row, rows.row.row}), default=0)
-    yield Compared("", "", slow / fast, f"{format_speedup(slow / fast)} at its own rates", rows, here, fewest)
+    yield Compared("", "", slow / fast, f"{format_speedup(slow / fast)} (from its own rates)", rows, here, fewest)
 
 
 def _column(cells: list[Cell], one: Cell) -> list[Cell]:

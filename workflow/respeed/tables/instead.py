@@ -52,8 +52,8 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     where = f"At {cells[0].case} the" if claim.test == "largest" else "The"
     with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
     return (
-        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's GPU ({_hardware(there)}), "
-        f"and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
+        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's {there.label} "
+        f"({_hardware(there)}), and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
     )
 
 
@@ -85,11 +85,17 @@ def _of_growth(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
 
 def _of_cores(claim: Claim, cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> str:
     """What all cores bring, where they are not as many as the claim is about."""
-    single = {(cell.case, cell.package): cell for cell in cells if cell.architecture in claim.over and cell.seconds}
+    single = {
+        (cell.case, cell.package, cell.algorithm): cell
+        for cell in cells
+        if cell.architecture in claim.over and cell.seconds and rounds[cell.key].threads == 1
+    }
     pairs = [
         (cell, base)
         for cell in cells
-        if cell.architecture == claim.row and cell.seconds and (base := single.get((cell.case, cell.package)))
+        if cell.architecture == claim.row
+        and cell.seconds
+        and (base := single.get((cell.case, cell.package, cell.algorithm)))
     ]
     if not pairs:
         return ""

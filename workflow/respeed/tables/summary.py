@@ -77,9 +77,12 @@ def _firmness(cells: Sequence[Cell]) -> str:
     settled = sum(cell.status == "settled" for cell in tried)
     rounds = sorted({cell.rounds for cell in tried if cell.seconds})
     many = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else f"{rounds[0]}"
+    many += " rounds" if rounds != [1] else " round"
+    if not with_interval:
+        return f"None of {len(tried)} cells (a case on one row) has an interval, from {many}."
     text = (
         f"Of {len(tried)} cells (a case on one row) {with_interval} have an interval, {settled} of them one of at most "
-        f"±10 %, from {many} {'rounds' if rounds != [1] else 'round'}, each in a fresh process."
+        f"±10 %, from {many}, each in a fresh process."
     )
     failed = [cell for cell in tried if cell.status == "failed"]
     if failed:

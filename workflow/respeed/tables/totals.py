@@ -62,7 +62,8 @@ def make_totals(
             columns: dict[tuple[str, str], list[Cell]] = defaultdict(list)
             for cell in mine:
                 columns[cell.machine, cell.profile].append(cell)
-            ours = [_ours(column, rounds, experiment) for column in columns.values()]
+            cases = experiment.case_names(smoke)
+            ours = [_ours(column, rounds, experiment, cases) for column in columns.values()]
             totals += _with_headline([*theirs, *ours], theirs, experiment)
     return totals
 
@@ -79,12 +80,17 @@ def _with_headline(totals: list[Total], theirs: list[Total], experiment: Experim
     ]
 
 
-def _ours(column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: Experiment) -> Total:
+def _ours(
+    column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: Experiment, cases: tuple[str, ...]
+) -> Total:
     first = column[0]
     where = (first.machine, first.paper, first.experiment, first.profile)
     missing = next((cell for cell in column if not cell.seconds), None)
     if missing:
         return Total(*where, None, None, None, 0, f"{missing.case}: {missing.reason}", first.label)
+    absent = set(cases) - {cell.case for cell in column}
+    if absent:
+        return Total(*where, None, None, None, 0, f"{min(absent)}: cannot run on this row", first.label)
     estimate = estimate_sum(measured_together(column, rounds, experiment))
     fewest = min(cell.rounds for cell in column)
     reason = what_is_missing(estimate, fewest)
