@@ -31,7 +31,8 @@ def announcement(run: Workflow) -> str:
         if reason := why_not(run.profiles[name]):
             lines.append(f"  {name}: not measured: {reason}")
     for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
-        lines.append(f"  {count} record{'s' if count > 1 else ''} of before cannot be used, and will be made anew: {why}")
+        records = f"{count} record{'s' if count > 1 else ''}"
+        lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
     if left := run.plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
