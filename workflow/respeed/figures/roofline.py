@@ -29,6 +29,7 @@ from respeed.figures.text import plain, width_of
 from respeed.model.paper import Paper
 from respeed.tables.numbers import format_number, format_share
 from respeed.tables.roofline import Point, Roof, highest_roofs, lowest_shares, paper_roofs
+from respeed.tables.speedups import CPU_ARCHITECTURES
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0
@@ -91,8 +92,7 @@ def _look(roof: Roof, color: str) -> Look:
 
 
 def _color(roof: Roof, colors: Mapping[tuple[str, bool], str]) -> str:
-    is_cpu = roof.architecture not in {"gpu", "tpu"}
-    return colors.get((roof.package, is_cpu), OTHER)
+    return colors.get((roof.package, roof.architecture in CPU_ARCHITECTURES), OTHER)
 
 
 def _name_lowest(axes: Axes, theirs: Sequence[Point]) -> None:

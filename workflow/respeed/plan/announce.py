@@ -43,7 +43,7 @@ def may_measure(command: Sequence[str]) -> bool:
 
     Read from the words themselves: Snakemake knows its targets only after it has read the Snakefile.
     """
-    return not {"pdf", "--report"} & set(command)
+    return not any(word == "pdf" or word.startswith("--report") for word in command)
 
 
 def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:

@@ -12,7 +12,7 @@ from respeed.tables.cells import Cell
 from respeed.tables.compared import Compared, compare_claim
 from respeed.tables.instead import say_instead
 from respeed.tables.judged import judge_claim
-from respeed.tables.numbers import format_share, format_speedup
+from respeed.tables.numbers import NO_INTERVAL, format_share, format_speedup
 from respeed.tables.totals import Total
 
 COLUMNS = (
@@ -133,7 +133,7 @@ def _here(here: Sequence[Estimate]) -> str:
         return ""
     text = _range([format_speedup(one.value) for one in sorted(here, key=lambda one: one.value)])
     margins = [one.margin for one in here if one.margin is not None]
-    return f"{text} ±{format_share(max(margins))}" if len(margins) == len(here) else f"{text} (no interval)"
+    return f"{text} {f'±{format_share(max(margins))}' if len(margins) == len(here) else NO_INTERVAL}"
 
 
 def _range(texts: list[str]) -> str:

@@ -9,11 +9,11 @@ from html import escape
 from pathlib import Path
 
 from respeed.record.files import write_text
+from respeed.tables.numbers import NO_INTERVAL
 
 STYLE = Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")
 
-NO_INTERVAL = "(no interval)"
 # How page.css calls the fields of a kind.
 _FIELDS = {"number": "number", "open": "number", "range": "range"}
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from respeed.estimators.intervals import Estimate
+
 NO_INTERVAL = "(no interval)"
 
 
@@ -43,9 +45,8 @@ def format_measured(value: float | None, low: float | None, high: float | None, 
         return ""
     if bare:
         return format_number(value)
-    if low is None or high is None:
-        return f"{format_number(value)} (no interval)"
-    return f"{format_number(value)} ±{format_share(max(high / value - 1, 1 - low / value))}"
+    margin = Estimate(value, low, high).margin
+    return f"{format_number(value)} {NO_INTERVAL if margin is None else f'±{format_share(margin)}'}"
 
 
 def format_share(share: float) -> str:

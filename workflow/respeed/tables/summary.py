@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from respeed.estimators import verdicts
+from respeed.estimators.cell import SETTLED_MARGIN
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
 from respeed.tables.claims import Verdict
+from respeed.tables.numbers import format_share
 
 # How a number of claims of each verdict is said, of one and of several.
 _SAID = {
@@ -82,7 +84,7 @@ def _firmness(cells: Sequence[Cell]) -> str:
         return f"None of {len(tried)} cells (a case on one row) has an interval, from {many}."
     text = (
         f"Of {len(tried)} cells (a case on one row) {with_interval} have an interval, {settled} of them one of at most "
-        f"±10 %, from {many}, each in a fresh process."
+        f"±{format_share(SETTLED_MARGIN)}, from {many}, each in a fresh process."
     )
     failed = [cell for cell in tried if cell.status == "failed"]
     if failed:
