@@ -107,3 +107,14 @@ def test_a_name_that_is_taken_or_none_is_refused_in_one_line(
     assert len(told.splitlines()) == 1
     for part in parts:
         assert part in told
+
+
+def test_the_starter_of_a_paper_is_measured_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
+    before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
+    project.run("respeed", "new", "paper", "mine2020")
+    assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
+    settings = ("preset=smoke", "profiles=openblas-1", "papers=mine2020")
+    project.snakemake("--config", *settings, CUDA_VISIBLE_DEVICES="")
+    with (project.folder / "results/smoke/tables/cells.csv").open() as file:
+        cells = [cell for cell in csv.DictReader(file) if cell["paper"] == "mine2020"]
+    assert {cell["status"] for cell in cells if cell["profile"] == "openblas-1"} <= TIMED
