@@ -13,7 +13,7 @@ from respeed.backends import Facts, Step
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
-# What it has of BackendContract beyond REQUIRED, such as ("sigmoid_layer", "stream"): workloads that ask for it then
+# What it has of BackendContract beyond REQUIRED, such as ("stream", "add"): workloads that ask for it then
 # run here as well.
 OFFERS = ()
 
