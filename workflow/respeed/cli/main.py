@@ -65,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
+    new = add("new", _new, "write a commented file to start from: a paper, a workload, a hardware profile or a backend")
+    new.add_argument("kind", help="paper, workload, hardware or backend")
+    new.add_argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name")
     add("doctor", _doctor, "say whether this machine is fit to measure now, and what to do about it")
     return parser
 
@@ -151,6 +154,12 @@ def _hardware(options: argparse.Namespace) -> None:
     from respeed.cli.hardware import show_hardware
 
     show_hardware()
+
+
+def _new(options: argparse.Namespace) -> None:
+    from respeed.cli.new import write_starter
+
+    write_starter(options.kind, options.name)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.load.modules import runs, workload_backends, workload_precisions
+from respeed.load.modules import why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
@@ -106,20 +106,28 @@ def make_cells(
         names = _profile_facts(measured, profiles)
         for paper, experiment, case in _cases(papers, smoke):
             for name, facts in names.items():
-                if facts["backend"] not in workload_backends().get(case.workload, ()):
+                if not _has_row(experiment, case, facts["backend"], smoke):
                     continue
                 if not experiment.runs_on(case.workload, facts["architecture"]):
                     continue
                 key = CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, name)
                 found = rounds.get(key)
-                if found is None and not runs(case.workload, facts["backend"], facts["precision"]):
-                    why = f"{case.workload} runs in {', '.join(workload_precisions()[case.workload])} alone"
+                cannot = why_not_run(case.workload, facts["backend"], facts["precision"])
+                if found is None and cannot:
+                    why = cannot
                 elif found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, experiment.steps(case), why))
     return cells
+
+
+def _has_row(experiment: Experiment, case: Case, backend: str, smoke: bool) -> bool:
+    """Whether the backend runs any case of the row that the case stands in: of its algorithm, or of the table."""
+    every = experiment.smoke_cases if smoke else experiment.cases
+    workloads = {case.workload} if experiment.algorithms else {other.workload for other in every}
+    return any(backend in workload_backends().get(workload, ()) for workload in workloads)
 
 
 def _cases(papers: Mapping[str, Paper], smoke: bool) -> Iterator[tuple[Paper, Experiment, Case]]:
