@@ -26,7 +26,7 @@ class Draws(Protocol):
     """Where a layer's uniform draws come from."""
 
     def last(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Those that the last sample was compared with, as NumPy float32; of these rows alone, if any are named."""
+        """Those that the last sample was compared with, exactly, as NumPy; of these rows alone, if any are named."""
 
 
 class Stream(Protocol):
@@ -47,11 +47,12 @@ class BackendContract(Protocol):
 
     `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
     `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
-    of more than `stack_bytes` leaves the caches of one core, and is better worked off in several, of which `each` does
-    `lanes` at once; an accelerator takes any.
+    of more than `stack_bytes`, at 4 bytes a number, leaves the caches of one core, and is better worked off in several,
+    of which `each` does `lanes` at once; an accelerator takes any.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
+    beside. In fp64 everything is of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the arrays
+    of a program take, `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
     """
 
     synchronous: bool
@@ -61,6 +62,7 @@ class BackendContract(Protocol):
     stack_bytes: float
     lanes: int
     memory_factor: float
+    host_dtype: np.dtype[Any]
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -97,7 +99,7 @@ class BackendContract(Protocol):
         """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
     def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy float32. On the CPU it may be the same memory: use it before the next operation."""
+        """`array` as NumPy, of `host_dtype`. On the CPU it may be the same memory: use it before the next operation."""
 
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""
@@ -184,6 +186,11 @@ class BackendContract(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Facts for the record: libraries, device, precision flags as they are in force."""
+
+
+def host_dtype(precision: str) -> np.dtype[Any]:
+    """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
+    return np.dtype(np.float64 if precision == "fp64" else np.float32)
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

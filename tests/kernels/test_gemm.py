@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.kernels.sgemm import sgemm
+from respeed.kernels.gemm import make_gemm
 
 sizes, factors = st.integers(1, 9), st.sampled_from([0.0, 1.0, -0.5])
 
