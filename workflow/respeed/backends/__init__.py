@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from respeed.kernels.workers import Workers
+from respeed.model.precision import number_bytes
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
@@ -51,7 +52,7 @@ class BackendContract(Protocol):
     of which `each` does `lanes` at once; an accelerator takes any.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. In fp64 everything is of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the arrays
+    beside. In fp64 all numbers are of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the arrays
     of a program take, `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
     """
 
@@ -190,7 +191,7 @@ class BackendContract(Protocol):
 
 def host_dtype(precision: str) -> np.dtype[Any]:
     """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
-    return np.dtype(np.float64 if precision == "fp64" else np.float32)
+    return np.dtype(f"f{number_bytes(precision)}")
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

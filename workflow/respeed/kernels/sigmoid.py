@@ -55,8 +55,10 @@ def _double(z: np.float64) -> np.float64:
     upper = (((((_D12 * f + _D11) * f + _D10) * f + _D9) * f + _D8) * f + _D7) * f + _D6
     fraction = (((((upper * f + _D5) * f + _D4) * f + _D3) * f + _D2) * f + _D1) * f + 1.0
     # By way of 32 bits, as far as numbers are made whole many at a time.
-    power: np.float64 = (np.int64(np.int32(np.int32(whole) + _WIDE_OFFSET)) << _WIDE_EXPONENT).view(np.float64)
-    return 1.0 / (1.0 + fraction * power)
+    biased = np.int64(np.int32(np.int32(whole) + _WIDE_OFFSET))
+    power: np.float64 = np.int64(biased << _WIDE_EXPONENT).view(np.float64)
+    probability: np.float64 = 1.0 / (1.0 + fraction * power)
+    return probability
 
 
 def sigmoid(z: float) -> float:
