@@ -1,6 +1,6 @@
-"""SciPy's sgemm and dgemm by their address: what scipy.linalg.blas offers holds Python's lock until it is done, and threads that
-multiply each for itself would wait for one another. The address is part of scipy.linalg.cython_blas, SciPy's interface
-for compiled code.
+"""SciPy's sgemm and dgemm by their addresses: what scipy.linalg.blas offers holds Python's lock until it is done, and
+threads that multiply each for itself would wait for one another. The addresses are part of scipy.linalg.cython_blas,
+SciPy's interface for compiled code.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from scipy.linalg import cython_blas
 
 _NAMES = {"float32": "sgemm", "float64": "dgemm"}
 # Whether sizes are 32-bit numbers, as they are here handed over; in a SciPy built otherwise they are of another type.
+# The same for all.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.
