@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
         building.add_argument(
             "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
         )
+        building.add_argument(
+            "--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"
+        )
     claims = add("claims", _claims, "say what each paper claims, and whether it holds on this machine")
     claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     claims.add_argument("--machine", help="of another machine that has records (default: this one)")
@@ -119,19 +122,19 @@ def _sheet(options: argparse.Namespace) -> None:
 def _tables(options: argparse.Namespace) -> None:
     from respeed.tables.build import build_tables
 
-    build_tables(options.smoke, options.machine)
+    build_tables(options.smoke, options.machine, options.papers)
 
 
 def _figures(options: argparse.Namespace) -> None:
     from respeed.figures.build import build_figures
 
-    build_figures(options.smoke, options.machine)
+    build_figures(options.smoke, options.machine, options.papers)
 
 
 def _report(options: argparse.Namespace) -> None:
     from respeed.report.build import build_report
 
-    print(build_report(options.smoke, options.machine))
+    print(build_report(options.smoke, options.machine, options.papers))
 
 
 def _claims(options: argparse.Namespace) -> None:
