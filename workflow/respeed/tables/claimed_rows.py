@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
 from respeed.tables.cells import NOT_YET, Cell
 
-# What the smoke preset has of a claim.
-NOT_MEASURED = "nothing of the paper's sizes was measured"
+# What the smoke preset has of a claim, or a machine that measured other precisions alone.
+NOT_MEASURED = f"nothing of the paper's sizes was measured in {FULL_PRECISION}"
 
 
 @dataclass(frozen=True)
