@@ -14,6 +14,12 @@ from respeed.workloads import Arrays, Expected, Inputs, rbm
 from respeed.workloads._drawn import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
+TESTS = {
+    "smoke": {"visible": 16, "hidden": 24, "batch": 8, "learning_rate": 0.05},
+    "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
+    "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
+}
+ASKS = ("sigmoid_layer", "sample_layer", "draws", "stream")
 
 # Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
 CHUNK, CHUNKS = 8, 3
@@ -54,10 +60,13 @@ def flops(case: Case) -> float:
 
 def traffic_bytes(case: Case) -> float:
     """As rbm's, and the mini-batch written where it is copied to."""
-    return rbm.traffic_bytes(case) + 4.0 * case.parameters["batch"] * case.parameters["visible"]
+    return rbm.traffic_bytes(case) + _batch_bytes(case)
 
 
 def memory_bytes(case: Case) -> float:
     """As rbm's, but for the mini-batches: two chunks on the device."""
-    batch = 4.0 * case.parameters["batch"] * case.parameters["visible"]
-    return rbm.memory_bytes(case) + (2 * CHUNK - rbm.BATCHES) * batch
+    return rbm.memory_bytes(case) + (2 * CHUNK - rbm.BATCHES) * _batch_bytes(case)
+
+
+def _batch_bytes(case: Case) -> float:
+    return 4.0 * int(case.parameters["batch"]) * int(case.parameters["visible"])
