@@ -92,7 +92,7 @@ TESTS = {
     },
 }
 BACKENDS = ("torch",)
-PRECISIONS = ("fp32", "tf32")
+PRECISIONS = ("fp32", "tf32", "fp64")
 ALLOCATES = True
 
 # Mini-batches that are cycled through where a step learns: on one alone it would soon have nothing to learn.
