@@ -2,9 +2,10 @@
 
     roof = min(peak, intensity * bandwidth)
 
-with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at 4
-bytes a number, or 8 in fp64. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's are those of
-its hardware (paper.yaml), its cases have the intensities of ours. A case without a FLOP count has no place here.
+with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
+4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
+are those of its hardware (paper.yaml), its cases have the intensities of ours in fp32. A case without a FLOP count has
+no place here.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
