@@ -13,7 +13,7 @@ from respeed.backends import Facts, Step
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
-# What it has of BackendContract beyond REQUIRED, such as ("sigmoid_layer", "stream"): workloads that ask for it then
+# What it has of BackendContract beyond REQUIRED, such as ("stream", "add"): workloads that ask for it then
 # run here as well.
 OFFERS = ()
 
@@ -24,6 +24,8 @@ class Backend:
     # Of threads: the library's own.
     pools = 1
     memory_factor = 1.0
+    # What arrays are as NumPy.
+    host_dtype = np.dtype(np.float32)
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         """Set the library up, or raise NotMeasurable with the reason why it cannot run here."""

@@ -22,7 +22,7 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29},
     "large": {"visible": 320, "hidden": 320, "batch": 320},
 }
-# What it asks of a backend beyond what every one has, such as ("sigmoid_layer", "draws"); leave it out if nothing.
+# What it asks of a backend beyond what every one has, such as ("sample_layer", "draws"); leave it out if nothing.
 ASKS = ()
 
 
