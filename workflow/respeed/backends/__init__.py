@@ -150,9 +150,12 @@ class BackendContract(Protocol):
     def labels(self, values: np.ndarray) -> Array:
         """`values`, whole numbers from 0 on, on the device. May be indexed."""
 
-    def softmax_error(self, logits: Array, labels: Array, out: Array) -> None:
-        """out (m, n) <- softmax(logits) - onehot(labels (m,)): the gradient of the sum of cross-entropies with respect
-        to the logits. `out` is another array than `logits`; neither is a stack."""
+    def softmax_error(self, logits: Array, labels: Array, out: Array, costs: Array) -> None:
+        """costs (m, 1) <- -log softmax(logits (m, n)) at the labels (m,), the cross-entropies;
+        out (m, n) <- softmax(logits) - onehot(labels), the gradient of their sum with respect to the logits.
+
+        `out` is another array than `logits`.
+        """
 
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` needs for layers of this shape."""
