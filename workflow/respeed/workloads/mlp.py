@@ -74,7 +74,7 @@ class Mlp:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         B = int(case.parameters["batch"])
         self.backend, self.rows = backend, inputs["rows"]
-        self.activation = _activation(case)
+        self.activation = activation_of(case)
         self.rate = case.parameters["learning_rate"]
         self.kept = 1.0 - self.rate * case.parameters["weight_decay"]
         self.layers = [
@@ -163,7 +163,7 @@ def inputs(case: Case, seed: int) -> Inputs:
     random = np.random.Generator(np.random.SFC64(seed))
     parameters: dict[str, Any] = {}
     for place, (below, above) in enumerate(_sizes(case)):
-        half = (4.0 if _activation(case) == "sigmoid" else 1.0) * (6.0 / (below + above)) ** 0.5
+        half = (4.0 if activation_of(case) == "sigmoid" else 1.0) * (6.0 / (below + above)) ** 0.5
         parameters[f"weights{place}"] = Drawn((below, above), -half, half, [seed, 2 + place])
         parameters[f"bias{place}"] = random.random(above, dtype=np.float32) * np.float32(0.02) - np.float32(0.01)
     return parameters | {
@@ -178,7 +178,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     seen, which are checked: relu's slope jumps where its output is near 0. What the step changed in the parameters
     from the outputs and errors of all examples, as they were seen."""
     rate, decay = case.parameters["learning_rate"], case.parameters["weight_decay"]
-    B, rows, activation = int(case.parameters["batch"]), inputs["rows"], _activation(case)
+    B, rows, activation = int(case.parameters["batch"]), inputs["rows"], activation_of(case)
     sizes, examples = _sizes(case), np.asarray(inputs["examples"][0])
     expected: dict[str, np.ndarray | Product] = {}
 
@@ -230,7 +230,7 @@ def memory_bytes(case: Case) -> float:
     return 4.0 * (sum(below * above for below, above in sizes) + BATCHES * B * sizes[0][0] + B * units)
 
 
-def _activation(case: Case) -> Activation:
+def activation_of(case: Case) -> Activation:
     return cast(Activation, case.parameters["activation"])
 
 
