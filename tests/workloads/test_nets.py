@@ -59,7 +59,7 @@ def test_a_step_goes_down_the_gradient_by_finite_differences(backend: str, activ
 
 
 def test_cost_and_gradient_of_a_training_set_fit_one_another_by_finite_differences() -> None:
-    case = Case("tiny", "softmax_cost", {"inputs": 5, "outputs": 3, "batch": 4, "batches": 3})
+    case = Case("tiny", "softmax_cost", {"inputs": 5, "outputs": 3, "batch": 12, "mini_batch": 5})
     inputs, step = softmax_cost.inputs(case, seed=2), 1e-6
     program = softmax_cost.build(on_cpu(), case, inputs)
     program.step()
