@@ -15,7 +15,7 @@ All operations write into arrays that exist already: a step that is built from t
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -27,13 +27,16 @@ Array = Any
 
 Item = TypeVar("Item")
 
+# f of a layer: "none" f(z) = z, "sigmoid" 1 / (1 + exp(-z)), "tanh" tanh(z), "relu" max(z, 0).
+Activation = Literal["none", "sigmoid", "tanh", "relu"]
+
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
 
 # The members of Required, for who reads them without importing this.
 REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured", "rehearsals",
-    "bytes_free", "host", "copy", "gemm", "sync", "describe",
+    "synchronous", "threads", "pools", "memory_factor", "host_dtype", "array", "zeros", "parameters", "captured",
+    "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
 )  # fmt: skip
 
 
@@ -75,15 +78,14 @@ class Required(Protocol):
     `pools` pools of `threads` threads in turn.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. In fp64 all numbers are of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the
-    arrays of a program take; `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
+    beside. In fp64 all numbers are of 8 bytes, on the host as well. `memory_factor` is how much more (or less) than 4
+    bytes a number the arrays of a program take.
     """
 
     synchronous: bool
     threads: int
     pools: int
     memory_factor: float
-    host_dtype: np.dtype[Any]
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -110,7 +112,8 @@ class Required(Protocol):
         """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
     def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy, of `host_dtype`. On the CPU it may be the same memory: use it before the next operation."""
+        """`array` as NumPy float32, in fp64 as float64. On the CPU it may be the same memory: use it before the next
+        operation."""
 
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""
@@ -169,16 +172,38 @@ class BackendContract(Required, Protocol):
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""
 
-    def sigmoid_layer(
-        self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False, scale: float = 1.0
+    def dense_layer(
+        self,
+        x: Array,
+        weights: Array,
+        bias: Array,
+        out: Array,
+        *,
+        activation: Activation,
+        transpose: bool = False,
+        scale: float = 1.0,
     ) -> None:
-        """out (m, n) <- scale / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
+        """out (m, n) <- scale f(x (m, k) @ op(weights) (k, n) + bias (1, n)), one row an example."""
+
+    def activation_backward(self, out: Array, error: Array, *, activation: Activation) -> None:
+        """error <- error f'(z), where out = f(z) is what a dense_layer wrote; f is not "none". Matrices without gaps.
+        At 0 the slope of relu is 0."""
+
+    def labels(self, values: np.ndarray) -> Array:
+        """`values`, whole numbers from 0 on, on the device. May be indexed."""
+
+    def softmax_error(self, logits: Array, labels: Array, out: Array, costs: Array) -> None:
+        """costs (m, 1) <- -log softmax(logits (m, n)) at the labels (m,), the cross-entropies;
+        out (m, n) <- softmax(logits) - onehot(labels), the gradient of their sum with respect to the logits.
+
+        `out` is another array than `logits`.
+        """
 
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` needs for layers of this shape."""
 
     def sample_layer(self, x: Array, weights: Array, bias: Array, out: Array, sample: Array, draws: Draws) -> None:
-        """out <- as sigmoid_layer; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
 
     def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
         """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the
