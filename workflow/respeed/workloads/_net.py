@@ -7,6 +7,7 @@ way to its successor: a step has the same memory from the first one on, which wa
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from respeed.workloads._layers import activate, laid_out, make_layer, through_activation
@@ -29,7 +30,7 @@ class Net:
         images_too: bool,
     ) -> None:
         self.nodes, self.images_too = nodes, images_too
-        written = [None, *(laid_out(zeros(batch, *shape), layout) for shape in shapes[1:])]
+        written = [None, *(_zeros(zeros, batch, shape, layout) for shape in shapes[1:])]
         self.layers: list[Any] = [  # the images have none
             None if y is None else make_layer(node.layer, [laid_out(array, layout) for array in learned], y)
             for node, learned, y in zip(nodes, parameters, written, strict=True)
@@ -37,7 +38,7 @@ class Net:
         self.outputs: list[Any] = written
         # Of what each activation is applied to.
         self.gradients: list[Any] = [
-            laid_out(zeros(batch, *shape), layout) if number in own_gradients(nodes, images_too) else None
+            _zeros(zeros, batch, shape, layout) if number in own_gradients(nodes, images_too) else None
             for number, shape in enumerate(shapes)
         ]
 
@@ -77,3 +78,11 @@ class Net:
         for layer in self.layers[1:]:
             layer.start_over()
         self.outputs[:] = self.gradients[:] = len(self.nodes) * [None]
+
+
+def _zeros(zeros: Callable[..., Tensor], batch: int, shape: Shape, layout: Any) -> Tensor:
+    """As a layer gives them, (B, C, H, W) in the layout, or (B, units)."""
+    if len(shape) == 1 or layout == torch.contiguous_format:
+        return zeros(batch, *shape)
+    channels, *pixels = shape
+    return zeros(batch, *pixels, channels).permute(0, 3, 1, 2)
