@@ -36,6 +36,8 @@ REFERENCES: Mapping[type, Any] = {
 }
 # Below any number that a step computes.
 NOTHING = 1e-30
+# A change smaller than this share of its parameter is measured by that: it is rounded as the parameter is.
+SMALL_CHANGE = 1e-3
 
 # What is compared, such as "convolution outputs": the values of each node that has such.
 Values = dict[str, dict[int, np.ndarray]]
@@ -68,7 +70,7 @@ def make_plan(net: Sizes, seed: int) -> Plan:
 
 def found_values(plan: Plan, seen: Seen) -> Values:
     """What the program computed there. `seen` has of node i: y_i, g_i, of each of its parameters k gradient_i_k, of a
-    normalisation mean_i and variance_i; and, where the step learned, of those entries change_i_k."""
+    normalisation mean_i and variance_i; and, where the step learned, of those entries before_i_k and change_i_k."""
     values: Values = defaultdict(dict)
     for number in plan.with_gradients:
         values[f"gradients at {plan.kind(number)} outputs"][number] = plan.places[number].of(seen[f"g_{number}"])
@@ -120,15 +122,29 @@ def expected_values(
     return values
 
 
-def scaled(values: Values, found: Values) -> dict[str, np.ndarray]:
+def scaled(plan: Plan, values: Values, seen: Seen) -> dict[str, np.ndarray]:
     """Each node's values over the largest of those that were found, all nodes' one after another: as far off as each is
     by its own measure, they can be compared as one array."""
+    scales = _scales(plan, seen)
     return {
         name: np.concatenate(
-            [array.ravel() / max(NOTHING, np.abs(found[name][number]).max()) for number, array in sorted(of.items())]
+            [np.divide(array.ravel(), scales[name][number], dtype=np.float64) for number, array in sorted(of.items())]
         )
         for name, of in values.items()
     }
+
+
+def _scales(plan: Plan, seen: Seen) -> dict[str, dict[int, float]]:
+    scales = {
+        name: {number: max(NOTHING, float(np.abs(array).max())) for number, array in of.items()}
+        for name, of in found_values(plan, seen).items()
+    }
+    for number in range(1, len(plan.nodes)):
+        for index, name in enumerate(("weight", "bias")):
+            if (before := f"before_{number}_{index}") in seen:
+                of = scales[f"{plan.kind(number)} {name} changes"]
+                of[number] = max(of[number], SMALL_CHANGE * float(np.abs(seen[before]).max()))
+    return scales
 
 
 def _activated(z: np.ndarray, activation: str) -> Any:

@@ -169,16 +169,15 @@ class ConvNet:
             for name, array in zip(("mean", "variance"), getattr(layer, "running", ()), strict=False):
                 seen[f"{name}_{number}"] = host(array)
         if self.learns:
-            after = self._checked_parameters()
-            seen |= {name: array - self.before[name] for name, array in after.items()}
+            for place, array in self._checked_parameters().items():
+                seen[f"before_{place}"], seen[f"change_{place}"] = self.before[place], array - self.before[place]
             seen["loss"] = host(self.loss)
-        found = found_values(self.plan, seen)
-        return {**seen, **scaled(found, found)}
+        return {**seen, **scaled(self.plan, found_values(self.plan, seen), seen)}
 
     def _checked_parameters(self) -> dict[str, np.ndarray]:
-        """The entries whose change is checked."""
+        """The entries whose change is checked, by node and parameter."""
         return {
-            f"change_{number}_{index}": self.backend.host(array[entries]).astype(np.float64)
+            f"{number}_{index}": self.backend.host(array[entries]).astype(np.float64)
             for number, layer in enumerate(self.net.layers[1:], 1)
             for index, (array, entries) in enumerate(zip(layer.parameters, self.plan.entries[number], strict=True))
         }
@@ -249,7 +248,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     expected = expected_values(
         plan, inputs["parameters"], error, {**seen, "y_0": np.asarray(inputs["images"][0])}, rate
     )
-    return {**scaled(expected, found_values(plan, seen)), **extra}
+    return {**scaled(plan, expected, seen), **extra}
 
 
 def flops(case: Case) -> float:
