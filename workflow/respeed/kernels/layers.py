@@ -68,5 +68,6 @@ def fill_uniform(out: np.ndarray, begin: int, low: float, width: float, first: n
 @compiled
 def sigmoid_elements(start: int, stop: int, out: np.ndarray) -> None:
     """out <- sigmoid(out), out of one dimension."""
-    for j in range(start, stop):
-        out[j] = sigmoid(out[j])
+    o = out[start:stop]  # places from 0 on: a loop over others, perhaps negative, stays scalar
+    for j in range(o.shape[0]):
+        o[j] = sigmoid(o[j])
