@@ -39,6 +39,23 @@ class Stream(Protocol):
         first. What is asked of the device after this call finds it there, and the other array begins to be filled."""
 
 
+class Mirror(Protocol):
+    """An array of the device and its twin in the host's memory. On the CPU they are one, and nothing is copied: `apart`
+    says whether they are two."""
+
+    array: Array
+    apart: bool
+
+    def upload(self) -> None:
+        """array <- the host's. It need not be done on return."""
+
+    def download(self) -> None:
+        """The host's <- array. It need not be done on return."""
+
+    def values(self) -> np.ndarray:
+        """The host's, as NumPy float32."""
+
+
 class BackendContract(Protocol):
     """What a backend offers to workloads. Matrices are row-major; a row is an example.
 
@@ -75,6 +92,15 @@ class BackendContract(Protocol):
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
 
+    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
+        """`values` in the host's memory and a place for them on the device. Pinned memory stays where it is, and the
+        device reads it by itself; pageable memory is first copied to such by the driver. NotMeasurable with the reason
+        where the device has no use for pinned memory."""
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        """What is asked for within it uses so many of the backend's threads. To be entered again and again.
+        NotMeasurable with the reason where there are fewer, and on what is no CPU."""
+
     def captured(self, step: Step) -> Step:
         """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
 
@@ -110,6 +136,15 @@ class BackendContract(Protocol):
 
     def add(self, source: Array, out: Array) -> None:
         """out <- out + source."""
+
+    def sum(self, a: Array, b: Array, out: Array) -> None:
+        """out <- a + b, all of one shape, in one pass."""
+
+    def factors(self, n: int) -> Any:
+        """What `inverse` needs for matrices (n, n): room for the factors and for what comes between."""
+
+    def inverse(self, a: Array, factors: Any, out: Array) -> None:
+        """out (n, n) <- the inverse of a (n, n), by LU factors with pivoting. Not to be `captured`."""
 
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""

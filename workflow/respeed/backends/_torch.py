@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from respeed.backends._torch_lu import LuFactors
 from respeed.kernels.workers import Workers
 
 
@@ -64,6 +65,15 @@ class Torch:
 
     def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
         out.add_(source)
+
+    def sum(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        torch.add(a, b, out=out)
+
+    def factors(self, n: int) -> LuFactors:
+        return LuFactors(n, self.dtype, self._device)
+
+    def inverse(self, a: torch.Tensor, factors: LuFactors, out: torch.Tensor) -> None:
+        factors.invert(a, out)
 
     def gemm(
         self,

@@ -11,6 +11,7 @@ from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from respeed.backends._cpu import CpuSteps
 from respeed.kernels import aligned
+from respeed.kernels.lu import LuFactors
 from respeed.kernels.sgemm import TAKES_INT, sgemm
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
@@ -83,6 +84,17 @@ class Backend(CpuSteps):
         here = np.broadcast_to(source, out.shape)
         add = np.add
         self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
+
+    def sum(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        add = np.add
+        self._spread(lambda start, stop: add(a[start:stop], b[start:stop], out[start:stop]), len(out), out.size)
+
+    def factors(self, n: int) -> LuFactors:
+        return LuFactors(n)
+
+    def inverse(self, a: np.ndarray, factors: LuFactors, out: np.ndarray) -> None:
+        self.copy(a, out)
+        factors.invert(out)
 
     def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
         pieces = 1 if self.apart or elements < self.least_spread else None

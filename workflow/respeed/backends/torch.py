@@ -67,6 +67,9 @@ class MixedOnCpu(OnHost, Mixed):
 
     synchronous = True
 
+    def limit(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+
     def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
         # By itself torch would compare copies in fp32, made anew each time.
         wide = self._scratch(draws)
