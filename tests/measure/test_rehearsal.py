@@ -7,18 +7,18 @@ import sys
 import pytest
 
 from respeed.load.modules import workload_backends, workload_parameters
-from tests.conformance.test_workloads import large_case, odd_case
+from tests.conformance.programs import case_of
 
 PROGRAM = """
 import json, sys
 from respeed.backends import make_backend
-from respeed.kernels import descent, feature_sign, layers, rows, sgemm, windows
+from respeed.kernels import descent, feature_sign, gemm, layers, rows, sigmoid, windows
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 
 def compiled():
     from respeed.kernels import parallel
-    modules = (descent, feature_sign, layers, parallel, rows, sgemm, windows)
+    modules = (descent, feature_sign, gemm, layers, parallel, rows, sigmoid, windows)
     found = [value for module in modules for value in vars(module).values() if hasattr(value, "overloads")]
     return {f"{kernel.__name__} {types}" for kernel in found for types in kernel.overloads}
 
@@ -42,7 +42,7 @@ print(sorted(compiled() - before))
 def test_a_rehearsal_leaves_no_kernel_to_be_loaded_by_a_large_step(backend: str, workload: str) -> None:
     if backend not in workload_backends()[workload]:
         pytest.skip(f"{workload} does not run on {backend}")
-    cases = [(case.workload, dict(case.parameters)) for case in (odd_case(workload), large_case(workload))]
+    cases = [(case.workload, dict(case.parameters)) for case in (case_of(workload, "odd"), case_of(workload, "large"))]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=json.dumps([backend, *cases]), capture_output=True, text=True, check=True
     )

@@ -1,17 +1,26 @@
 """Backends: where arrays live and how they are multiplied. One module each, named as in the hardware profiles.
 
-Every module has DEVICES and PRECISIONS (tuples of names) and a class Backend that fulfils the contract below.
+Every module has, as literals, since they are read without importing it,
+
+- DEVICES and PRECISIONS: tuples of names, of which a hardware profile names one each;
+- OFFERS: what it has of BackendContract beyond what it must have (Required); nothing if it is left out;
+
+and Backend(device=, precision=, threads=, seed=), a class or function: what fulfils the contract below, as far as the
+module offers it. A workload says what it asks for (ASKS) and runs on the backends that offer all of it, so a backend of
+REQUIRED alone runs matmul, and the probe and the ceilings that every round is measured with.
+
 All operations write into arrays that exist already: a step that is built from them allocates nothing.
 """
 
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
 from respeed.kernels.workers import Workers
+from respeed.model.precision import number_bytes
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
@@ -21,12 +30,29 @@ Item = TypeVar("Item")
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
 
+# The members of Required, for who reads them without importing this.
+REQUIRED = (
+    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured", "rehearsals",
+    "bytes_free", "host", "copy", "gemm", "sync", "describe",
+)  # fmt: skip
+
+
+class Facts(TypedDict):
+    """What every backend says of itself for the record, as it is in force. One that has more to say adds keys in a
+    class of its own."""
+
+    package: str  # and its version: "torch 2.9.0"
+    library: str  # what multiplies: "OpenBLAS"
+    device: str
+    precision: str
+    threads_set: int  # what the library itself says
+
 
 class Draws(Protocol):
     """Where a layer's uniform draws come from."""
 
     def last(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Those that the last sample was compared with, as NumPy float32; of these rows alone, if any are named."""
+        """Those that the last sample was compared with, exactly, as NumPy; of these rows alone, if any are named."""
 
 
 class Stream(Protocol):
@@ -53,31 +79,28 @@ class Mirror(Protocol):
         """The host's <- array. It need not be done on return."""
 
     def values(self) -> np.ndarray:
-        """The host's, as NumPy float32."""
+        """The host's, as NumPy."""
 
 
-class BackendContract(Protocol):
-    """What a backend offers to workloads. Matrices are row-major; a row is an example.
+class Required(Protocol):
+    """What every backend has. Matrices are row-major; a row is an example.
 
     Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
     beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
 
     `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
-    `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
-    of more than `stack_bytes` leaves the caches of one core, and is better worked off in several, of which `each` does
-    `lanes` at once; an accelerator takes any.
+    `pools` pools of `threads` threads in turn.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
+    beside. In fp64 all numbers are of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the
+    arrays of a program take; `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
     """
 
     synchronous: bool
     threads: int
     pools: int
-    workers: Workers
-    stack_bytes: float
-    lanes: int
     memory_factor: float
+    host_dtype: np.dtype[Any]
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -88,18 +111,6 @@ class BackendContract(Protocol):
     def parameters(self, values: np.ndarray) -> Array:
         """As `array`, for what is learned: however low the precision, small changes add up as they do in fp32. May be
         an operand of products, a bias, and what `gemm` adds to; and be indexed."""
-
-    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
-        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
-
-    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
-        """`values` in the host's memory and a place for them on the device. Pinned memory stays where it is, and the
-        device reads it by itself; pageable memory is first copied to such by the driver. NotMeasurable with the reason
-        where the device has no use for pinned memory."""
-
-    def limited(self, threads: int) -> AbstractContextManager[None]:
-        """What is asked for within it uses so many of the backend's threads. To be entered again and again.
-        NotMeasurable with the reason where there are fewer, and on what is no CPU."""
 
     def captured(self, step: Step) -> Step:
         """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
@@ -112,21 +123,65 @@ class BackendContract(Protocol):
         """A program that is built and run within each does all that large ones do, however small it is: what is loaded
         or compiled by the first that does it is there before one is timed."""
 
+    def bytes_free(self) -> float | None:
+        """What arrays can still take of the device's own memory; None where they lie in the host's."""
+
+    def host(self, array: Array) -> np.ndarray:
+        """`array` as NumPy, of `host_dtype`. On the CPU it may be the same memory: use it before the next operation."""
+
+    def copy(self, source: Array, out: Array) -> None:
+        """out <- source, spread over out's shape as NumPy broadcasts."""
+
+    def gemm(
+        self,
+        a: Array,
+        b: Array,
+        out: Array,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
+
+    def sync(self) -> None:
+        """Return when everything asked of the device is done."""
+
+    def describe(self) -> Facts:
+        """Facts for the record: libraries, device, precision flags as they are in force."""
+
+
+class BackendContract(Required, Protocol):
+    """What a backend may offer to workloads besides, each by its name.
+
+    On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes`, at 4 bytes a
+    number, leaves the caches of one core, and is better worked off in several, of which `each` does `lanes` at once; an
+    accelerator takes any.
+    """
+
+    workers: Workers
+    stack_bytes: float
+    lanes: int
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
+
+    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
+        """`values` in the host's memory and on the device. Pinned memory stays where it is, and the
+        device reads it by itself; pageable memory is first copied to such by the driver. NotMeasurable with the reason
+        where the device has no use for pinned memory."""
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        """What is asked for within it uses so many of the backend's threads. To be entered again and again.
+        NotMeasurable with the reason where there are fewer, and on what is no CPU."""
+
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
 
         Items are independent of one another, but for what they `add_up`; what they write to besides is their own, or
         the lane's, 0 ... lanes - 1. Items that follow one another are worked off far apart.
         """
-
-    def bytes_free(self) -> float | None:
-        """What arrays can still take of the device's own memory; None where they lie in the host's."""
-
-    def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy float32. On the CPU it may be the same memory: use it before the next operation."""
-
-    def copy(self, source: Array, out: Array) -> None:
-        """out <- source, spread over out's shape as NumPy broadcasts."""
 
     def take_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
         """out <- the rows of source that `rows` names."""
@@ -148,19 +203,6 @@ class BackendContract(Protocol):
 
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""
-
-    def gemm(
-        self,
-        a: Array,
-        b: Array,
-        out: Array,
-        *,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        alpha: float = 1.0,
-        beta: float = 0.0,
-    ) -> None:
-        """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
 
     def sigmoid_layer(
         self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False, scale: float = 1.0
@@ -214,11 +256,10 @@ class BackendContract(Protocol):
     def gradient_step(self, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
         """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
 
-    def sync(self) -> None:
-        """Return when everything asked of the device is done."""
 
-    def describe(self) -> dict[str, Any]:
-        """Facts for the record: libraries, device, precision flags as they are in force."""
+def host_dtype(precision: str) -> np.dtype[Any]:
+    """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
+    return np.dtype(f"f{number_bytes(precision)}")
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 import numpy as np
 import torch
 
 from respeed.backends import Mirror, Step, Stream
 from respeed.backends._host import Copies
+from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
 from respeed.backends._torch_mirror import HostTwin
 from respeed.backends._torch_steps import TorchSteps
@@ -34,11 +34,11 @@ class OnAccelerator(TorchSteps):
 
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         if self._cuda:
-            return PinnedChunks(chunks, self.dtype)
+            return PinnedChunks(chunks, self.host_dtype, self.dtype)
         return Copies(self, chunks)
 
     def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
-        return HostTwin(values, self.dtype, self._device, pinned=pinned)
+        return HostTwin(self.array(values), pinned=pinned)
 
     def limited(self, threads: int) -> AbstractContextManager[None]:
         raise NotMeasurable("an accelerator's threads are not its cores")
@@ -53,12 +53,13 @@ class OnAccelerator(TorchSteps):
     def sync(self) -> None:
         getattr(torch, self._device.type).synchronize()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> TorchFacts:
         facts = super().describe()
         if not self._cuda:
-            return facts | {"library": "torch", "accelerator": self._device.type}
+            return {**facts, "accelerator": self._device.type}
         properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
-        return facts | {
+        return {
+            **facts,
             "library": f"cuBLAS (CUDA {torch.version.cuda})"
             if torch.version.cuda
             else f"hipBLAS ({torch.version.hip})",
@@ -79,4 +80,8 @@ def why_not(device: str, precision: str) -> str | None:
         return "TF32 needs an NVIDIA GPU of 2020 or later"
     if precision == "bf16" and device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         return "bf16 needs an NVIDIA GPU of 2020 or later"
+    if precision == "fp64" and (
+        device == "mps" or (device == "xpu" and not torch.xpu.get_device_properties().has_fp64)
+    ):
+        return f"this {NAMES[device]} device has no fp64"
     return None

@@ -12,12 +12,13 @@ class HostTwin:
 
     apart = True
 
-    def __init__(self, values: np.ndarray, dtype: torch.dtype, device: torch.device, *, pinned: bool) -> None:
-        if pinned and device.type != "cuda":
-            raise NotMeasurable(f"torch has no pinned memory for {device.type}")
-        host = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(dtype)
-        self._host, self._pinned = host.pin_memory() if pinned else host.clone(), pinned
-        self.array = torch.zeros(host.shape, dtype=dtype, device=device)
+    def __init__(self, array: torch.Tensor, *, pinned: bool) -> None:
+        """The twin of an array that is on the device, as it is now."""
+        if pinned and array.device.type != "cuda":
+            raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
+        host = array.to("cpu")
+        self.array, self._pinned = array, pinned
+        self._host = host.pin_memory() if pinned else host
 
     def upload(self) -> None:
         self.array.copy_(self._host, non_blocking=self._pinned)
@@ -26,5 +27,5 @@ class HostTwin:
         self._host.copy_(self.array, non_blocking=self._pinned)
 
     def values(self) -> np.ndarray:
-        here: np.ndarray = self._host.to(torch.float32).numpy()
+        here: np.ndarray = self._host.numpy()
         return here

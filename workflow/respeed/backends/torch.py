@@ -8,13 +8,18 @@ import torch
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps
 from respeed.backends._host import OnHost
-from respeed.backends._torch import Torch
+from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_device import OnAccelerator
-from respeed.backends._torch_mixed import TYPES, Mixed
+from respeed.backends._torch_mixed import LOW, Mixed
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
+OFFERS = (
+    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "sigmoid_layer",
+    "draws", "sample_layer", "cut", "add_up", "coordinate_step", "line_search", "gradient_step",
+    "sum", "factors", "inverse", "mirrored", "limited",
+)  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
 # alone was seen to take five times as long over its result as after a product of its own.
@@ -23,12 +28,12 @@ TWO_THREADS = 2**14
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendContract:  # noqa: N802, as the contract has it
     """Torch on the device; NotMeasurable with the reason if it is not there, or has no such precision."""
-    low = precision in TYPES
+    low = precision in LOW
     if device != "cpu":
         return (MixedOnDevice if low else OnAccelerator)(device, precision, threads, seed)
     if precision == "tf32":
         raise NotMeasurable("TF32 is a precision of GPUs")
-    return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(threads, seed)
+    return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(precision, threads, seed)
 
 
 class MixedOnDevice(OnAccelerator, Mixed):
@@ -42,9 +47,9 @@ class OnCpu(CpuSteps, Torch):
     # Torch's own, and either the lanes' or, where Numba's threads are not torch's, these.
     pools = 2
 
-    def __init__(self, threads: int, seed: int) -> None:
-        Torch.__init__(self, "cpu", "fp32", threads)
-        CpuSteps.__init__(self, threads, seed, TWO_THREADS)
+    def __init__(self, precision: str, threads: int, seed: int) -> None:
+        Torch.__init__(self, "cpu", precision, threads)
+        CpuSteps.__init__(self, precision, threads, seed, TWO_THREADS)
 
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -57,13 +62,12 @@ class OnCpu(CpuSteps, Torch):
 
             SPREAD[kernel](count, self.threads, *arguments)
 
-    def describe(self) -> dict[str, Any]:
-        library = "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS"
-        return super().describe() | _cpu_facts(library)
+    def describe(self) -> TorchFacts:
+        return _on_cpu(super().describe(), "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS")
 
 
 class MixedOnCpu(OnHost, Mixed):
-    """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know fp32."""
+    """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know no such numbers."""
 
     synchronous = True
 
@@ -76,13 +80,13 @@ class MixedOnCpu(OnHost, Mixed):
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
 
-    def describe(self) -> dict[str, Any]:
-        library = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
-        return super().describe() | _cpu_facts(library)
+    def describe(self) -> TorchFacts:
+        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
 
 
-def _cpu_facts(library: str) -> dict[str, Any]:
+def _on_cpu(facts: TorchFacts, library: str) -> TorchFacts:
     return {
+        **facts,
         "library": library,
         "kernel": torch.backends.cpu.get_cpu_capability(),
         "parallel": torch.__config__.parallel_info(),

@@ -12,7 +12,7 @@ from respeed.workloads._drawn import CHUNK, Drawn
 # the same steps with their inputs rounded to TF32's ten bits come to 2e-4 to 1.1e-3, cut off after ten to 2.4e-3; in
 # fp16 they come to 3e-4 to 7e-4, in bf16, of seven bits, to 2.7e-3 to 5e-3: at smoke sizes as at real ones. So bf16
 # does not pass as fp16, and neither these nor TF32 as fp32.
-TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.5e-2}
+TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.5e-2}
 
 # Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
 VECTORS = 8

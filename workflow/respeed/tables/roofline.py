@@ -2,8 +2,8 @@
 
     roof = min(peak, intensity * bandwidth)
 
-with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, in
-single precision. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's are those of
+with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at 4
+bytes a number, or 8 in fp64. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's are those of
 its hardware (paper.yaml), its cases have the intensities of ours. A case without a FLOP count has no place here.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
+from respeed.model.precision import number_bytes
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.published import PAPER
@@ -105,7 +106,8 @@ def make_roofline(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], paper
         if not (cell.seconds and cell.gflops and cell.work and found and found.flops and found.traffic_bytes):
             continue
         intensity = found.flops / found.traffic_bytes
-        known.setdefault((cell.paper, cell.experiment, cell.case), (cell.work, intensity))
+        of_fp32 = intensity * number_bytes(cell.precision) / number_bytes(FULL_PRECISION)
+        known.setdefault((cell.paper, cell.experiment, cell.case), (cell.work, of_fp32))
         ceilings = ceilings_of(found)
         if cell.measured_in == cell.experiment and ceilings.peak and ceilings.bandwidth:
             roof = Roof(

@@ -54,7 +54,7 @@ def make_speedups(
 ) -> list[Speedup]:
     """A speedup for every cell: the fastest CPU row in fp32 of its machine and case over it, as the paper has it.
 
-    A row of lower precision has a speedup, which its label and its column `precision` tell, and is no base.
+    A row of another precision has a speedup, which its label and its column `precision` tell, and is no base.
     """
     speedups = []
     for _, group in groupby(cells, key=lambda cell: (cell.machine, cell.paper, cell.experiment, cell.case)):

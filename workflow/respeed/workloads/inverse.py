@@ -15,7 +15,7 @@ from respeed.workloads import Arrays, Expected, Inputs
 
 PARAMETERS = {"size": "whole"}
 TESTS = {"smoke": {"size": 64}, "odd": {"size": 67}, "large": {"size": 320}}
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 # None that the backend's `gemm` makes.
 PRODUCTS = False
 ASKS = ("factors", "inverse")

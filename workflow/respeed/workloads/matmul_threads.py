@@ -10,7 +10,7 @@ TESTS = {
     "odd": {"m": 37, "k": 53, "n": 29, "threads": 1},
     "large": {"m": 320, "k": 320, "n": 320, "threads": 1},
 }
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 ASKS = ("limited",)
 
 

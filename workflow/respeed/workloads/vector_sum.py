@@ -10,7 +10,7 @@ from respeed.workloads import Arrays, Expected, Inputs, _sums
 
 PARAMETERS = {"length": "whole"}
 TESTS = {"smoke": {"length": 256}, "odd": {"length": 70001}, "large": {"length": 102400}}
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 PRODUCTS = False
 ASKS = ("sum",)
 

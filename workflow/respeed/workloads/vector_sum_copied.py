@@ -17,7 +17,7 @@ TESTS = {
     "odd": {"length": 70001, "memory": "pageable"},
     "large": {"length": 102400, "memory": "pinned"},
 }
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 PRODUCTS = False
 ASKS = ("mirrored", "sum")
 

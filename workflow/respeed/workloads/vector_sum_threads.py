@@ -10,7 +10,7 @@ TESTS = {
     "odd": {"length": 70001, "threads": 1},
     "large": {"length": 102400, "threads": 1},
 }
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 PRODUCTS = False
 ASKS = ("limited", "sum")
 
