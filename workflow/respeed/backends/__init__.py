@@ -168,9 +168,9 @@ class BackendContract(Required, Protocol):
         """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
 
     def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
-        """`values` in the host's memory and on the device. Pinned memory stays where it is, and the
-        device reads it by itself; pageable memory is first copied to such by the driver. NotMeasurable with the reason
-        where the device has no use for pinned memory."""
+        """`values` in the host's memory, and a place for them on the device, all 0 where it is another. Pinned memory
+        stays where it is, and the device reads it by itself; pageable memory is first copied to such by the driver.
+        NotMeasurable with the reason where the device has no use for pinned memory."""
 
     def limited(self, threads: int) -> AbstractContextManager[None]:
         """What is asked for within it uses so many of the backend's threads. To be entered again and again.

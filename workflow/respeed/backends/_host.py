@@ -11,8 +11,8 @@ from respeed.backends._limited import Limited
 
 
 class OnHost:
-    """A part of the contract. The class has `threads`, `lanes` and `workers`, and `limit`, by which the products that
-    the calling thread asks for use so many threads."""
+    """A part of the contract. The class has `threads`, `lanes` and `workers`, and `limit`, after
+    which products that the calling thread asks for use so many threads."""
 
     def limited(self, threads: int) -> AbstractContextManager[None]:
         return Limited(self, threads)

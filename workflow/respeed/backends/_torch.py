@@ -62,6 +62,9 @@ class Torch:
         # What arrays are on their way to the host, and draws always: float64, or else float32.
         self._wide = torch.promote_types(self.dtype, torch.float32)
 
+    def limit(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+
     def array(self, values: np.ndarray) -> torch.Tensor:
         return self._as_tensor(values, self.dtype)
 

@@ -13,11 +13,11 @@ class HostTwin:
     apart = True
 
     def __init__(self, array: torch.Tensor, *, pinned: bool) -> None:
-        """The twin of an array that is on the device, as it is now."""
+        """The twin of an array that is on the device, which is all 0 from now on."""
         if pinned and array.device.type != "cuda":
             raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
         host = array.to("cpu")
-        self.array, self._pinned = array, pinned
+        self.array, self._pinned = array.zero_(), pinned
         self._host = host.pin_memory() if pinned else host
 
     def upload(self) -> None:

@@ -51,9 +51,6 @@ class OnCpu(CpuSteps, Torch):
         Torch.__init__(self, "cpu", precision, threads)
         CpuSteps.__init__(self, precision, threads, seed, TWO_THREADS)
 
-    def limit(self, threads: int) -> None:
-        torch.set_num_threads(threads)
-
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         if self.threads == 1 or self.apart or elements < self.least_spread:
             kernel(0, count, *arguments)
@@ -70,9 +67,6 @@ class MixedOnCpu(OnHost, Mixed):
     """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know no such numbers."""
 
     synchronous = True
-
-    def limit(self, threads: int) -> None:
-        torch.set_num_threads(threads)
 
     def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
         # By itself torch would compare copies in fp32, made anew each time.
