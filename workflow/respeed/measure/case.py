@@ -146,6 +146,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         protocol=spec.timing,
         probe=bench.probe,
         probes=bench.probes,
+        helpers=getattr(program, "helpers", ()),
     )
 
 
