@@ -1,4 +1,4 @@
-"""What a process that computes asks of the system. Uses nothing of the project, so that it comes before all libraries."""
+"""What a process that computes asks of the system, before any library is loaded. Uses nothing of the project."""
 
 import ctypes
 import os

@@ -15,7 +15,7 @@ All operations write into arrays that exist already: a step that is built from t
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from respeed.model.precision import number_bytes
 Array = Any
 
 Item = TypeVar("Item")
+
+# f of a layer: "none" f(z) = z, "sigmoid" 1 / (1 + exp(-z)), "tanh" tanh(z), "relu" max(z, 0).
+Activation = Literal["none", "sigmoid", "tanh", "relu"]
 
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
@@ -204,16 +207,38 @@ class BackendContract(Required, Protocol):
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""
 
-    def sigmoid_layer(
-        self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False, scale: float = 1.0
+    def dense_layer(
+        self,
+        x: Array,
+        weights: Array,
+        bias: Array,
+        out: Array,
+        *,
+        activation: Activation,
+        transpose: bool = False,
+        scale: float = 1.0,
     ) -> None:
-        """out (m, n) <- scale / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
+        """out (m, n) <- scale f(x (m, k) @ op(weights) (k, n) + bias (1, n)), one row an example."""
+
+    def activation_backward(self, out: Array, error: Array, *, activation: Activation) -> None:
+        """error <- error f'(z), where out = f(z) is what a dense_layer wrote; f is not "none". Matrices without gaps.
+        At 0 the slope of relu is 0."""
+
+    def labels(self, values: np.ndarray) -> Array:
+        """`values`, whole numbers from 0 on, on the device. May be indexed."""
+
+    def softmax_error(self, logits: Array, labels: Array, out: Array, costs: Array) -> None:
+        """costs (m, 1) <- -log softmax(logits (m, n)) at the labels (m,), the cross-entropies;
+        out (m, n) <- softmax(logits) - onehot(labels), the gradient of their sum with respect to the logits.
+
+        `out` is another array than `logits`.
+        """
 
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` needs for layers of this shape."""
 
     def sample_layer(self, x: Array, weights: Array, bias: Array, out: Array, sample: Array, draws: Draws) -> None:
-        """out <- as sigmoid_layer; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
 
     def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
         """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the

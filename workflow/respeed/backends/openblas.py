@@ -20,9 +20,9 @@ from respeed.model.errors import NotMeasurable
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")
 OFFERS = (
-    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "sigmoid_layer",
-    "draws", "sample_layer", "cut", "add_up", "coordinate_step", "line_search", "gradient_step",
-    "sum", "factors", "inverse", "mirrored", "limited",
+    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "cut", "add_up", "coordinate_step",
+    "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner, in a millisecond, than others have been woken.

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numba import njit, prange
 
-from respeed.kernels import layers, rows, windows
+from respeed.kernels import dense, layers, rows, windows
 from respeed.kernels.compiled import FAST, Kernel
 
 # Pieces for each thread where rows may be done already, and then cost nothing.
@@ -29,9 +29,24 @@ def _sigmoid_elements(count: int, threads: int, out: np.ndarray) -> None:
 
 
 @_parallel
-def _sigmoid_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, scale: float) -> None:
+def _dense_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, activation: int, scale: float) -> None:
     for part in prange(threads):
-        layers.sigmoid_rows(part * count // threads, (part + 1) * count // threads, out, bias, scale)
+        dense.dense_rows(part * count // threads, (part + 1) * count // threads, out, bias, activation, scale)
+
+
+@_parallel
+def _backward_elements(count: int, threads: int, out: np.ndarray, error: np.ndarray, activation: int) -> None:
+    for part in prange(threads):
+        dense.backward_elements(part * count // threads, (part + 1) * count // threads, out, error, activation)
+
+
+@_parallel
+def _softmax_error_rows(
+    count: int, threads: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray, costs: np.ndarray
+) -> None:
+    for part in prange(threads):
+        start, stop = part * count // threads, (part + 1) * count // threads
+        dense.softmax_error_rows(start, stop, logits, labels, out, costs)
 
 
 @_parallel
@@ -114,7 +129,9 @@ def _add_up(count: int, threads: int, added: np.ndarray, first: int, across: int
 # A kernel of rows [start, stop), and the same over all rows on some threads.
 SPREAD: dict[Callable[..., None], Callable[..., None]] = {
     layers.sigmoid_elements: _sigmoid_elements,
-    layers.sigmoid_rows: _sigmoid_rows,
+    dense.dense_rows: _dense_rows,
+    dense.backward_elements: _backward_elements,
+    dense.softmax_error_rows: _softmax_error_rows,
     layers.sample_rows: _sample_rows,
     windows.cut: _cut,
     windows.add_up: _add_up,

@@ -37,7 +37,7 @@ TESTS = {
     "odd": {"side": 33, "patch": 9, "stride": 3, "hidden": 7, "batch": 11, "learning_rate": 0.05},
     "large": {"side": 48, "patch": 24, "stride": 8, "hidden": 60, "batch": 60, "learning_rate": 0.05},
 }
-ASKS = ("each", "lanes", "stack_bytes", "sigmoid", "sigmoid_layer", "sample_layer", "draws", "cut", "add_up")
+ASKS = ("each", "lanes", "stack_bytes", "sigmoid", "dense_layer", "sample_layer", "draws", "cut", "add_up")
 # Of stacks that are slices of larger ones, torch hands the CPU's low-precision products copies.
 ALLOCATES = ("bf16", "fp16")
 
@@ -121,7 +121,7 @@ class _Patches:
         if len(self.stacks) > 1:  # another one has been in the lane since
             backend.cut(v0, stack.start, across, visible, 0)
         backend.cut(self.image, stack.start, across, visible, B)
-        backend.sigmoid_layer(visible[:, B:], weights, bias, hidden[:, B:], scale=-1.0)
+        backend.dense_layer(visible[:, B:], weights, bias, hidden[:, B:], activation="sigmoid", scale=-1.0)
         backend.gemm(visible, hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, hidden, bias, alpha=self.rate, beta=1.0)
 

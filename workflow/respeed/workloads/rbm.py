@@ -32,7 +32,7 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
     "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
 }
-ASKS = ("sigmoid_layer", "sample_layer", "draws")
+ASKS = ("dense_layer", "sample_layer", "draws")
 
 # Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 4
@@ -75,8 +75,9 @@ class Rbm:
         backend = self.backend
         backend.copy(batch, self.v0)
         backend.sample_layer(self.v0, self.weights, self.hidden_bias, self.h0, self.sample, self.draws)
-        backend.sigmoid_layer(self.sample, self.weights, self.visible_bias, self.v1, transpose=True)
-        backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1, scale=-1.0)
+        sample, weights = self.sample, self.weights
+        backend.dense_layer(sample, weights, self.visible_bias, self.v1, activation="sigmoid", transpose=True)
+        backend.dense_layer(self.v1, weights, self.hidden_bias, self.h1, activation="sigmoid", scale=-1.0)
         backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)

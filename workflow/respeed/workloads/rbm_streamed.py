@@ -19,7 +19,7 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
     "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
 }
-ASKS = ("sigmoid_layer", "sample_layer", "draws", "stream")
+ASKS = ("dense_layer", "sample_layer", "draws", "stream")
 
 # Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
 CHUNK, CHUNKS = 8, 3

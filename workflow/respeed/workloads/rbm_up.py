@@ -18,7 +18,7 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29},
     "large": {"visible": 320, "hidden": 320, "batch": 320},
 }
-ASKS = ("sigmoid_layer",)
+ASKS = ("dense_layer",)
 
 
 class _Up:
@@ -31,7 +31,7 @@ class _Up:
         self.step = backend.captured(self._up)
 
     def _up(self) -> None:
-        self.backend.sigmoid_layer(self.visible, self.weights, self.bias, self.hidden)
+        self.backend.dense_layer(self.visible, self.weights, self.bias, self.hidden, activation="sigmoid")
 
     def state(self) -> Arrays:
         return {"hidden": self.backend.host(self.hidden)[self.rows]}
