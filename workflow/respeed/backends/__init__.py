@@ -85,6 +85,28 @@ class Mirror(Protocol):
         """The host's, as NumPy."""
 
 
+class Group(Protocol):
+    """A replica's place among `count` of them."""
+
+    rank: int
+    count: int
+
+    def all_reduce(self, array: Array) -> None:
+        """array <- the sum of this array of all replicas, when all have come to here."""
+
+
+class Replicas(Protocol):
+    """Processes with a backend each, as large as one core or one GPU. `processes` are their ids."""
+
+    processes: tuple[int, ...]
+
+    def build(self, make: Callable[..., Any], *arguments: Any) -> None:
+        """make(backend, group, *arguments) in each of them, by name: a function or class of a module."""
+
+    def call(self, method: str) -> list[Any]:
+        """What the method of what was built returns in each of them, when all are done. RuntimeError if one fails."""
+
+
 class Required(Protocol):
     """What every backend has. Matrices are row-major; a row is an example.
 
@@ -174,6 +196,10 @@ class BackendContract(Required, Protocol):
         """`values` in the host's memory, and a place for them on the device, all 0 where it is another. Pinned memory
         stays where it is, and the device reads it by itself; pageable memory is first copied to such by the driver.
         NotMeasurable with the reason where the device has no use for pinned memory."""
+
+    def replicas(self, count: int) -> Replicas:
+        """Processes on a core of the backend's each, or on a GPU each. Those of the last call are no more to be used.
+        NotMeasurable with the reason where there are fewer cores or GPUs."""
 
     def limited(self, threads: int) -> AbstractContextManager[None]:
         """What is asked for within it uses so many of the backend's threads. To be entered again and again.

@@ -7,6 +7,7 @@ import torch
 
 from respeed.backends import Facts, host_dtype
 from respeed.backends._torch_lu import LuFactors
+from respeed.backends._torch_replicas import TorchReplicas
 from respeed.kernels.workers import Workers
 
 # What arrays are of, by precision.
@@ -61,6 +62,9 @@ class Torch:
         self.dtype, self.host_dtype = DTYPES[precision], host_dtype(precision)
         # What arrays are on their way to the host, and draws always: float64, or else float32.
         self._wide = torch.promote_types(self.dtype, torch.float32)
+
+    def replicas(self, count: int) -> TorchReplicas:
+        return TorchReplicas(count, self._device.type, self.precision, self.threads)
 
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
