@@ -97,9 +97,8 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no comparison after so long")
-    parser.add_argument(
-        "--precision", choices=(*PRECISIONS, *SLOW), action="append", help="only this one; may be repeated"
-    )
+    offered = (*PRECISIONS, *SLOW)
+    parser.add_argument("--precision", choices=offered, action="append", help="only this one; may be repeated")
     options = parser.parse_args()
     try:
         print(f"{make('fp32').describe()['accelerator']}: ratios of times, with 95 % intervals", flush=True)

@@ -72,9 +72,10 @@ def test_a_step_in_fp32_does_not_pass_as_fp64(backend: str, device: str, case: C
     assert max(errors_of(backend_or_skip(backend, device, "fp32"), case).values()) > TOLERANCE["fp64"]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in WITH_PRODUCTS if runs(case.workload, "openblas", "fp64")], ids=name_of
-)
+ON_OPENBLAS = [case for case in WITH_PRODUCTS if runs(case.workload, "openblas", "fp64")]
+
+
+@pytest.mark.parametrize("case", ON_OPENBLAS, ids=name_of)
 def test_products_in_fp32_alone_do_not_pass_as_fp64(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     made, single = make("openblas", "cpu"), backend_or_skip("openblas", "cpu", "fp32")
 
@@ -85,6 +86,24 @@ def test_products_in_fp32_alone_do_not_pass_as_fp64(case: Case, monkeypatch: pyt
 
     monkeypatch.setattr(made, "gemm", gemm)
     assert max(errors_of(made, case).values()) > TOLERANCE["fp64"]
+
+
+@pytest.mark.parametrize("case", ON_OPENBLAS, ids=name_of)
+def test_compiled_steps_in_fp32_alone_do_not_pass_as_fp64(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, rounded = make("openblas", "cpu"), []
+
+    def run(kernel: Any, count: int, elements: int, *arguments: Any) -> None:
+        kernel(0, count, *arguments)
+        for array in arguments:
+            if isinstance(array, np.ndarray) and array.dtype == np.float64:
+                array[...] = array.astype(np.float32)
+                rounded.append(array)
+
+    monkeypatch.setattr(made, "run", run)
+    errors = errors_of(made, case)
+    if not rounded:
+        pytest.skip(f"{case.workload} has no compiled steps")
+    assert max(errors.values()) > TOLERANCE["fp64"]
 
 
 @pytest.mark.parametrize(("backend", "device"), OFFERING)

@@ -1,12 +1,11 @@
-"""The logistic function in compiled code, as exact as the type of its argument, and without a call that would keep a loop
-from being vectorised.
+"""The logistic function in compiled code, as exact as its argument; without a call, so that loops are vectorised.
 
     1 / (1 + 2^x)    x = -z log2 e = whole + f, |f| <= 1/2
 
 2^f is its Taylor series, and 2^whole is written into the exponent of a number.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -67,6 +66,6 @@ def sigmoid(z: float) -> float:
 
 
 @overload(sigmoid, strict=False)  # type: ignore[untyped-decorator]
-def _by_type(z: types.Type) -> Callable[[float], float]:
-    exact = _single if z == types.float32 else _double
+def _by_type(z: types.Type) -> Any:
+    exact: Any = _single if z == types.float32 else _double
     return lambda z: exact(z)

@@ -6,7 +6,7 @@ from typing import Any
 
 from respeed.load.folders import ROOT
 from respeed.load.hardware import default_profiles, profile_names
-from respeed.load.papers import load_papers
+from respeed.load.papers import load_papers, paper_names
 from respeed.load.schema import check_schema
 from respeed.load.yaml_file import parse_yaml, read_yaml
 from respeed.model.config import Config, Preset
@@ -25,9 +25,8 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     presets = {name: Preset(name=name, **preset) for name, preset in data["presets"].items()}
     if data["preset"] not in presets:
         raise UserError(f"{path}: preset: no preset {data['preset']!r}{nearest(data['preset'], presets)}")
-    papers = load_papers()
-    chosen = _choose("papers", "paper", data["papers"], papers, path)
-    tables = {name for paper in chosen for name in papers[paper].experiments}
+    chosen = _choose("papers", "paper", data["papers"], paper_names(), path)
+    tables = {name for paper in load_papers(chosen).values() for name in paper.experiments}
     experiments = None
     if data["experiments"] != "all":
         experiments = _choose("experiments", "experiment", data["experiments"], tables, path)
