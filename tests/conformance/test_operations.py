@@ -23,7 +23,7 @@ def test_gemm_is_alpha_ab_plus_beta_c(
     np.testing.assert_allclose(made.host(out), alpha * a @ b + beta * c, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("backend", "device"), offering("sigmoid_layer"))
+@pytest.mark.parametrize(("backend", "device"), offering("dense_layer"))
 @pytest.mark.parametrize("transpose", [False, True])
 def test_a_dense_layer_adds_its_bias_to_every_row(backend: str, device: str, transpose: bool) -> None:
     made, random = backend_or_skip(backend, device), np.random.default_rng(3)

@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     new = add("new", _new, "write a commented file to start from: a paper, a workload, a hardware profile or a backend")
     new.add_argument("kind", help="paper, workload, hardware or backend")
     new.add_argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name")
+    add("check", _check, "say every mistake in config.yaml, the hardware profiles and the papers")
     add("doctor", _doctor, "say whether this machine is fit to measure now, and what to do about it")
     return parser
 
@@ -160,6 +161,12 @@ def _new(options: argparse.Namespace) -> None:
     from respeed.cli.new import write_starter
 
     write_starter(options.kind, options.name)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from respeed.cli.check import check_files
+
+    return 0 if check_files() else 1
 
 
 def _doctor(options: argparse.Namespace) -> int:
