@@ -91,7 +91,7 @@ class Replica:
 
 class _DataParallel:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.replicas = backend.replicas(int(case.parameters["replicas"]))
+        self.replicas = backend.replicas(_replicas(case))
         self.replicas.build(Replica, case, inputs)
         self.helpers = self.replicas.processes
 
@@ -138,7 +138,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     gradients = [x.T @ e1, e1.sum(axis=0), h.T @ e2, e2.sum(axis=0)]
     changes = np.concatenate([gradient.ravel() for gradient in gradients])[None, :]
     rate = case.parameters["learning_rate"] / B
-    return {"parameters": -rate * changes, "apart": np.zeros(int(case.parameters["replicas"]))}
+    return {"parameters": -rate * changes, "apart": np.zeros(_replicas(case))}
 
 
 def views(flat: Any, V: int, H: int, C: int) -> tuple[Any, Any, Any, Any]:
@@ -165,15 +165,19 @@ def flops(case: Case) -> float:
 def traffic_bytes(case: Case) -> float:
     """Of every replica: parameters and changes read and written once each; examples read by two products, fp32."""
     V, _, _, B = _sizes(case)
-    return 4.0 * (4 * case.parameters["replicas"] * parameter_count(case) + 2 * B * V)
+    return 4.0 * (4 * _replicas(case) * parameter_count(case) + 2 * B * V)
 
 
 def memory_bytes(case: Case) -> float:
     """Of every replica: parameters and changes; mini-batches, units and errors in parts, fp32."""
     V, H, C, B = _sizes(case)
-    return 4.0 * (2 * case.parameters["replicas"] * parameter_count(case) + B * (BATCHES * V + 2 * H + 2 * C))
+    return 4.0 * (2 * _replicas(case) * parameter_count(case) + B * (BATCHES * V + 2 * H + 2 * C))
 
 
 def _sizes(case: Case) -> tuple[int, int, int, int]:
     visible, hidden, classes, batch = (int(case.parameters[name]) for name in ("visible", "hidden", "classes", "batch"))
     return visible, hidden, classes, batch
+
+
+def _replicas(case: Case) -> int:
+    return int(case.parameters["replicas"])
