@@ -29,6 +29,7 @@ class CpuSteps(OnHost, ABC):
     array: Any
     host: Any
     gemm: Any
+    limit: Any
     workers: Workers
 
     def __init__(self, precision: str, threads: int, seed: int, least_spread: int) -> None:
@@ -45,10 +46,6 @@ class CpuSteps(OnHost, ABC):
     @abstractmethod
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         """kernel(start, stop, *arguments) over rows 0 ... count - 1, which have so many elements in all."""
-
-    @abstractmethod
-    def limit(self, threads: int) -> None:
-        """Products that the calling thread asks for use so many threads."""
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         return nullcontext(), self._as_if_large()

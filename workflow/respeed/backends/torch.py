@@ -18,7 +18,8 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
     "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "cut", "add_up", "coordinate_step",
-    "line_search", "gradient_step",
+    "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
+    "replicas",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
@@ -50,9 +51,6 @@ class OnCpu(CpuSteps, Torch):
     def __init__(self, precision: str, threads: int, seed: int) -> None:
         Torch.__init__(self, "cpu", precision, threads)
         CpuSteps.__init__(self, precision, threads, seed, TWO_THREADS)
-
-    def limit(self, threads: int) -> None:
-        torch.set_num_threads(threads)
 
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         if self.threads == 1 or self.apart or elements < self.least_spread:
