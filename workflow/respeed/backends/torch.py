@@ -73,6 +73,9 @@ class MixedOnCpu(OnHost, Mixed):
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
 
+    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+        out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
+
     def describe(self) -> dict[str, Any]:
         library = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
         return super().describe() | _cpu_facts(library)

@@ -71,6 +71,11 @@ class Rbm:
         backend.sample_layer(self.v0, self.weights, self.hidden_bias, self.h0, self.sample, self.draws)
         backend.sigmoid_layer(self.sample, self.weights, self.visible_bias, self.v1, transpose=True)
         backend.sigmoid_layer(self.v1, self.weights, self.hidden_bias, self.h1, scale=-1.0)
+        self.change()
+
+    def change(self) -> None:
+        """The parameters by the statistics of both phases."""
+        backend = self.backend
         backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
