@@ -285,12 +285,12 @@ def test_the_arithmetic_of_a_workload_is_positive_and_grows_with_its_size(worklo
 
 @pytest.mark.parametrize(("backend", "device"), DEVICES)
 @pytest.mark.parametrize("transpose", [False, True])
-def test_a_sigmoid_layer_adds_its_bias_to_every_row(backend: str, device: str, transpose: bool) -> None:
+def test_a_dense_layer_adds_its_bias_to_every_row(backend: str, device: str, transpose: bool) -> None:
     made, random = backend_or_skip(backend, device), np.random.default_rng(3)
     x, weights, bias = random.standard_normal((7, 5)), random.standard_normal((5, 11)), 5 * random.standard_normal(11)
     out = made.zeros(7, 11)
     kept = made.array(weights.T if transpose else weights)
-    made.sigmoid_layer(made.array(x), kept, made.array(bias), out, transpose=transpose)
+    made.dense_layer(made.array(x), kept, made.array(bias), out, activation="sigmoid", transpose=transpose)
     np.testing.assert_allclose(made.host(out), 1 / (1 + np.exp(-(x @ weights + bias))), rtol=1e-5, atol=1e-6)
 
 

@@ -7,7 +7,7 @@ All operations write into arrays that exist already: a step that is built from t
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from respeed.kernels.workers import Workers
 Array = Any
 
 Item = TypeVar("Item")
+
+# f of a layer: "none" f(z) = z, "sigmoid" 1 / (1 + exp(-z)), "tanh" tanh(z), "relu" max(z, 0).
+Activation = Literal["none", "sigmoid", "tanh", "relu"]
 
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
@@ -127,10 +130,29 @@ class BackendContract(Protocol):
     ) -> None:
         """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
 
-    def sigmoid_layer(
-        self, x: Array, weights: Array, bias: Array, out: Array, *, transpose: bool = False, scale: float = 1.0
+    def dense_layer(
+        self,
+        x: Array,
+        weights: Array,
+        bias: Array,
+        out: Array,
+        *,
+        activation: Activation,
+        transpose: bool = False,
+        scale: float = 1.0,
     ) -> None:
-        """out (m, n) <- scale / (1 + exp(-(x (m, k) @ op(weights) (k, n) + bias (1, n)))), one row an example."""
+        """out (m, n) <- scale f(x (m, k) @ op(weights) (k, n) + bias (1, n)), one row an example."""
+
+    def activation_backward(self, out: Array, error: Array, *, activation: Activation) -> None:
+        """error <- error f'(z), where out = f(z) is what a dense_layer wrote; f is not "none". Matrices without gaps.
+        At 0 the slope of relu is 0."""
+
+    def labels(self, values: np.ndarray) -> Array:
+        """`values`, whole numbers from 0 on, on the device. May be indexed."""
+
+    def softmax_error(self, logits: Array, labels: Array, out: Array) -> None:
+        """out (m, n) <- softmax(logits) - onehot(labels (m,)): the gradient of the sum of cross-entropies with respect
+        to the logits. `out` is another array than `logits`; neither is a stack."""
 
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` and `mask` need for layers of this shape."""
@@ -147,7 +169,7 @@ class BackendContract(Protocol):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        """out <- as sigmoid_layer; sample <- 1 where a fresh draw from [0, 1) is below out / scale, else 0."""
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale, else 0."""
 
     def mask(self, x: Array, share: float, out: Array, draws: Draws) -> None:
         """out <- x, but 0 where a fresh draw from [0, 1) is below `share`."""

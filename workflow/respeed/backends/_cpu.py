@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from respeed.backends import Draws, Item
+from respeed.backends import Activation, Draws, Item
 from respeed.backends._host import OnHost
-from respeed.kernels import layers, noise, rows, windows
+from respeed.kernels import dense, layers, noise, rows, windows
 from respeed.kernels.workers import Workers
 
 # Of one core. Today's have 0.5 to 2 MiB; to be off by that much costs little.
@@ -80,18 +80,42 @@ class CpuSteps(OnHost, ABC):
     def parameters(self, values: np.ndarray) -> Any:
         return self.array(values)
 
-    def sigmoid(self, out: Any) -> None:
-        flat = self.host(out).view()
+    def _flat(self, array: Any) -> np.ndarray:
+        flat: np.ndarray = self.host(array).view()
         flat.shape = (-1,)  # an error, not a copy, where the elements do not lie side by side
+        return flat
+
+    def sigmoid(self, out: Any) -> None:
+        flat = self._flat(out)
         self.run(layers.sigmoid_elements, flat.size, flat.size, flat)
 
-    def sigmoid_layer(
-        self, x: Any, weights: Any, bias: Any, out: Any, *, transpose: bool = False, scale: float = 1.0
+    def dense_layer(
+        self,
+        x: Any,
+        weights: Any,
+        bias: Any,
+        out: Any,
+        *,
+        activation: Activation,
+        transpose: bool = False,
+        scale: float = 1.0,
     ) -> None:
         self.gemm(x, weights, out, transpose_b=transpose)
         here = stack(self.host(out))
         count = here.shape[0] * here.shape[1]
-        self.run(layers.sigmoid_rows, count, here.size, here, stack(self.host(bias)), scale)
+        arguments = (here, stack(self.host(bias)), dense.ACTIVATIONS[activation], scale)
+        self.run(dense.dense_rows, count, here.size, *arguments)
+
+    def activation_backward(self, out: Any, error: Any, *, activation: Activation) -> None:
+        here, there = self._flat(out), self._flat(error)
+        self.run(dense.backward_elements, here.size, here.size, here, there, dense.ACTIVATIONS[activation])
+
+    def labels(self, values: np.ndarray) -> np.ndarray:
+        return np.array(values, np.int64)
+
+    def softmax_error(self, logits: Any, labels: np.ndarray, out: Any) -> None:
+        here = self.host(logits)
+        self.run(dense.softmax_error_rows, len(here), here.size, here, labels, self.host(out))
 
     def draws(self, *shape: int) -> Draws:
         return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))

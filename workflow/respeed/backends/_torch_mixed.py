@@ -113,8 +113,8 @@ class Mixed(TorchSteps):
         super().gemm(a, b, rounded)
         _scale(exact, beta).add_(sums.copy_(rounded), alpha=alpha)
 
-    def sigmoid_layer(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: Any) -> None:
-        super().sigmoid_layer(x, _operand(weights), _operand(bias), out, **options)
+    def dense_layer(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: Any) -> None:
+        super().dense_layer(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> dict[str, Any]:
         ways = {

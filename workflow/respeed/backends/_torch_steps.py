@@ -8,8 +8,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from respeed.backends import Draws, Item
+from respeed.backends import Activation, Draws, Item
 from respeed.backends._torch import Torch
+
+# In place, one operation each.
+FORWARD: dict[Activation, Callable[[torch.Tensor], object]] = {
+    "none": lambda out: None,
+    "sigmoid": torch.sigmoid_,
+    "tanh": torch.tanh_,
+    "relu": torch.relu_,
+}
+_aten = torch.ops.aten
+BACKWARD: dict[Activation, Callable[[torch.Tensor, torch.Tensor], object]] = {
+    "sigmoid": lambda error, out: _aten.sigmoid_backward.grad_input(error, out, grad_input=error),
+    "tanh": lambda error, out: _aten.tanh_backward.grad_input(error, out, grad_input=error),
+    "relu": lambda error, out: _aten.threshold_backward.grad_input(error, out, 0, grad_input=error),
+}
 
 
 class TorchSteps(Torch):
@@ -38,13 +52,14 @@ class TorchSteps(Torch):
     def sigmoid(self, out: torch.Tensor) -> None:
         torch.sigmoid(out, out=out)
 
-    def sigmoid_layer(
+    def dense_layer(
         self,
         x: torch.Tensor,
         weights: torch.Tensor,
         bias: torch.Tensor,
         out: torch.Tensor,
         *,
+        activation: Activation,
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
@@ -54,9 +69,30 @@ class TorchSteps(Torch):
             torch.addmm(bias.view(-1), x, weights, out=out)
         else:
             torch.baddbmm(bias, x, weights, out=out)
-        torch.sigmoid(out, out=out)
+        FORWARD[activation](out)
         if scale != 1.0:
             out.mul_(scale)
+
+    def activation_backward(self, out: torch.Tensor, error: torch.Tensor, *, activation: Activation) -> None:
+        BACKWARD[activation](error, out)
+
+    def labels(self, values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.array(values, np.int64)).to(self._device)
+
+    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor) -> None:
+        # In low precision a probability near 1 would lose what it misses 1 by.
+        wide = self._scratch(out, torch.float32) if out.dtype.itemsize < 4 else out
+        torch.softmax(logits, 1, dtype=wide.dtype, out=wide)
+        wide.scatter_add_(1, labels[:, None], self._minus_ones(len(labels), wide.dtype))
+        if wide is not out:
+            out.copy_(wide)
+
+    def _minus_ones(self, rows: int, dtype: torch.dtype) -> torch.Tensor:
+        """Made once for each length, (rows, 1)."""
+        kept = self._kept.setdefault(("minus ones", dtype, rows), [])
+        if not kept:
+            kept.append(torch.full((rows, 1), -1.0, dtype=dtype, device=self._device))
+        return kept[0]
 
     def draws(self, *shape: int) -> Draws:
         # fp32 however low the precision is: of bf16's draws every 256th would be 0, below any probability.
@@ -74,7 +110,7 @@ class TorchSteps(Torch):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        self.sigmoid_layer(x, weights, bias, out, transpose=transpose)
+        self.dense_layer(x, weights, bias, out, activation="sigmoid", transpose=transpose)
         draws.array.uniform_(generator=self._random)
         self._compare(draws.array, out, sample)
         if scale != 1.0:

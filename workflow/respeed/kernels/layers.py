@@ -1,4 +1,4 @@
-"""What a layer of units does between two products, in one pass: bias, sigmoid and, where units are sampled, the sample.
+"""What a layer of sampled units does between two products, in one pass: bias, sigmoid and the sample.
 
 Arrays are (P, m, n), bias (P or 1, 1, n): layer p of row r is r // m. Draws are a function of their place and of a key,
 not of the draw before: rows can be spread over threads as one likes, and what was drawn can be said again afterwards.
@@ -47,16 +47,6 @@ def uniform(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32
     x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(13))) * _MIX3)
     x = np.uint32(x ^ np.uint32(x >> np.uint32(16)))
     return np.float32(np.int32(np.uint32(x >> np.uint32(8)))) * _UNIT
-
-
-@compiled
-def sigmoid_rows(start: int, stop: int, out: np.ndarray, bias: np.ndarray, scale: float) -> None:
-    """out <- scale sigmoid(out + bias)."""
-    each, factor = out.shape[1], np.float32(scale)
-    for row in range(start, stop):
-        o, b = out[row // each, row % each], bias[row // each % bias.shape[0], 0]
-        for j in range(o.shape[0]):
-            o[j] = factor * sigmoid(o[j] + b[j])
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numba import njit, prange
 
-from respeed.kernels import layers, noise, rows, windows
+from respeed.kernels import dense, layers, noise, rows, windows
 from respeed.kernels.compiled import FAST, Kernel
 
 # Pieces for each thread where rows may be done already, and then cost nothing.
@@ -29,9 +29,21 @@ def _sigmoid_elements(count: int, threads: int, out: np.ndarray) -> None:
 
 
 @_parallel
-def _sigmoid_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, scale: float) -> None:
+def _dense_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, activation: int, scale: float) -> None:
     for part in prange(threads):
-        layers.sigmoid_rows(part * count // threads, (part + 1) * count // threads, out, bias, scale)
+        dense.dense_rows(part * count // threads, (part + 1) * count // threads, out, bias, activation, scale)
+
+
+@_parallel
+def _backward_elements(count: int, threads: int, out: np.ndarray, error: np.ndarray, activation: int) -> None:
+    for part in prange(threads):
+        dense.backward_elements(part * count // threads, (part + 1) * count // threads, out, error, activation)
+
+
+@_parallel
+def _softmax_error_rows(count: int, threads: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+    for part in prange(threads):
+        dense.softmax_error_rows(part * count // threads, (part + 1) * count // threads, logits, labels, out)
 
 
 @_parallel
@@ -123,7 +135,9 @@ def _add_up(count: int, threads: int, added: np.ndarray, first: int, across: int
 # A kernel of rows [start, stop), and the same over all rows on some threads.
 SPREAD: dict[Callable[..., None], Callable[..., None]] = {
     layers.sigmoid_elements: _sigmoid_elements,
-    layers.sigmoid_rows: _sigmoid_rows,
+    dense.dense_rows: _dense_rows,
+    dense.backward_elements: _backward_elements,
+    dense.softmax_error_rows: _softmax_error_rows,
     layers.sample_rows: _sample_rows,
     noise.mask_rows: _mask_rows,
     windows.cut: _cut,

@@ -113,7 +113,7 @@ class _Patches:
         if len(self.stacks) > 1:  # another one has been in the lane since
             backend.cut(v0, stack.start, across, visible, 0)
         backend.cut(self.image, stack.start, across, visible, B)
-        backend.sigmoid_layer(visible[:, B:], weights, bias, hidden[:, B:], scale=-1.0)
+        backend.dense_layer(visible[:, B:], weights, bias, hidden[:, B:], activation="sigmoid", scale=-1.0)
         backend.gemm(visible, hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, hidden, bias, alpha=self.rate, beta=1.0)
 

@@ -25,7 +25,7 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29, "gibbs": 1, "learning_rate": 0.05},
     "large": {"visible": 320, "hidden": 320, "batch": 320, "gibbs": 2, "learning_rate": 0.05},
 }
-ASKS = ("sigmoid_layer", "sample_layer", "draws")
+ASKS = ("dense_layer", "sample_layer", "draws")
 
 
 class Pcd(rbm.Rbm):
@@ -44,7 +44,7 @@ class Pcd(rbm.Rbm):
         """Learn from one mini-batch (B, V)."""
         backend, last = self.backend, self.gibbs - 1
         backend.copy(batch, self.v0)
-        backend.sigmoid_layer(self.v0, self.weights, self.hidden_bias, self.h0)
+        backend.dense_layer(self.v0, self.weights, self.hidden_bias, self.h0, activation="sigmoid")
         for step in range(self.gibbs):
             begin = self.chains if step == 0 else self.on_the_way
             end, scale = (self.chains, -1.0) if step == last else (self.on_the_way, 1.0)

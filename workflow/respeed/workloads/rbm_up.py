@@ -25,7 +25,7 @@ class _Up:
         self.step = backend.captured(self._up)
 
     def _up(self) -> None:
-        self.backend.sigmoid_layer(self.visible, self.weights, self.bias, self.hidden)
+        self.backend.dense_layer(self.visible, self.weights, self.bias, self.hidden, activation="sigmoid")
 
     def state(self) -> Arrays:
         return {"hidden": self.backend.host(self.hidden)[self.rows]}
