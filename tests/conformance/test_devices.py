@@ -12,13 +12,13 @@ from respeed.backends._torch_steps import TorchSteps
 from respeed.load.modules import backend_devices, workload_backends, workload_precisions
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
-from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec
 from respeed.workloads import load_workload, rbm, rbm_streamed
-from tests.conformance.test_workloads import CASES, odd_case
+from tests.conformance.programs import CASES, case_of, errors_of, name_of
 
 CPUS = [(name, "cpu", "fp32") for name, devices in backend_devices().items() if "cpu" in devices]
 LOW_CPU = [("torch", "cpu", "bf16")]
@@ -55,16 +55,10 @@ class Operations(OnHost, TorchSteps):
     synchronous = True
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.workload in ON_DEVICE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in CASES if case.workload in ON_DEVICE], ids=name_of)
 def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case) -> None:
-    made, workload = Operations("cpu", "fp32", threads=1, seed=1), load_workload(case.workload)
-    inputs = workload.inputs(case, seed=5)
-    program = workload.build(made, case, inputs)
-    program.step()
-    state = dict(program.state())
-    assert (
-        what_is_wrong(state_errors(inputs, state, workload.reference(case, inputs, state)), TOLERANCE["fp32"]) is None
-    )
+    made: Any = Operations("cpu", "fp32", threads=1, seed=1)
+    assert what_is_wrong(errors_of(made, case), TOLERANCE["fp32"]) is None
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
@@ -74,7 +68,7 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(
 ) -> None:
     if precision not in workload_precisions()[workload]:
         pytest.skip(f"{workload} does not run in {precision}")
-    module, case = load_workload(workload), odd_case(workload)
+    module, case = load_workload(workload), case_of(workload, "odd")
     inputs = module.inputs(case, seed=5)
     plain = make(backend, device, precision)
     monkeypatch.setattr(plain, "captured", lambda step: step)
@@ -85,7 +79,7 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: str) -> None:
-    made, case = make(backend, device, precision), odd_case("rbm")
+    made, case = make(backend, device, precision), case_of("rbm", "odd")
     program = rbm.build(made, case, rbm.inputs(case, seed=5))
     drawn = [state_after(program, rbm.BATCHES, made)["uniform"] for _ in range(3)]
     assert (drawn[0] != drawn[1]).mean() > 0.9
@@ -94,7 +88,7 @@ def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: st
 
 @pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *LOW_CPU, *GPUS])
 def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
-    case = odd_case("rbm_streamed")
+    case = case_of("rbm_streamed", "odd")
     inputs = rbm_streamed.inputs(case, seed=5)
     # Twice around and a little further: every chunk has come to both places, and one is under way.
     steps = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS + 3

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.load.modules import workload_precisions
-from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.load.modules import runs
+from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
-from tests.conformance.test_workloads import CASES, LARGE_CASES, SIDE, allocated_bytes
+from tests.conformance.programs import (
+    CASES,
+    MAX_ALLOCATED,
+    WITH_PRODUCTS,
+    allocated_bytes,
+    errors_of,
+    in_place,
+    name_of,
+)
 
 LOW = ("bf16", "fp16")
 # fp16 on the CPU is slow and no profile, but says what it will be on a GPU.
@@ -26,45 +34,41 @@ def make(device: str, precision: str, seed: int = 1) -> BackendContract:
         pytest.skip(str(reason))
 
 
-def low_cases(cases: list[Case]) -> list[Any]:
-    fitting = (case for case in cases if "bf16" in workload_precisions()[case.workload])
-    return [pytest.param(case, id=f"{case.workload}-{case.name}") for case in fitting]
+def low_cases(cases: list[Case], *precisions: str) -> list[Any]:
+    """Those that run in all of the precisions."""
+    fitting = (case for case in cases if all(runs(case.workload, "torch", precision) for precision in precisions))
+    return [pytest.param(case, id=name_of(case)) for case in fitting]
 
 
-def errors_of(made: BackendContract, case: Case) -> dict[str, float]:
-    workload = load_workload(case.workload)
-    inputs = workload.inputs(case, seed=5)
-    program = workload.build(made, case, inputs)
-    program.step()
-    made.sync()
-    state = dict(program.state())
-    return state_errors(inputs, state, workload.reference(case, inputs, state))
+def low_programs() -> list[Any]:
+    """Every case on every device in each low precision that it runs in."""
+    return [
+        pytest.param(*names, case.values[0], marks=marks, id="-".join((*names, str(case.id))))
+        for device in (*ON_CPU, *ON_GPU)
+        for names, marks in [(getattr(device, "values", device), getattr(device, "marks", ()))]
+        for case in low_cases(CASES, names[1])
+    ]
 
 
-@pytest.mark.parametrize("case", low_cases(CASES))
-@pytest.mark.parametrize(("device", "precision"), [*ON_CPU, *ON_GPU])
+@pytest.mark.parametrize(("device", "precision", "case"), low_programs())
 def test_a_step_of_low_precision_agrees_with_float64_as_far_as_it_can(device: str, precision: str, case: Case) -> None:
     errors = errors_of(make(device, precision), case)
     assert what_is_wrong(errors, TOLERANCE[precision]) is None
 
 
-@pytest.mark.parametrize("case", low_cases(CASES))
+@pytest.mark.parametrize("case", low_cases(WITH_PRODUCTS, *LOW))
 def test_neither_fp16_passes_as_fp32_nor_bf16_as_fp16(case: Case) -> None:
     assert max(errors_of(make("cpu", "fp16"), case).values()) > TOLERANCE["fp32"]
     assert max(errors_of(make("cpu", "bf16"), case).values()) > TOLERANCE["fp16"]
 
 
-# Of stacks that are slices of larger ones, torch hands the CPU's bf16 products copies.
-WHOLE = [case for case in LARGE_CASES if case.workload != "patches"]
-
-
-@pytest.mark.parametrize("case", low_cases(WHOLE))
+@pytest.mark.parametrize("case", low_cases(in_place("bf16"), "bf16"))
 def test_a_step_of_low_precision_allocates_no_array(case: Case) -> None:
     made, module = make("cpu", "bf16"), load_workload(case.workload)
     program = module.build(made, case, module.inputs(case, seed=5))
     for _ in range(3):
         program.step()
-    assert allocated_bytes("torch", program.step) < 4 * SIDE * SIDE / 4
+    assert allocated_bytes("torch", program.step) < MAX_ALLOCATED
 
 
 @pytest.mark.parametrize(("device", "precision"), [*ON_CPU, *ON_GPU])

@@ -53,18 +53,22 @@ def test_an_error_is_multiplied_by_the_slope_at_the_layers_output(
 @given(st.integers(1, 40), st.integers(1, 40), NUMBERS, st.integers(1, 4))
 def test_what_softmax_misses_the_labels_by_is_right(rows: int, classes: int, number: type, threads: int) -> None:
     logits, labels = drawn((rows, classes), number), np.arange(rows) % classes
-    out = np.empty_like(logits)
-    SPREAD[dense.softmax_error_rows](rows, threads, logits, labels, out)
+    out, costs, leeway = np.empty_like(logits), np.empty((rows, 1), number), 3e-6 if number is np.float32 else 1e-13
+    SPREAD[dense.softmax_error_rows](rows, threads, logits, labels, out, costs)
     shares = np.exp(logits.astype(float))
     shares /= shares.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(out, shares - np.eye(classes)[labels], atol=1e-6 if number is np.float32 else 1e-14)
+    np.testing.assert_allclose(out, shares - np.eye(classes)[labels], atol=leeway)
+    np.testing.assert_allclose(costs[:, 0], -np.log(shares[np.arange(rows), labels]), atol=leeway)
 
 
 @pytest.mark.parametrize("number", [np.float32, np.float64])
 def test_softmax_of_large_logits_does_not_overflow(number: type) -> None:
-    logits, out = np.array([[1e4, 0.0, -1e4], [-1e4, -1e4, -1e4]], number), np.empty((2, 3), number)
-    dense.softmax_error_rows(0, 2, logits, np.array([0, 2]), out)
-    np.testing.assert_allclose(out, [[0, 0, 0], [1 / 3, 1 / 3, -2 / 3]], atol=1e-6)
+    logits = np.array([[1e4, 0.0, -1e4], [-1e4, -1e4, -1e4], [1e4, 0.0, 0.0]], number)
+    out, costs = np.empty((3, 3), number), np.empty((3, 1), number)
+    dense.softmax_error_rows(0, 3, logits, np.array([0, 2, 1]), out, costs)
+    np.testing.assert_allclose(out, [[0, 0, 0], [1 / 3, 1 / 3, -2 / 3], [1, -1, 0]], atol=1e-6)
+    # Logits of 1e4 are themselves no more exact than that.
+    np.testing.assert_allclose(costs[:, 0], [0, np.log(3), 1e4], rtol=1e-4)
 
 
 @pytest.mark.parametrize("activation", ["none", "sigmoid", "tanh", "relu"])

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from respeed.load.modules import workload_backends, workload_parameters
-from tests.conformance.test_workloads import large_case, odd_case
+from tests.conformance.programs import case_of
 
 PROGRAM = """
 import json, sys
@@ -42,7 +42,7 @@ print(sorted(compiled() - before))
 def test_a_rehearsal_leaves_no_kernel_to_be_loaded_by_a_large_step(backend: str, workload: str) -> None:
     if backend not in workload_backends()[workload]:
         pytest.skip(f"{workload} does not run on {backend}")
-    cases = [(case.workload, dict(case.parameters)) for case in (odd_case(workload), large_case(workload))]
+    cases = [(case.workload, dict(case.parameters)) for case in (case_of(workload, "odd"), case_of(workload, "large"))]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=json.dumps([backend, *cases]), capture_output=True, text=True, check=True
     )

@@ -1,13 +1,21 @@
 """Backends: where arrays live and how they are multiplied. One module each, named as in the hardware profiles.
 
-Every module has DEVICES and PRECISIONS (tuples of names) and a class Backend that fulfils the contract below.
+Every module has, as literals, since they are read without importing it,
+
+- DEVICES and PRECISIONS: tuples of names, of which a hardware profile names one each;
+- OFFERS: what it has of BackendContract beyond what it must have (Required); nothing if it is left out;
+
+and Backend(device=, precision=, threads=, seed=), a class or function: what fulfils the contract below, as far as the
+module offers it. A workload says what it asks for (ASKS) and runs on the backends that offer all of it, so a backend of
+REQUIRED alone runs matmul, and the probe and the ceilings that every round is measured with.
+
 All operations write into arrays that exist already: a step that is built from them allocates nothing.
 """
 
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -23,6 +31,23 @@ Activation = Literal["none", "sigmoid", "tanh", "relu"]
 
 # Something that is done again and again on the same arrays.
 Step = Callable[[], None]
+
+# The members of Required, for who reads them without importing this.
+REQUIRED = (
+    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured", "rehearsals",
+    "bytes_free", "host", "copy", "gemm", "sync", "describe",
+)  # fmt: skip
+
+
+class Facts(TypedDict):
+    """What every backend says of itself for the record, as it is in force. One that has more to say adds keys in a
+    class of its own."""
+
+    package: str  # and its version: "torch 2.9.0"
+    library: str  # what multiplies: "OpenBLAS"
+    device: str
+    precision: str
+    threads_set: int  # what the library itself says
 
 
 class Draws(Protocol):
@@ -42,16 +67,14 @@ class Stream(Protocol):
         first. What is asked of the device after this call finds it there, and the other array begins to be filled."""
 
 
-class BackendContract(Protocol):
-    """What a backend offers to workloads. Matrices are row-major; a row is an example.
+class Required(Protocol):
+    """What every backend has. Matrices are row-major; a row is an example.
 
     Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
     beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
 
     `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
-    `pools` pools of `threads` threads in turn; on the CPU `workers` spreads a kernel's rows over one of them. A stack
-    of more than `stack_bytes` leaves the caches of one core, and is better worked off in several, of which `each` does
-    `lanes` at once; an accelerator takes any.
+    `pools` pools of `threads` threads in turn.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
     beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
@@ -60,9 +83,6 @@ class BackendContract(Protocol):
     synchronous: bool
     threads: int
     pools: int
-    workers: Workers
-    stack_bytes: float
-    lanes: int
     memory_factor: float
 
     def array(self, values: np.ndarray) -> Array:
@@ -75,9 +95,6 @@ class BackendContract(Protocol):
         """As `array`, for what is learned: however low the precision, small changes add up as they do in fp32. May be
         an operand of products, a bias, and what `gemm` adds to; and be indexed."""
 
-    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
-        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
-
     def captured(self, step: Step) -> Step:
         """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
 
@@ -89,13 +106,6 @@ class BackendContract(Protocol):
         """A program that is built and run within each does all that large ones do, however small it is: what is loaded
         or compiled by the first that does it is there before one is timed."""
 
-    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
-        """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
-
-        Items are independent of one another, but for what they `add_up`; what they write to besides is their own, or
-        the lane's, 0 ... lanes - 1. Items that follow one another are worked off far apart.
-        """
-
     def bytes_free(self) -> float | None:
         """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
@@ -104,18 +114,6 @@ class BackendContract(Protocol):
 
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""
-
-    def take_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
-        """out <- the rows of source that `rows` names."""
-
-    def put_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
-        """The rows of out that `rows` names <- source."""
-
-    def add(self, source: Array, out: Array) -> None:
-        """out <- out + source."""
-
-    def sigmoid(self, out: Array) -> None:
-        """out <- 1 / (1 + exp(-out))."""
 
     def gemm(
         self,
@@ -129,6 +127,46 @@ class BackendContract(Protocol):
         beta: float = 0.0,
     ) -> None:
         """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
+
+    def sync(self) -> None:
+        """Return when everything asked of the device is done."""
+
+    def describe(self) -> Facts:
+        """Facts for the record: libraries, device, precision flags as they are in force."""
+
+
+class BackendContract(Required, Protocol):
+    """What a backend may offer to workloads besides, each by its name.
+
+    On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes` leaves the caches of
+    one core, and is better worked off in several, of which `each` does `lanes` at once; an accelerator takes any.
+    """
+
+    workers: Workers
+    stack_bytes: float
+    lanes: int
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
+
+    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
+        """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
+
+        Items are independent of one another, but for what they `add_up`; what they write to besides is their own, or
+        the lane's, 0 ... lanes - 1. Items that follow one another are worked off far apart.
+        """
+
+    def take_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
+        """out <- the rows of source that `rows` names."""
+
+    def put_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
+        """The rows of out that `rows` names <- source."""
+
+    def add(self, source: Array, out: Array) -> None:
+        """out <- out + source."""
+
+    def sigmoid(self, out: Array) -> None:
+        """out <- 1 / (1 + exp(-out))."""
 
     def dense_layer(
         self,
@@ -150,9 +188,12 @@ class BackendContract(Protocol):
     def labels(self, values: np.ndarray) -> Array:
         """`values`, whole numbers from 0 on, on the device. May be indexed."""
 
-    def softmax_error(self, logits: Array, labels: Array, out: Array) -> None:
-        """out (m, n) <- softmax(logits) - onehot(labels (m,)): the gradient of the sum of cross-entropies with respect
-        to the logits. `out` is another array than `logits`; neither is a stack."""
+    def softmax_error(self, logits: Array, labels: Array, out: Array, costs: Array) -> None:
+        """costs (m, 1) <- -log softmax(logits (m, n)) at the labels (m,), the cross-entropies;
+        out (m, n) <- softmax(logits) - onehot(labels), the gradient of their sum with respect to the logits.
+
+        `out` is another array than `logits`.
+        """
 
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` and `mask` need for layers of this shape."""
@@ -169,7 +210,8 @@ class BackendContract(Protocol):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale, else 0."""
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale,
+        else 0."""
 
     def mask(self, x: Array, share: float, out: Array, draws: Draws) -> None:
         """out <- x, but 0 where a fresh draw from [0, 1) is below `share`."""
@@ -214,12 +256,6 @@ class BackendContract(Protocol):
 
     def gradient_step(self, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
         """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
-
-    def sync(self) -> None:
-        """Return when everything asked of the device is done."""
-
-    def describe(self) -> dict[str, Any]:
-        """Facts for the record: libraries, device, precision flags as they are in force."""
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

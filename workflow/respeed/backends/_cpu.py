@@ -113,9 +113,9 @@ class CpuSteps(OnHost, ABC):
     def labels(self, values: np.ndarray) -> np.ndarray:
         return np.array(values, np.int64)
 
-    def softmax_error(self, logits: Any, labels: np.ndarray, out: Any) -> None:
+    def softmax_error(self, logits: Any, labels: np.ndarray, out: Any, costs: Any) -> None:
         here = self.host(logits)
-        self.run(dense.softmax_error_rows, len(here), here.size, here, labels, self.host(out))
+        self.run(dense.softmax_error_rows, len(here), here.size, here, labels, self.host(out), self.host(costs))
 
     def draws(self, *shape: int) -> Draws:
         return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))

@@ -1,10 +1,11 @@
 """What PyTorch does alike on every device: arrays, products, and what it says of itself."""
 
-from typing import Any
+from typing import NotRequired
 
 import numpy as np
 import torch
 
+from respeed.backends import Facts
 from respeed.kernels.workers import Workers
 
 
@@ -22,6 +23,18 @@ def operands(
     if out.dim() == 3:
         a, b = a.expand(len(out), -1, -1), b.expand(len(out), -1, -1)
     return a, b
+
+
+class TorchFacts(Facts):
+    float32_matmul_precision: str
+    kernel: NotRequired[str]
+    parallel: NotRequired[str]
+    accelerator: NotRequired[str]
+    memory_bytes: NotRequired[int]
+    allow_tf32: NotRequired[bool]
+    allow_bf16_reduced_precision_reduction: NotRequired[bool]
+    allow_fp16_reduced_precision_reduction: NotRequired[bool]
+    parameters: NotRequired[str]  # how products add to them
 
 
 class Torch:
@@ -79,9 +92,10 @@ class Torch:
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
         add(out, *operands(a, b, out, transpose_a, transpose_b), beta=beta, alpha=alpha, out=out)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> TorchFacts:
         return {
             "package": f"torch {torch.__version__}",
+            "library": "torch",
             "device": self._device.type,
             "precision": self._precision,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),

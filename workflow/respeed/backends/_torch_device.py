@@ -1,13 +1,13 @@
 """Torch on an accelerator: operations are asked for and not waited for."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
 from respeed.backends import Step, Stream
 from respeed.backends._host import Copies
+from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
 from respeed.backends._torch_steps import TorchSteps
 from respeed.model.errors import NotMeasurable
@@ -45,12 +45,13 @@ class OnAccelerator(TorchSteps):
     def sync(self) -> None:
         getattr(torch, self._device.type).synchronize()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> TorchFacts:
         facts = super().describe()
         if not self._cuda:
-            return facts | {"library": "torch", "accelerator": self._device.type}
+            return {**facts, "accelerator": self._device.type}
         properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
-        return facts | {
+        return {
+            **facts,
             "library": f"cuBLAS (CUDA {torch.version.cuda})"
             if torch.version.cuda
             else f"hipBLAS ({torch.version.hip})",

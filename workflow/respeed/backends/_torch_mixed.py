@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from respeed.backends._torch import operands
+from respeed.backends._torch import TorchFacts, operands
 from respeed.backends._torch_steps import TorchSteps
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -116,7 +116,7 @@ class Mixed(TorchSteps):
     def dense_layer(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: Any) -> None:
         super().dense_layer(x, _operand(weights), _operand(bias), out, **options)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> TorchFacts:
         ways = {
             self._add_by_product: "products add to them",
             self._add_sums: "products are added to them",

@@ -79,11 +79,13 @@ class TorchSteps(Torch):
     def labels(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.array(values, np.int64)).to(self._device)
 
-    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor) -> None:
+    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
         # In low precision a probability near 1 would lose what it misses 1 by.
         wide = self._scratch(out, torch.float32) if out.dtype.itemsize < 4 else out
-        torch.softmax(logits, 1, dtype=wide.dtype, out=wide)
-        wide.scatter_add_(1, labels[:, None], self._minus_ones(len(labels), wide.dtype))
+        places = labels[:, None]
+        torch.log_softmax(logits, 1, dtype=wide.dtype, out=wide)
+        costs.copy_(torch.gather(wide, 1, places, out=self._scratch(costs, wide.dtype, "costs"))).neg_()
+        wide.exp_().scatter_add_(1, places, self._minus_ones(len(labels), wide.dtype))
         if wide is not out:
             out.copy_(wide)
 

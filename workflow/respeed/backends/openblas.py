@@ -9,6 +9,7 @@ import scipy
 from scipy.linalg.blas import sgemv
 from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
+from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
 from respeed.kernels import aligned
 from respeed.kernels.sgemm import TAKES_INT, sgemm
@@ -17,6 +18,11 @@ from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
+OFFERS = (
+    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step",
+)  # fmt: skip
 
 # Elements below which one thread is done sooner, in a millisecond, than others have been woken.
 TWO_THREADS = 2**21
@@ -26,6 +32,12 @@ def _scipys_openblas() -> LibController | None:
     """NumPy has one of its own, in numpy.libs, whose file is called libscipy_openblas too."""
     libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
     return next((library for library in libraries if "scipy" in str(Path(library.filepath).parent)), None)
+
+
+class OpenBlasFacts(Facts):
+    version: str
+    kernel: str
+    threading: str
 
 
 class Backend(CpuSteps):
@@ -111,7 +123,7 @@ class Backend(CpuSteps):
         else:
             sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> OpenBlasFacts:
         pool = self._library.info()
         return {
             "library": "OpenBLAS",

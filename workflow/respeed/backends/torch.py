@@ -8,13 +8,18 @@ import torch
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps
 from respeed.backends._host import OnHost
-from respeed.backends._torch import Torch
+from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_device import OnAccelerator
 from respeed.backends._torch_mixed import TYPES, Mixed
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+OFFERS = (
+    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step",
+)  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
 # alone was seen to take five times as long over its result as after a product of its own.
@@ -57,9 +62,8 @@ class OnCpu(CpuSteps, Torch):
 
             SPREAD[kernel](count, self.threads, *arguments)
 
-    def describe(self) -> dict[str, Any]:
-        library = "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS"
-        return super().describe() | _cpu_facts(library)
+    def describe(self) -> TorchFacts:
+        return _on_cpu(super().describe(), "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS")
 
 
 class MixedOnCpu(OnHost, Mixed):
@@ -76,13 +80,13 @@ class MixedOnCpu(OnHost, Mixed):
     def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
         out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
 
-    def describe(self) -> dict[str, Any]:
-        library = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
-        return super().describe() | _cpu_facts(library)
+    def describe(self) -> TorchFacts:
+        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
 
 
-def _cpu_facts(library: str) -> dict[str, Any]:
+def _on_cpu(facts: TorchFacts, library: str) -> TorchFacts:
     return {
+        **facts,
         "library": library,
         "kernel": torch.backends.cpu.get_cpu_capability(),
         "parallel": torch.__config__.parallel_info(),

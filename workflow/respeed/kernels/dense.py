@@ -54,8 +54,11 @@ def backward_elements(start: int, stop: int, out: np.ndarray, error: np.ndarray,
 
 
 @compiled
-def softmax_error_rows(start: int, stop: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
-    """out <- softmax(logits) - onehot(labels), row by row; the largest of a row is taken off before exp."""
+def softmax_error_rows(
+    start: int, stop: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray, costs: np.ndarray
+) -> None:
+    """out <- softmax(logits) - onehot(labels), costs (m, 1) <- -log softmax(logits) at the labels, row by row. The
+    largest of a row is taken off before exp."""
     for row in range(start, stop):
         z, o = logits[row], out[row]
         largest, total, one = z[0], z.dtype.type(0), z.dtype.type(1)
@@ -68,3 +71,4 @@ def softmax_error_rows(start: int, stop: int, logits: np.ndarray, labels: np.nda
         for j in range(z.shape[0]):
             o[j] *= share
         o[labels[row]] -= one
+        costs[row, 0] = np.log(total) - (z[labels[row]] - largest)

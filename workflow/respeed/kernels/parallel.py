@@ -41,9 +41,12 @@ def _backward_elements(count: int, threads: int, out: np.ndarray, error: np.ndar
 
 
 @_parallel
-def _softmax_error_rows(count: int, threads: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+def _softmax_error_rows(
+    count: int, threads: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray, costs: np.ndarray
+) -> None:
     for part in prange(threads):
-        dense.softmax_error_rows(part * count // threads, (part + 1) * count // threads, logits, labels, out)
+        start, stop = part * count // threads, (part + 1) * count // threads
+        dense.softmax_error_rows(start, stop, logits, labels, out, costs)
 
 
 @_parallel

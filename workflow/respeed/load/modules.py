@@ -19,25 +19,63 @@ def _constant(path: Path, name: str) -> Any:
     return None
 
 
+def _of_workloads(name: str) -> dict[str, Any]:
+    """A constant of every workload's module; None where it has none."""
+    return {workload: _constant(_modules(WORKLOADS)[workload], name) for workload in workload_parameters()}
+
+
 @functools.cache
-def workload_parameters() -> dict[str, dict[str, str]]:
-    """Each workload's name and the parameters that a case of it must give, "whole" or "real": its PARAMETERS."""
+def workload_parameters() -> dict[str, dict[str, str | tuple[str, ...]]]:
+    """Each workload's name and the parameters that a case of it must give, "whole", "real" or the texts that it may be:
+    its PARAMETERS."""
     found = {name: _constant(path, "PARAMETERS") for name, path in _modules(WORKLOADS).items()}
     return {name: parameters for name, parameters in found.items() if parameters}
 
 
 @functools.cache
+def workload_tests() -> dict[str, dict[str, dict[str, Any]]]:
+    """Each workload's name and the parameters of its test cases, smoke, odd and large: its TESTS."""
+    return _of_workloads("TESTS")
+
+
+@functools.cache
+def workload_asks() -> dict[str, tuple[str, ...]]:
+    """Each workload's name and what it asks of a backend beyond what every one has: its ASKS, or nothing."""
+    return {workload: asks or () for workload, asks in _of_workloads("ASKS").items()}
+
+
+@functools.cache
+def workloads_with_products() -> tuple[str, ...]:
+    """The workloads whose steps have matrix products: all but those whose PRODUCTS is False."""
+    return tuple(workload for workload, products in _of_workloads("PRODUCTS").items() if products is not False)
+
+
+@functools.cache
+def workload_allocates() -> dict[str, tuple[str, ...]]:
+    """Each workload's name and the precisions in which its step must allocate arrays: ALLOCATES of its module, where
+    True stands for all, or none."""
+    return {
+        workload: workload_precisions()[workload] if allocates is True else allocates or ()
+        for workload, allocates in _of_workloads("ALLOCATES").items()
+    }
+
+
+@functools.cache
 def workload_backends() -> dict[str, tuple[str, ...]]:
-    """Each workload's name and the backends that it runs on: BACKENDS of its module, or all."""
-    every = tuple(backend_devices())
-    return {name: _constant(_modules(WORKLOADS)[name], "BACKENDS") or every for name in workload_parameters()}
+    """Each workload's name and the backends that it runs on: of BACKENDS of its module, or of all, those that offer
+    what it asks for."""
+    allowed, offers = _of_workloads("BACKENDS"), backend_offers()
+    return {
+        workload: tuple(name for name in allowed[workload] or offers if set(asks) <= set(offers.get(name, ())))
+        for workload, asks in workload_asks().items()
+    }
 
 
 @functools.cache
 def workload_precisions() -> dict[str, tuple[str, ...]]:
     """Each workload's name and the precisions that it runs in: PRECISIONS of its module, or all."""
     every = tuple(dict.fromkeys(name for names in backend_precisions().values() for name in names))
-    return {name: _constant(_modules(WORKLOADS)[name], "PRECISIONS") or every for name in workload_parameters()}
+    return {workload: precisions or every for workload, precisions in _of_workloads("PRECISIONS").items()}
 
 
 def runs(workload: str, backend: str, precision: str) -> bool:
@@ -56,3 +94,10 @@ def backend_devices() -> dict[str, tuple[str, ...]]:
 def backend_precisions() -> dict[str, tuple[str, ...]]:
     """Each backend's name and the precisions it offers: PRECISIONS of its module."""
     return {name: _constant(_modules(BACKENDS)[name], "PRECISIONS") for name in backend_devices()}
+
+
+@functools.cache
+def backend_offers() -> dict[str, tuple[str, ...]]:
+    """Each backend's name and what workloads may ask of it: REQUIRED of the contract, and OFFERS of its module."""
+    required = _constant(BACKENDS / "__init__.py", "REQUIRED")
+    return {name: (*required, *(_constant(_modules(BACKENDS)[name], "OFFERS") or ())) for name in backend_devices()}

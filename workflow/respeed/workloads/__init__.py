@@ -1,6 +1,20 @@
 """Workloads: the programs that are timed. One module each, named as in the papers' cases.
 
-Every module has PARAMETERS, which a case must give (name -> "whole" or "real"), and
+Every module says what it is in literals, since they are read without importing it:
+
+- PARAMETERS: what a case must give, name -> "whole", "real", or a tuple of the texts that it may be;
+- TESTS: the parameters of the cases that the conformance suite tries it at, "smoke" (tiny), "odd" (of no round size, so
+  that nothing works only for multiples of something) and "large" (so large, about 320 a side, that any array which a
+  step allocates is seen: a step may take 100 kB for what is no array).
+
+Where the usual does not hold, it also says
+
+- ASKS: what it asks of a backend beyond what every one has (backends.REQUIRED); it runs on those that OFFER all of it;
+- BACKENDS and PRECISIONS: those that it runs on and in, where it does not run on and in all that would do;
+- PRODUCTS = False: a step has no matrix product, whose rounding to TF32 the check would have to notice;
+- ALLOCATES: True, or the precisions in which a step must allocate arrays.
+
+It has
 
 - inputs(case, seed) -> float32 NumPy arrays, the large ones `Drawn`: the same for every backend;
 - build(backend, case, inputs) -> program: everything is allocated here;
@@ -10,8 +24,8 @@ Every module has PARAMETERS, which a case must give (name -> "whole" or "real"),
 - flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step (None if not known beforehand), the least
   it must read and write, and what the program keeps on the device.
 
-It may have BACKENDS and PRECISIONS, those that it runs on and in where not all will do, and part_weights(case) for a
-step that is timed in parts (`parts` of the program): name -> how often the part counts in a step of the table.
+and, for a step that is timed in parts (`parts` of the program), part_weights(case): name -> how often the part counts
+in a step of the table.
 
 What a step asks of the backend goes through `captured`, for each of the arrays that a step may begin with: an
 accelerator is then asked once a step, not once an operation.
@@ -68,8 +82,6 @@ class Program(Protocol):
 
 class Workload(Protocol):
     """The functions of a workload's module."""
-
-    PARAMETERS: Mapping[str, str]
 
     def inputs(self, case: Case, seed: int) -> Arrays: ...
     def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Program: ...

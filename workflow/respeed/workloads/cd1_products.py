@@ -19,6 +19,12 @@ from respeed.workloads._checked import checked_rows
 from respeed.workloads._drawn import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "patches": "whole"}
+TESTS = {
+    "smoke": {"visible": 16, "hidden": 24, "batch": 8, "patches": 2},
+    "odd": {"visible": 37, "hidden": 53, "batch": 29, "patches": 31},
+    "large": {"visible": 320, "hidden": 320, "batch": 320, "patches": 1},
+}
+ASKS = ("each", "stack_bytes")
 
 
 class _Stack(NamedTuple):

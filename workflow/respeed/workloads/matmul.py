@@ -7,6 +7,11 @@ from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
 
 PARAMETERS = {"m": "whole", "k": "whole", "n": "whole"}
+TESTS = {
+    "smoke": {"m": 16, "k": 24, "n": 8},
+    "odd": {"m": 37, "k": 53, "n": 29},
+    "large": {"m": 320, "k": 320, "n": 320},
+}
 
 
 class _Matmul:

@@ -32,6 +32,14 @@ from respeed.workloads._sigmoid import sigmoid
 PARAMETERS = {
     "side": "whole", "patch": "whole", "stride": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real",
 }  # fmt: skip
+TESTS = {
+    "smoke": {"side": 16, "patch": 8, "stride": 4, "hidden": 8, "batch": 8, "learning_rate": 0.05},
+    "odd": {"side": 33, "patch": 9, "stride": 3, "hidden": 7, "batch": 11, "learning_rate": 0.05},
+    "large": {"side": 48, "patch": 24, "stride": 8, "hidden": 60, "batch": 60, "learning_rate": 0.05},
+}
+ASKS = ("each", "lanes", "stack_bytes", "sigmoid", "dense_layer", "sample_layer", "draws", "cut", "add_up")
+# Of stacks that are slices of larger ones, torch hands the CPU's low-precision products copies.
+ALLOCATES = ("bf16", "fp16")
 
 # Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 2

@@ -27,6 +27,12 @@ from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
+TESTS = {
+    "smoke": {"visible": 16, "hidden": 24, "batch": 8, "learning_rate": 0.05},
+    "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
+    "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
+}
+ASKS = ("dense_layer", "sample_layer", "draws")
 
 # Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 4

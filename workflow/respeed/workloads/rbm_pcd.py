@@ -80,7 +80,8 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples: the positive phase, and of the Gibbs steps the last one, each
     half by the program's own samples before it; what the step changed in the parameters as rbm's.
 
-    To repeat all k would cost as much as the step, and show less: where one sample falls on the other side, chains part.
+    To repeat all k would cost as much as the step, and show less: where one sample falls on the other side, the chains
+    part.
     """
     V, _, _, gibbs = _sizes(case)
     W, rows = inputs["weights"], inputs["rows"]

@@ -14,6 +14,12 @@ from respeed.workloads import Arrays, Expected, Inputs, rbm
 from respeed.workloads._drawn import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
+TESTS = {
+    "smoke": {"visible": 16, "hidden": 24, "batch": 8, "learning_rate": 0.05},
+    "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
+    "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
+}
+ASKS = ("dense_layer", "sample_layer", "draws", "stream")
 
 # Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
 CHUNK, CHUNKS = 8, 3

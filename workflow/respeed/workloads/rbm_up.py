@@ -13,6 +13,12 @@ from respeed.workloads._drawn import Drawn
 from respeed.workloads._sigmoid import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
+TESTS = {
+    "smoke": {"visible": 16, "hidden": 24, "batch": 8},
+    "odd": {"visible": 37, "hidden": 53, "batch": 29},
+    "large": {"visible": 320, "hidden": 320, "batch": 320},
+}
+ASKS = ("dense_layer",)
 
 
 class _Up:

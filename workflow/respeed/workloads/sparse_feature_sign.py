@@ -21,6 +21,18 @@ PARAMETERS = {
     "bases": "whole", "side": "whole", "patches": "whole", "batch": "whole", "timed": "whole", "penalty": "real",
     "nonzero": "real",
 }  # fmt: skip
+TESTS = {
+    "smoke": {
+        "bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832,
+    },
+    "odd": {"bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 17, "penalty": 0.15, "nonzero": 0.2289},
+    "large": {
+        "bases": 320, "side": 18, "patches": 320, "batch": 320, "timed": 320, "penalty": 0.15, "nonzero": 0.0357,
+    },
+}  # fmt: skip
+ASKS = ("workers",)
+# The Lagrange dual solves systems whose size changes from one Newton step to the next, by LAPACK, which returns arrays.
+ALLOCATES = True
 # The optimum, proved to 1e-8, is what the coefficients are held to: no low precision comes near it.
 PRECISIONS = ("fp32",)
 # Compiled for the CPU; its products are those of the backend whose arrays are NumPy's.

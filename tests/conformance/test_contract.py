@@ -1,0 +1,106 @@
+"""What workloads ask for and backends offer: neither more nor less than they say."""
+
+from typing import Any, get_type_hints
+
+import pytest
+
+from respeed.backends import REQUIRED, BackendContract, Facts, Required
+from respeed.load.modules import (
+    backend_devices,
+    backend_offers,
+    backend_precisions,
+    workload_asks,
+    workload_backends,
+    workload_parameters,
+    workload_tests,
+)
+from respeed.measure.correctness import TOLERANCE
+from respeed.workloads import load_workload
+from tests.conformance.programs import CPUS, WORKLOADS, backend_or_skip, case_of, programs
+
+
+def members(protocol: type) -> set[str]:
+    found = {name for part in protocol.__mro__ for name in (*vars(part), *getattr(part, "__annotations__", ()))}
+    return {name for name in found if not name.startswith("_")}
+
+
+class Listening:
+    """A backend that remembers what it was asked for."""
+
+    def __init__(self, backend: BackendContract) -> None:
+        self._backend, self._asked = backend, set[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        self._asked.add(name)
+        return getattr(self._backend, name)
+
+
+PLACES = [
+    pytest.param(name, device, precision, marks=[] if device == "cpu" else pytest.mark.gpu)
+    for name, devices in backend_devices().items()
+    for device in devices
+    for precision in backend_precisions()[name]
+]
+
+
+def test_the_required_names_are_the_members_of_the_required_part_of_the_contract() -> None:
+    assert set(REQUIRED) == members(Required)
+
+
+@pytest.mark.parametrize("name", backend_offers())
+def test_what_a_backend_offers_stands_in_the_contract(name: str) -> None:
+    assert set(backend_offers()[name]) <= members(BackendContract)
+    assert len(backend_offers()[name]) == len(set(backend_offers()[name]))
+
+
+@pytest.mark.parametrize(("name", "device", "precision"), PLACES)
+def test_what_a_backend_offers_is_there(name: str, device: str, precision: str) -> None:
+    made = backend_or_skip(name, device, precision)
+    assert [each for each in backend_offers()[name] if not hasattr(made, each)] == []
+
+
+@pytest.mark.parametrize(("name", "device", "precision"), PLACES)
+def test_a_backend_says_of_itself_what_every_backend_must(name: str, device: str, precision: str) -> None:
+    facts: Any = backend_or_skip(name, device, precision).describe()
+    for key, kind in get_type_hints(Facts).items():
+        assert isinstance(facts.get(key), kind), f"{key}: {facts.get(key)!r}"
+        assert facts[key], key
+    assert (facts["device"], facts["precision"]) == (device, precision)
+
+
+@pytest.mark.parametrize("name", backend_precisions())
+def test_every_precision_of_a_backend_has_a_tolerance(name: str) -> None:
+    assert set(backend_precisions()[name]) <= set(TOLERANCE)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_what_a_workload_asks_for_stands_in_the_contract_and_some_backend_offers_it(workload: str) -> None:
+    assert set(workload_asks()[workload]) <= members(BackendContract)
+    assert workload_backends()[workload]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_test_cases_of_a_workload_give_its_parameters(workload: str) -> None:
+    kinds, cases = workload_parameters()[workload], workload_tests()[workload]
+    assert set(cases) == {"smoke", "odd", "large"}
+    for parameters in cases.values():
+        assert parameters.keys() == kinds.keys()
+        for name, value in parameters.items():
+            if isinstance(allowed := kinds[name], tuple):
+                assert value in allowed
+            else:
+                assert isinstance(value, {"whole": int, "real": (int, float)}[allowed])
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "case"),
+    programs([case_of(workload, size) for workload in WORKLOADS for size in ("smoke", "odd", "large")], CPUS),
+)
+def test_a_workload_asks_for_nothing_but_what_it_says(backend: str, device: str, case: Any) -> None:
+    made: Any = Listening(backend_or_skip(backend, device))
+    module = load_workload(case.workload)
+    program = module.build(made, case, module.inputs(case, seed=5))
+    for _ in range(2):
+        program.step()
+    program.state()
+    assert made._asked <= {*REQUIRED, *workload_asks()[case.workload]}

@@ -1,0 +1,112 @@
+"""The check of every workload that has products: one that is rounded, or wrong in one element, does not pass."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from respeed.backends import BackendContract
+from respeed.load.modules import workload_backends
+from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.model.paper import Case
+from respeed.workloads import Product, load_workload
+from tests.conformance.programs import (
+    CPUS,
+    WITH_PRODUCTS,
+    WORKLOADS,
+    backend_or_skip,
+    case_of,
+    errors_of,
+    name_of,
+)
+
+# Of torch's own products, which of their arguments are multiplied.
+FACTORS = {
+    "mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2),
+    "convolution": (0, 1), "convolution_backward": (0, 1, 2), "mkldnn_convolution": (0, 1),
+}  # fmt: skip
+
+
+def rounded(array: np.ndarray, bits: int) -> np.ndarray:
+    """float32 with `bits` bits of mantissa, rounded to nearest."""
+    drop = 23 - bits
+    integers = np.ascontiguousarray(array).view(np.int32)
+    kept: np.ndarray = ((integers + (1 << (drop - 1))) & ~((1 << drop) - 1)).view(np.float32)
+    return kept
+
+
+class TorchInTf32(TorchDispatchMode):
+    """Rounds the factors of every product that torch does meanwhile, those of derivatives included."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for place in FACTORS.get(func.overloadpacket.__name__, ()):
+            factor = torch.from_numpy(rounded(args[place].detach().numpy(), 10))
+            args = (*args[:place], factor, *args[place + 1 :])
+        return func(*args, **(kwargs or {}))
+
+
+def gemm_in_tf32(made: BackendContract) -> Callable[..., None]:
+    exact = made.gemm
+
+    def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, **options: Any) -> None:
+        exact(rounded(a, 10), rounded(b, 10), out, **options)
+
+    return gemm
+
+
+@pytest.mark.parametrize("case", WITH_PRODUCTS, ids=name_of)
+def test_a_product_in_tf32_does_not_pass_as_fp32(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    backends = workload_backends()[case.workload]
+    if "openblas" in backends:
+        made = backend_or_skip("openblas", "cpu")
+        monkeypatch.setattr(made, "gemm", gemm_in_tf32(made))
+        errors = errors_of(made, case)
+    elif "torch" in backends:
+        made = backend_or_skip("torch", "cpu")
+        with TorchInTf32():
+            errors = errors_of(made, case)
+    else:
+        pytest.skip(f"{case.workload} runs on neither openblas nor torch, whose products are rounded here")
+    assert max(errors.values()) > TOLERANCE["fp32"]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
+    case, module = case_of(workload, "odd"), load_workload(workload)
+    name, device = next(one for one in CPUS if one[0] in workload_backends()[workload])
+    made, inputs = backend_or_skip(name, device), module.inputs(case, seed=5)
+    program = module.build(made, case, inputs)
+    program.step()
+    state = dict(program.state())
+    expected = module.reference(case, inputs, state)
+    name = next((name for name, reference in expected.items() if isinstance(reference, Product)), "")
+    if not name:
+        pytest.skip(f"{workload}: the reference does every product itself")
+    left, right = expected[name].left, expected[name].right
+    product = expected[name].factor * (
+        left @ right if right.ndim == 2 else np.stack([a @ b for a, b in zip(left, right, strict=True)])
+    )
+    state[name] = state[name].copy()
+    state[name].reshape(-1, product.shape[-1])[3, 2] += 0.05 * np.abs(product).max()
+    assert state_errors(inputs, state, expected)[name] > TOLERANCE["fp32"]
+
+
+def test_torchs_products_and_their_derivatives_are_rounded_to_tf32() -> None:
+    random = torch.Generator().manual_seed(1)
+    a, b = (torch.rand(7, 7, generator=random, requires_grad=True) for _ in range(2))
+    x, kernel = (torch.rand(2, 3, 5, 5, generator=random, requires_grad=True) for _ in range(2))
+
+    def results() -> list[torch.Tensor]:
+        with torch.enable_grad():
+            product, image = a @ b, torch.nn.functional.conv2d(x, kernel)
+            derivatives = torch.autograd.grad(product.square().sum() + image.square().sum(), [a, b, x, kernel])
+        return [product, image, *derivatives]
+
+    exact = results()
+    with TorchInTf32():
+        found = results()
+    for one, other in zip(found, exact, strict=True):
+        assert 1e-5 < ((one - other).abs().max() / other.abs().max()).item() < 5e-3
