@@ -11,7 +11,7 @@ from respeed.workloads._sigmoid import sigmoid
 CASE = Case("tiny", "autoencoder", {"visible": 7, "hidden": 5, "batch": 3, "corruption": 0.4, "learning_rate": 0.6})
 
 
-def cross_entropy(x: np.ndarray, corrupted: np.ndarray, W: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+def cross_entropy(x: np.ndarray, corrupted: np.ndarray, W: np.ndarray, c: np.ndarray, b: np.ndarray) -> float:
     """The mean over examples of what coding and decoding them costs."""
     z = sigmoid(sigmoid(corrupted @ W + b) @ W.T + c)
     return float(-(x * np.log(z) + (1 - x) * np.log(1 - z)).sum(axis=1).mean())
@@ -21,11 +21,12 @@ def cross_entropy(x: np.ndarray, corrupted: np.ndarray, W: np.ndarray, b: np.nda
 def test_a_step_goes_down_the_gradient_in_both_places_of_the_tied_weights(name: str) -> None:
     inputs = autoencoder.inputs(CASE, seed=3)
     program = autoencoder.build(make_backend(name, device="cpu", precision="fp32", threads=1, seed=1), CASE, inputs)
-    before = [np.asarray(inputs[key]).astype(np.float64) for key in ("weights", "hidden_bias", "visible_bias")]
+    before = [np.asarray(inputs["weights"]).astype(np.float64), *np.split(inputs["biases"].astype(np.float64), [7])]
     x = np.asarray(inputs["examples"][0]).astype(np.float64)
     program.step()
     state = program.state()
-    for place, key in enumerate(("weights", "hidden_bias", "visible_bias")):
+    after = [state["weights"], *np.split(state["biases"], [7])]
+    for place in range(3):
         gradient = np.empty_like(before[place])
         for index in np.ndindex(gradient.shape):
             costs = []
@@ -34,7 +35,7 @@ def test_a_step_goes_down_the_gradient_in_both_places_of_the_tied_weights(name: 
                 moved[place][index] += step
                 costs.append(cross_entropy(x, state["visible"][:3], *moved))
             gradient[index] = (costs[0] - costs[1]) / 2e-5
-        np.testing.assert_allclose(state[key] - before[place], -0.6 * gradient, atol=1e-6)
+        np.testing.assert_allclose(after[place] - before[place], -0.6 * gradient, atol=1e-6)
 
 
 def test_digits_are_coded_better_after_some_epochs() -> None:
@@ -49,7 +50,7 @@ def test_digits_are_coded_better_after_some_epochs() -> None:
     program = autoencoder.build(backend, case, {**autoencoder.inputs(case, seed=0), **examples})
 
     def cost() -> float:
-        return cross_entropy(digits, digits, program.weights, program.hidden_bias, program.visible_bias)
+        return cross_entropy(digits, digits, program.weights, program.visible_bias, program.hidden_bias)
 
     untrained = cost()
     # As good as can be without looking at an example: each pixel's mean.

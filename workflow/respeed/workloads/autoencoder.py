@@ -44,8 +44,8 @@ class Autoencoder:
         self.backend, self.corruption = backend, case.parameters["corruption"]
         self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
         self.weights = backend.parameters(inputs["weights"])  # (V, H)
-        self.hidden_bias = backend.parameters(inputs["hidden_bias"])  # (1, H)
-        self.visible_bias = backend.parameters(inputs["visible_bias"])  # (1, V)
+        self.visible_bias = backend.parameters(inputs["biases"][None, :V])  # (1, V)
+        self.hidden_bias = backend.parameters(inputs["biases"][None, V:])  # (1, H)
         # What the two places of the weights multiply in one array each, so that one product makes the gradient.
         self.visible = backend.zeros(2 * B, V)  # [x~; d]
         self.hidden = backend.zeros(2 * B, H)  # [e; y]
@@ -80,8 +80,7 @@ class Autoencoder:
         visible, hidden = host(self.visible), host(self.hidden)
         return {
             "weights": host(self.weights),
-            "hidden_bias": host(self.hidden_bias),
-            "visible_bias": host(self.visible_bias),
+            "biases": np.concatenate([host(self.visible_bias)[0], host(self.hidden_bias)[0]]),
             "corrupted": visible[rows],
             "code": hidden[B + rows],
             "missed": visible[B + rows],
@@ -98,7 +97,7 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> Autoencoder:
 
 def inputs(case: Case, seed: int) -> Inputs:
     """Examples uniform in [0, 1), as pixel intensities are; weights in +-4 sqrt(6 / (V + H)), as is usual for sigmoids;
-    small biases; `rows`: the examples that are checked.
+    small biases, visible then hidden; `rows`: the examples that are checked.
 
     Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
     """
@@ -106,8 +105,7 @@ def inputs(case: Case, seed: int) -> Inputs:
     random, half = np.random.Generator(np.random.SFC64(seed)), 4 * (6.0 / (V + H)) ** 0.5
     return {
         "weights": Drawn((V, H), -half, half, seed),
-        "hidden_bias": random.random((1, H), dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
-        "visible_bias": random.random((1, V), dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
+        "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
         "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
         "rows": checked_rows(B, seed),
     }
@@ -116,12 +114,13 @@ def inputs(case: Case, seed: int) -> Inputs:
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
     and biases from what all examples left, as it was seen."""
-    _, _, B = _sizes(case)
+    V, _, B = _sizes(case)
+    c, b = np.split(inputs["biases"].astype(np.float64), [V])
     rate, W = case.parameters["learning_rate"] / B, inputs["weights"]
     x = np.asarray(inputs["examples"][0])[inputs["rows"]].astype(np.float64)
     corrupted = np.where(seen["uniform"] < case.parameters["corruption"], 0.0, x)
-    y = sigmoid(W.times(corrupted) + inputs["hidden_bias"])
-    d = x - sigmoid(W.transposed_times(y) + inputs["visible_bias"])
+    y = sigmoid(W.times(corrupted) + b)
+    d = x - sigmoid(W.transposed_times(y) + c)
     visible, hidden = seen["visible"], seen["hidden"]
     return {
         "corrupted": corrupted,
@@ -129,8 +128,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
         "missed": d,
         "error": W.times(d) * y * (1 - y),
         "weights": Product(visible.T, hidden, rate),
-        "hidden_bias": rate * hidden[:B].sum(axis=0, dtype=np.float64, keepdims=True),
-        "visible_bias": rate * visible[B:].sum(axis=0, dtype=np.float64, keepdims=True),
+        "biases": rate * np.concatenate([array.sum(axis=0, dtype=np.float64) for array in (visible[B:], hidden[:B])]),
     }
 
 
