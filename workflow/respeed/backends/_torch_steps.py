@@ -81,12 +81,12 @@ class TorchSteps(Torch):
 
     def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
         # In low precision a probability near 1 would lose what it misses 1 by.
-        wide = self._scratch(out, torch.float32) if out.dtype.itemsize < 4 else out
-        places = labels[:, None]
-        torch.log_softmax(logits, 1, dtype=wide.dtype, out=wide)
+        low, places = out.dtype.itemsize < 4, labels[:, None]
+        wide = self._scratch(out, torch.float32) if low else out
+        torch.log_softmax(self._scratch(out, torch.float32, "logits").copy_(logits) if low else logits, 1, out=wide)
         costs.copy_(torch.gather(wide, 1, places, out=self._scratch(costs, wide.dtype, "costs"))).neg_()
         wide.exp_().scatter_add_(1, places, self._minus_ones(len(labels), wide.dtype))
-        if wide is not out:
+        if low:
             out.copy_(wide)
 
     def _minus_ones(self, rows: int, dtype: torch.dtype) -> torch.Tensor:
