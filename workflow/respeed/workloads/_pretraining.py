@@ -116,9 +116,9 @@ def inputs(case: Case, seed: int) -> Inputs:
 
 def net_case(case: Case) -> Case:
     """What is fine-tuned."""
-    sizes = {name: case.parameters[name] for name in ("inputs", "hidden", "layers", "outputs", "batch")}
-    rate = case.parameters["fine_tuning_rate"]
-    return Case(case.name, "mlp", {**sizes, "learning_rate": rate, "weight_decay": 0.0, "activation": "sigmoid"})
+    given: dict[str, Any] = {name: case.parameters[name] for name in ("inputs", "hidden", "layers", "outputs", "batch")}
+    given |= {"learning_rate": case.parameters["fine_tuning_rate"], "weight_decay": 0.0, "activation": "sigmoid"}
+    return Case(case.name, "mlp", given)
 
 
 def layer_cases(case: Case, workload: str, more: Callable[[int], dict[str, float]]) -> list[Case]:

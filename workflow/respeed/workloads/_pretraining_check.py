@@ -24,7 +24,7 @@ def reference(learners: Learners, cases: list[Case], case: Case, inputs: Inputs,
         name, V = name_of(place), len(inputs[f"weights{place}"])
         x = seen[f"all_out{place - 1}"] if place else inputs["examples"][0]
         of_learner = {key.removeprefix(f"{name} "): array for key, array in seen.items() if key.startswith(f"{name} ")}
-        found = dict(learners.reference(of_layer, inputs_of(inputs, place, [x]), of_learner))
+        found: dict[str, Any] = dict(learners.reference(of_layer, inputs_of(inputs, place, [x]), of_learner))
         weights, biases = found.pop("weights"), found.pop("biases")
         expected |= {f"{name} {key}": array for key, array in found.items()}
         expected |= {f"visible_bias{place}": biases[:V], f"weights{place}": weights, f"bias{place}": biases[V:]}
@@ -43,16 +43,20 @@ class _Changed:
     change: Product
 
     def times(self, x: np.ndarray) -> np.ndarray:
-        return self.before.times(x) + self.change.factor * (x @ self.change.left) @ self.change.right
+        left: Any = self.change.left
+        out: np.ndarray = self.before.times(x) + self.change.factor * (x @ left) @ self.change.right
+        return out
 
     def transposed_times(self, x: np.ndarray) -> np.ndarray:
-        back: np.ndarray = self.change.factor * (x @ self.change.right.T) @ self.change.left.T
-        return self.before.transposed_times(x) + back
+        left: Any = self.change.left
+        out: np.ndarray = self.before.transposed_times(x) + self.change.factor * (x @ self.change.right.T) @ left.T
+        return out
 
 
 def _both(one: Any, other: Any) -> Any:
     """What two changes of a parameter come to: of products as one, [left, left'] [factor right; factor' right']."""
     if not isinstance(one, Product):
         return one + other
+    lefts: list[Any] = [one.left, other.left]
     rights = [change.factor * change.right.astype(np.float64) for change in (one, other)]
-    return Product(np.hstack([one.left, other.left]), np.vstack(rights))
+    return Product(np.hstack(lefts), np.vstack(rights))
