@@ -61,7 +61,7 @@ def sample_rows(
     second: np.uint32,
 ) -> None:
     """out <- scale sigmoid(out + bias), sample <- 1 where a fresh draw is below out / scale, else 0."""
-    each, n, factor = out.shape[1], np.uint32(out.shape[2]), np.float32(scale)
+    each, n, factor = out.shape[1], np.uint32(out.shape[2]), out.dtype.type(scale)
     for row in range(start, stop):
         p, m = row // each, row % each
         o, s, b = out[p, m], sample[p, m], bias[p % bias.shape[0], 0]
