@@ -26,6 +26,8 @@ from respeed.timing.clock import seconds_now
 from respeed.workloads import load_workload, rbm_streamed
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+# Only where it is named: most GPUs take 32 or 64 times as long in it.
+SLOW = ("fp64",)
 # Steps between two waits for the device: whole rounds of both the mini-batches and the chunks of streamed ones.
 STEPS = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS
 PAIRS = 9
@@ -95,7 +97,8 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no comparison after so long")
-    parser.add_argument("--precision", choices=PRECISIONS, action="append", help="only this one; may be repeated")
+    offered = (*PRECISIONS, *SLOW)
+    parser.add_argument("--precision", choices=offered, action="append", help="only this one; may be repeated")
     options = parser.parse_args()
     try:
         print(f"{make('fp32').describe()['accelerator']}: ratios of times, with 95 % intervals", flush=True)

@@ -3,17 +3,20 @@
 ./run python bench/peers.py sparse      sparse-coding coefficients: every solver over our fastest, one and all cores
 ./run python bench/peers.py rbm         a training step of an RBM as a tutorial writes it in PyTorch and in NumPy, and
                                         scikit-learn's, over ours; every size of the paper, one and all cores
+./run python bench/peers.py mlp         a training step of a multi-layer perceptron as a tutorial writes it in PyTorch
+                                        and in NumPy, over ours; one and all cores
 
 SPAMS (GPL) is compared with if it is installed: uv pip install --python .venv/bin/python spams-bin
 """
 
 import argparse
 
+from mlp_peers import compare_mlp
 from paired import Comparison, compare
 from rbm_peers import compare_rbm
 from sparse_peers import compare_sparse
 
-COMPARISONS: dict[str, Comparison] = {"sparse": compare_sparse, "rbm": compare_rbm}
+COMPARISONS: dict[str, Comparison] = {"sparse": compare_sparse, "rbm": compare_rbm, "mlp": compare_mlp}
 
 
 def main() -> None:

@@ -118,7 +118,7 @@ def main() -> int:
     if accelerated and not config.preset.is_smoke:
         compare_steps(folder, COMPARING * options.minutes)
     try:
-        ended = measure_all(make_work(config, load_papers(), profiles, machine), deadline)
+        ended = measure_all(make_work(config, load_papers(config.papers), profiles, machine), deadline)
     finally:
         # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
         with tarfile.open(bundle, "w:gz") as archive:

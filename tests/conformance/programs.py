@@ -9,6 +9,7 @@ import pytest
 from respeed.backends import BackendContract, make_backend
 from respeed.load.modules import (
     backend_devices,
+    backend_offers,
     backend_precisions,
     workload_allocates,
     workload_backends,
@@ -49,6 +50,11 @@ GPUS = [
 DEVICES = [*CPUS, *GPUS]
 # Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
 MAX_ALLOCATED = 100_000
+
+
+def offering(*names: str) -> list[Any]:
+    """The devices of backends that offer all of these."""
+    return [one for one in DEVICES if set(names) <= set(backend_offers()[getattr(one, "values", one)[0]])]
 
 
 def in_place(precision: str) -> list[Case]:
@@ -95,9 +101,9 @@ def errors_of(made: BackendContract, case: Case) -> dict[str, float]:
     return state_errors(inputs, state, workload.reference(case, inputs, state))
 
 
-def allocated_bytes(backend: str, step: Callable[[], None]) -> int:
-    """The most memory that a step held beyond what was there before it, as the library's own accounting has it."""
-    if backend == "torch":
+def allocated_bytes(package: str, step: Callable[[], None]) -> int:
+    """The most memory that a step held beyond what was there before it, as the package's own accounting has it."""
+    if package.startswith("torch"):
         import torch
 
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:

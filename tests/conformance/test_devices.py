@@ -20,7 +20,7 @@ from respeed.plan.spec import make_spec
 from respeed.workloads import load_workload, rbm, rbm_streamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of
 
-CPUS = [(name, "cpu", "fp32") for name, devices in backend_devices().items() if "cpu" in devices]
+CPUS = [(name, "cpu", "fp32") for name in workload_backends()["rbm_streamed"] if "cpu" in backend_devices()[name]]
 LOW_CPU = [("torch", "cpu", "bf16")]
 GPUS = [
     pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu) for precision in ("fp32", "tf32", "bf16", "fp16")

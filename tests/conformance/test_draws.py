@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract
-from tests.conformance.programs import DEVICES, backend_or_skip
+from tests.conformance.programs import backend_or_skip, offering
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
+@pytest.mark.parametrize(("backend", "device"), offering("sample_layer", "draws"))
 def test_samples_are_bernoulli_with_the_right_mean_and_independent_across_steps_and_places(
     backend: str, device: str
 ) -> None:
@@ -51,7 +51,7 @@ def layer_of_probabilities(made: BackendContract) -> tuple[Any, Any, Callable[..
     return x, weights, sample_once
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
+@pytest.mark.parametrize(("backend", "device"), offering("sample_layer", "draws"))
 def test_uniform_draws_fill_their_interval_evenly(backend: str, device: str) -> None:
     made = backend_or_skip(backend, device)
     shape = (3, 100, 1000)
@@ -71,7 +71,7 @@ def test_uniform_draws_fill_their_interval_evenly(backend: str, device: str) -> 
     assert abs(chi_square - 255) < 5 * np.sqrt(2 * 255)
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
+@pytest.mark.parametrize(("backend", "device"), offering("sample_layer", "draws"))
 def test_the_same_seed_gives_the_same_draws_and_another_seed_others(backend: str, device: str) -> None:
     def draw(seed: int) -> np.ndarray:
         made = backend_or_skip(backend, device, seed=seed)

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
+from respeed.load.modules import backend_offers
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import cd1_products, patches
+from tests.conformance.programs import CPUS
 
 LANES = 3
 
 
-@pytest.fixture(params=["openblas", "torch"])
+@pytest.fixture(params=[name for name, _ in CPUS if "each" in backend_offers()[name]])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

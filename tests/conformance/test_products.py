@@ -26,7 +26,8 @@ from tests.conformance.programs import (
 # Of torch's own products, which of their arguments are multiplied.
 FACTORS = {
     "mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2),
-    "convolution": (0, 1), "convolution_backward": (0, 1, 2), "mkldnn_convolution": (0, 1),
+    "addmm_": (1, 2), "baddbmm_": (1, 2), "addmv_": (1, 2), "convolution": (0, 1),
+    "convolution_backward": (0, 1, 2), "mkldnn_convolution": (0, 1),
 }  # fmt: skip
 
 

@@ -12,20 +12,21 @@ from respeed.kernels import aligned
 from respeed.workloads._drawn import Drawn
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=3))
-def test_an_array_begins_at_a_cache_line(shape: list[int]) -> None:
-    array = aligned.empty(*shape)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.sampled_from([np.float32, np.float64]))
+def test_an_array_begins_at_a_cache_line(shape: list[int], dtype: type[np.floating[Any]]) -> None:
+    array = aligned.empty(*shape, dtype=dtype)
     assert array.shape == tuple(shape)
-    assert array.dtype == np.float32
+    assert array.dtype == dtype
     assert array.flags.c_contiguous
     assert array.ctypes.data % aligned.LINE == 0
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
 @pytest.mark.parametrize(
     "values", [np.ones((300, 77)), Drawn((300, 77), 0.0, 1.0, 1), Drawn((5, 300, 77), 0.0, 1.0, 1)[3]]
 )
-def test_a_backends_arrays_begin_at_a_cache_line(backend: str, values: Any) -> None:
-    made = make_backend(backend, device="cpu", precision="fp32", threads=1, seed=1)
+def test_a_backends_arrays_begin_at_a_cache_line(backend: str, values: Any, precision: str) -> None:
+    made = make_backend(backend, device="cpu", precision=precision, threads=1, seed=1)
     for array in (made.array(values), made.parameters(values), made.zeros(300, 77)):
         assert made.host(array).ctypes.data % aligned.LINE == 0

@@ -32,7 +32,7 @@ def one_line(error: pytest.ExceptionInfo[UserError], *parts: str) -> None:
         ("preset: quick", "", ("'preset' is missing",)),
         ("preset: quick", "__use_yte__: true\npreset: quick", ("unknown key '__use_yte__'",)),
         ("profiles: all", "profiles: [torch1]", ("profiles", "did you mean torch-1?")),
-        ("papers: all", "papers: [raina2008]", ("papers", "did you mean raina2009?")),
+        ("papers: [raina2009]", "papers: [raina2008]", ("papers", "did you mean raina2009?")),
         ("experiments: all", "experiments: [rbn]", ("experiments", "did you mean rbm?")),
         ("experiments: all", "experiments: []", ("experiments",)),
         ("machine: auto", "machine: ../../x", ("machine", "small letters")),
@@ -88,9 +88,9 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
         ("visible: 576, hidden", "visble: 576, hidden", ("experiments.rbm.cases.0", "did you mean visible?")),
         ("visible: 576,", "", ("experiments.rbm.cases.0", "'visible' is missing")),
         ("visible: 576,", "visible: 576.5,", ("visible", "whole number")),
-        ("visible: 576,", "visible: 0,", ("visible", "greater than 0")),
-        ("visible: 576,", "visible: true,", ("visible", "greater than 0")),
-        ("visible: 576,", "visible: .nan,", ("visible", "greater than 0")),
+        ("visible: 576,", "visible: 0,", ("visible", "at least 1")),
+        ("visible: 576,", "visible: true,", ("visible", "not negative")),
+        ("visible: 576,", "visible: .nan,", ("visible", "'.nan' must be a number")),
         ("workload: rbm", "workload: rmb", ("workload", "did you mean rbm?")),
         (
             "batch: 192, learning_rate: 0.01",
@@ -118,35 +118,38 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
 def test_a_wrong_paper_gets_one_line(tmp_path: Path, old: str, new: str, parts: tuple[str, ...]) -> None:
     write_paper(tmp_path, PAPER.replace(old, new, 1), PUBLISHED)
     with pytest.raises(UserError) as error:
-        load_papers(tmp_path)
+        load_papers(folder=tmp_path)
     one_line(error, "paper.yaml", *parts)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ("seconds", "second", ("columns must be",)),
+        ("value", "second", ("columns must be",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,0", ("greater than 0",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,nan", ("greater than 0",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,fast", ("'fast'",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1042,gpu,38.6", ("did you mean 576x1024?",)),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gup,38.6", ("did you mean gpu?",)),
-        ("rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu", ("must have 5 values",)),
-        ("38.6,12.9", "38.6,twelve", ("speedup", "'twelve'")),
+        ("gpu,38.6,seconds,38.6", "gpu,38.6,seconds", ("must have 6 values",)),
+        ("12.9,x,12.9x", "12.9,x,twelve", ("printed", "'twelve'")),
+        ("12.9,x,12.9x", "12.9,x,12.8x", ("printed", "another number than the value, 12.9")),
+        ("12.9,x,12.9x", "13.9,x,13.9x", ("contradicts the printed numbers", "12.9")),
+        ("38.6,seconds", "38.6,milliseconds", ("unit", "'milliseconds'", "seconds, nor x")),
         ("rbm,576x1024,gpu,38.6", "rbm,576x1024,multi-cpu,38.6", ("stands twice",)),
     ],
 )
 def test_a_wrong_published_table_gets_one_line(tmp_path: Path, old: str, new: str, parts: tuple[str, ...]) -> None:
     write_paper(tmp_path, PAPER, PUBLISHED.replace(old, new, 1))
     with pytest.raises(UserError) as error:
-        load_papers(tmp_path)
+        load_papers(folder=tmp_path)
     one_line(error, "published.csv", *parts)
 
 
 def test_a_case_that_answers_no_printed_column_gets_one_line(tmp_path: Path) -> None:
     write_paper(tmp_path, PAPER.replace("patch32, column: 20736x49152", "patch32, column: 20736x49125"), PUBLISHED)
     with pytest.raises(UserError) as error:
-        load_papers(tmp_path)
+        load_papers(folder=tmp_path)
     one_line(error, "published.csv", "20736x49125", "did you mean 20736x49152?")
 
 

@@ -12,13 +12,13 @@ from tests.conformance.programs import case_of
 PROGRAM = """
 import json, sys
 from respeed.backends import make_backend
-from respeed.kernels import descent, feature_sign, layers, rows, sgemm, windows
+from respeed.kernels import descent, feature_sign, gemm, layers, rows, sigmoid, windows
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 
 def compiled():
     from respeed.kernels import parallel
-    modules = (descent, feature_sign, layers, parallel, rows, sgemm, windows)
+    modules = (descent, feature_sign, gemm, layers, parallel, rows, sigmoid, windows)
     found = [value for module in modules for value in vars(module).values() if hasattr(value, "overloads")]
     return {f"{kernel.__name__} {types}" for kernel in found for types in kernel.overloads}
 

@@ -178,6 +178,7 @@ def test_a_profile_is_measured_only_in_tables_that_run_in_its_precision(monkeypa
     monkeypatch.setattr("respeed.plan.availability.missing_device", lambda device: None)
     tables = {cell.experiment for cell in work(profiles=("gpu-bf16",)).cells}
     assert tables == {cell.experiment for cell in work(profiles=("gpu",)).cells} - {"sparse-coding"}
+    assert tables == {cell.experiment for cell in work(profiles=("torch-1-fp64",)).cells}
 
 
 def test_an_algorithm_is_measured_on_the_rows_that_run_it() -> None:

@@ -21,6 +21,7 @@ SHEET = {"box": {"hardware": {}, "not_measurable": {"gpu": "no CUDA device"}}}
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
 BF16 = {"profile": "cpu-bf16", "architecture": "multi-cpu", "precision": "bf16"}
+FP64 = {"profile": "openblas-1-fp64", "precision": "fp64"}
 GPU_BF16 = {"profile": "gpu-bf16", "architecture": "gpu", "device": "cuda", "precision": "bf16"}
 NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
 LATER = "2026-02-01T00:00:00+00:00"

@@ -61,7 +61,7 @@ def test_published_numbers_stand_as_they_were_printed() -> None:
 
 
 def test_where_no_speedup_was_printed_stands_what_the_printed_seconds_come_to() -> None:
-    paper = replace(PAPER, printed_speedups={})
+    paper = replace(PAPER, speedups={})
     rows = make_published_table(paper, paper.experiments["rbm"], [], [], smoke=False).rows
     assert rows[-1].values[0].text == "12.9x"
 

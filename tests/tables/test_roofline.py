@@ -109,6 +109,16 @@ def test_the_papers_cases_have_our_intensity_and_the_papers_peaks(make_record: M
     assert (gpu.experiment, gpu.case, gpu.precision, gpu.paper) == ("rbm", "576x1024", "fp32", "raina2009")
 
 
+def test_the_papers_cases_have_the_intensity_of_fp32_also_where_fp64_alone_was_measured(
+    make_record: MakeRecord,
+) -> None:
+    records = seven(make_record, 0.1, profile="openblas-1-fp64", precision="fp64")
+    for record in records:
+        record["cases"][0]["traffic_bytes"] = 4e7  # numbers of 8 bytes
+    points = {point.machine: point.intensity for point in derive(records)}
+    assert points == pytest.approx({"paper": 50, "box": 25})
+
+
 def test_a_case_without_a_flop_count_is_left_out(make_record: MakeRecord) -> None:
     records = seven(make_record, 0.1)
     for record in records:

@@ -40,7 +40,7 @@ def test_without_a_gpu_every_row_stands_over_the_papers(make_record: MakeRecord)
     assert found.device.name == "gpu"
     assert {one.cell.profile for one in found.ours} == set(CPU)
     for one in found.ours:
-        theirs = tables.papers["raina2009"].printed("rbm", one.case, "gpu")
+        theirs = tables.papers["raina2009"].seconds("rbm", one.case, "gpu")
         assert theirs
         assert one.value == pytest.approx(theirs / (one.cell.seconds or 0))
         assert one.low

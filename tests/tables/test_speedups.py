@@ -7,7 +7,7 @@ import pytest
 from respeed.estimators.speedup import confidence_among
 from respeed.tables import machines
 from respeed.tables.speedups import published_speedup
-from tests.tables.derived import ALL, BF16, GPU, GPU_BF16, PAPER, MakeRecord, derive, one, seven
+from tests.tables.derived import ALL, BF16, FP64, GPU, GPU_BF16, PAPER, MakeRecord, derive, one, seven
 
 
 def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record: MakeRecord) -> None:
@@ -27,6 +27,18 @@ def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record:
 def test_a_row_of_low_precision_alone_has_no_base(make_record: MakeRecord) -> None:
     _, ratios = derive(seven(make_record, [0.01] * 7, **BF16))
     assert (one(ratios, "cpu-bf16").verdict, one(ratios, "cpu-bf16").base_profile) == ("none", "")
+
+
+def test_a_row_in_fp64_has_a_speedup_and_is_no_base_however_fast_it_is(make_record: MakeRecord) -> None:
+    records = [*seven(make_record, [0.1] * 7), *seven(make_record, [0.05] * 7, **FP64)]
+    made, ratios = derive([*records, *seven(make_record, [0.002] * 7, **GPU)])
+    assert {row.base_profile for row in ratios if row.speedup} == {"torch-1"}
+    assert (one(ratios, "openblas-1-fp64").precision, one(ratios, "openblas-1-fp64").speedup) == (
+        "fp64",
+        pytest.approx(2),
+    )
+    assert one(ratios, "gpu").speedup == pytest.approx(50)
+    assert machines.fastest_rows(made)["raina2009", "rbm", "576x1024"]["box"].profile == "gpu"
 
 
 def test_the_base_is_the_fastest_cpu_row_and_never_the_gpu(make_record: MakeRecord) -> None:

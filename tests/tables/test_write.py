@@ -21,7 +21,8 @@ def test_tidy_tables_have_exactly_their_columns(make_record: MakeRecord, tmp_pat
     write_tidy(tmp_path / "speedups.csv", speedups.COLUMNS, ratios)
     assert (tmp_path / "cells.csv").read_text().splitlines()[0] == (
         "machine,paper,experiment,case,algorithm,profile,architecture,package,precision,seconds,seconds_low,"
-        "seconds_high,rounds,discarded,status,reason,gflops,peak_share,error,published_seconds,seconds_median,sessions,"
+        "seconds_high,rounds,discarded,status,reason,gflops,peak_share,error,published_seconds,published_row,"
+        "seconds_median,sessions,"
         "measured_in"
     )
     assert (tmp_path / "speedups.csv").read_text().splitlines()[0] == (

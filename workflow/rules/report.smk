@@ -19,8 +19,9 @@ rule document:
     params:
         kind=RESPEED.kind,
         machine=RESPEED.machine,
+        papers=RESPEED.config.papers,
     shell:
-        "respeed report {params.kind} --machine {params.machine} 2>&1 | tee {log}"
+        "respeed report {params.kind} --machine {params.machine} --papers {params.papers} 2>&1 | tee {log}"
 
 
 # Has no record among its inputs, so that nothing can make it measure: the records that exist are what it reports.
@@ -30,9 +31,10 @@ rule pdf:
     params:
         kind=RESPEED.kind,
         machine=RESPEED.machine,
+        papers=RESPEED.config.papers,
     shell:
         "(for stage in tables figures report; do"
-        " respeed $stage {params.kind} --machine {params.machine} || exit; done) 2>&1 | tee {log}"
+        " respeed $stage {params.kind} --machine {params.machine} --papers {params.papers} || exit; done) 2>&1 | tee {log}"
 
 
 # A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a

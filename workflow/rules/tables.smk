@@ -70,9 +70,10 @@ rule tables:
     params:
         kind=RESPEED.kind,
         machine=RESPEED.machine,
+        papers=RESPEED.config.papers,
         stamp=RESPEED.stamp,
     shell:
-        "respeed tables {params.kind} --machine {params.machine} 2>&1 | tee {log}"
+        "respeed tables {params.kind} --machine {params.machine} --papers {params.papers} 2>&1 | tee {log}"
 
 
 rule figures:
@@ -139,6 +140,7 @@ rule figures:
     params:
         kind=RESPEED.kind,
         machine=RESPEED.machine,
+        papers=RESPEED.config.papers,
         stamp=RESPEED.stamp,
     shell:
-        "respeed figures {params.kind} --machine {params.machine} 2>&1 | tee {log}"
+        "respeed figures {params.kind} --machine {params.machine} --papers {params.papers} 2>&1 | tee {log}"

@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from respeed.kernels.workers import Workers
+from respeed.model.precision import number_bytes
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any
@@ -54,7 +55,7 @@ class Draws(Protocol):
     """Where a layer's uniform draws come from."""
 
     def last(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Those that the last sample was compared with, as NumPy float32; of these rows alone, if any are named."""
+        """Those that the last sample was compared with, exactly, as NumPy; of these rows alone, if any are named."""
 
 
 class Stream(Protocol):
@@ -77,13 +78,15 @@ class Required(Protocol):
     `pools` pools of `threads` threads in turn.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. `memory_factor` is how much more (or less) than 4 bytes a number the arrays of a program then take.
+    beside. In fp64 all numbers are of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the
+    arrays of a program take; `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
     """
 
     synchronous: bool
     threads: int
     pools: int
     memory_factor: float
+    host_dtype: np.dtype[Any]
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -110,7 +113,7 @@ class Required(Protocol):
         """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
     def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy float32. On the CPU it may be the same memory: use it before the next operation."""
+        """`array` as NumPy, of `host_dtype`. On the CPU it may be the same memory: use it before the next operation."""
 
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""
@@ -138,8 +141,9 @@ class Required(Protocol):
 class BackendContract(Required, Protocol):
     """What a backend may offer to workloads besides, each by its name.
 
-    On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes` leaves the caches of
-    one core, and is better worked off in several, of which `each` does `lanes` at once; an accelerator takes any.
+    On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes`, at 4 bytes a
+    number, leaves the caches of one core, and is better worked off in several, of which `each` does `lanes` at once; an
+    accelerator takes any.
     """
 
     workers: Workers
@@ -256,6 +260,11 @@ class BackendContract(Required, Protocol):
 
     def gradient_step(self, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
         """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
+
+
+def host_dtype(precision: str) -> np.dtype[Any]:
+    """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
+    return np.dtype(f"f{number_bytes(precision)}")
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from respeed.backends import Activation, Draws, Item
+from respeed.backends import Activation, Draws, Item, host_dtype
 from respeed.backends._host import OnHost
 from respeed.kernels import dense, layers, noise, rows, windows
 from respeed.kernels.workers import Workers
@@ -26,14 +26,15 @@ class CpuSteps(OnHost, ABC):
     """What of the contract is no product and no copy. The class has `host`, an array as NumPy sees it, `gemm`, and
     `workers`; `run`, which spreads a kernel over threads where it is not `apart`; and `limit`."""
 
-    memory_factor = 1.0
     array: Any
     host: Any
     gemm: Any
     workers: Workers
 
-    def __init__(self, threads: int, seed: int, least_spread: int) -> None:
-        self.lanes, self.stack_bytes = threads, float(L2_BYTES)
+    def __init__(self, precision: str, threads: int, seed: int, least_spread: int) -> None:
+        self.precision, self.host_dtype = precision, host_dtype(precision)
+        self.memory_factor = self.host_dtype.itemsize / 4
+        self.lanes, self.stack_bytes = threads, L2_BYTES / self.memory_factor
         # Fewer elements are done sooner by one thread.
         self.least_spread = least_spread
         # Whether lanes are at work: everything is then done by the thread that asks for it.
@@ -185,7 +186,7 @@ class CpuSteps(OnHost, ABC):
     ) -> None:
         arrays = [self.host(array) for array in (direction, moved, left, coefficients)]
         state = [self.host(array) for array in (objective, going)]
-        steps = np.array(lengths, np.float32)
+        steps = np.array(lengths, self.host_dtype)
         self.run(rows.line_search, len(arrays[0]), arrays[0].size, *arrays, penalty, steps, least, *state)
 
     def gradient_step(self, bases: Any, product: Any, target: Any, rate: float, out: Any) -> None:

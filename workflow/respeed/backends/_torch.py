@@ -5,8 +5,17 @@ from typing import NotRequired
 import numpy as np
 import torch
 
-from respeed.backends import Facts
+from respeed.backends import Facts, host_dtype
 from respeed.kernels.workers import Workers
+
+# What arrays are of, by precision.
+DTYPES = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+}
 
 
 def _product_on_one_thread() -> None:
@@ -41,29 +50,31 @@ class Torch:
     """Sets torch up for products of `precision` on `threads` threads; the part of the contract that no device does
     otherwise. Arrays are of `dtype`."""
 
-    dtype = torch.float32
-
     def __init__(self, device: str, precision: str, threads: int) -> None:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         # Strict fp32 unless asked for: no TF32 on CUDA, no bf16 in oneDNN. Of the devices only CUDA knows "high", TF32.
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         self.threads, self.workers = threads, Workers(threads, _product_on_one_thread)
-        self._precision, self._device = precision, torch.device(device)
+        self.precision, self._device = precision, torch.device(device)
+        self.dtype, self.host_dtype = DTYPES[precision], host_dtype(precision)
+        # What arrays are on their way to the host, and draws always: float64, or else float32.
+        self._wide = torch.promote_types(self.dtype, torch.float32)
 
     def array(self, values: np.ndarray) -> torch.Tensor:
         return self._as_tensor(values, self.dtype)
 
     def _as_tensor(self, values: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(self._device, dtype, copy=not fresh)
+        on_host = torch.from_numpy(np.ascontiguousarray(values, dtype=self.host_dtype))
+        return on_host.to(self._device, dtype, copy=not fresh)
 
     def zeros(self, *shape: int) -> torch.Tensor:
         # full, not zeros: the pages are touched here, not by the first step.
         return torch.full(shape, 0.0, dtype=self.dtype, device=self._device)
 
     def host(self, array: torch.Tensor) -> np.ndarray:
-        on_host: np.ndarray = array.to("cpu", torch.float32).numpy()
+        on_host: np.ndarray = array.to("cpu", self._wide).numpy()
         return on_host
 
     def copy(self, source: torch.Tensor, out: torch.Tensor) -> None:
@@ -97,7 +108,7 @@ class Torch:
             "package": f"torch {torch.__version__}",
             "library": "torch",
             "device": self._device.type,
-            "precision": self._precision,
+            "precision": self.precision,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             "threads_set": torch.get_num_threads(),
         }

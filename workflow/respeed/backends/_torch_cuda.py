@@ -1,6 +1,7 @@
 """What only CUDA devices (and ROCm's, which torch calls the same) do: graphs, and copies beside the computing."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,9 +48,9 @@ class PinnedChunks:
     the last step on it is done, before which nothing may be written over it.
     """
 
-    def __init__(self, chunks: Sequence[np.ndarray], dtype: torch.dtype) -> None:
-        # Rounded on the host, once: half the bytes to copy.
-        whole = (torch.from_numpy(np.ascontiguousarray(chunk, dtype=np.float32)) for chunk in chunks)
+    def __init__(self, chunks: Sequence[np.ndarray], host_dtype: np.dtype[Any], dtype: torch.dtype) -> None:
+        # Rounded on the host, once, where precision is low: half the bytes to copy.
+        whole = (torch.from_numpy(np.ascontiguousarray(chunk, dtype=host_dtype)) for chunk in chunks)
         self._chunks = [chunk.to(dtype).pin_memory() for chunk in whole]
         shape = self._chunks[0].shape
         first, second = (torch.empty(shape, dtype=dtype, device="cuda") for _ in range(2))

@@ -32,7 +32,7 @@ class OnAccelerator(TorchSteps):
 
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         if self._cuda:
-            return PinnedChunks(chunks, self.dtype)
+            return PinnedChunks(chunks, self.host_dtype, self.dtype)
         return Copies(self, chunks)
 
     def bytes_free(self) -> float | None:
@@ -72,4 +72,8 @@ def why_not(device: str, precision: str) -> str | None:
         return "TF32 needs an NVIDIA GPU of 2020 or later"
     if precision == "bf16" and device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         return "bf16 needs an NVIDIA GPU of 2020 or later"
+    if precision == "fp64" and (
+        device == "mps" or (device == "xpu" and not torch.xpu.get_device_properties().has_fp64)
+    ):
+        return f"this {NAMES[device]} device has no fp64"
     return None

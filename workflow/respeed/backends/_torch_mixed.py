@@ -18,7 +18,7 @@ import torch
 from respeed.backends._torch import TorchFacts, operands
 from respeed.backends._torch_steps import TorchSteps
 
-TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+LOW = ("bf16", "fp16")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class Parameters:
 
 class Mixed(TorchSteps):
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
-        self.dtype = TYPES[precision]
         super().__init__(device, precision, threads, seed)
         # Sums stay in fp32 also where a product is split along k and its parts are added up.
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -120,7 +119,7 @@ class Mixed(TorchSteps):
         ways = {
             self._add_by_product: "products add to them",
             self._add_sums: "products are added to them",
-            self._add_rounded: f"products, rounded to {self._precision}, are added to them",
+            self._add_rounded: f"products, rounded to {self.precision}, are added to them",
         }
         return super().describe() | {"parameters": f"fp32, {ways[self._add]}"}
 

@@ -31,10 +31,10 @@ class TorchSteps(Torch):
     stack_bytes = math.inf
     lanes = 1
     pools = 1
-    memory_factor = 1.0
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(device, precision, threads)
+        self.memory_factor = self.host_dtype.itemsize / 4
         self._kept: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
@@ -97,8 +97,8 @@ class TorchSteps(Torch):
         return kept[0]
 
     def draws(self, *shape: int) -> Draws:
-        # fp32 however low the precision is: of bf16's draws every 256th would be 0, below any probability.
-        return _Uniform(torch.full(shape, 0.0, device=self._device))
+        # At least fp32 however low the precision is: of bf16's every 256th would be 0, below any probability.
+        return _Uniform(torch.full(shape, 0.0, dtype=self._wide, device=self._device))
 
     def sample_layer(
         self,
@@ -209,5 +209,5 @@ class _Uniform:
         self.array = array
 
     def last(self, rows: np.ndarray | None = None) -> np.ndarray:
-        drawn: np.ndarray = self.array.to("cpu", torch.float32).numpy()
+        drawn: np.ndarray = self.array.to("cpu").numpy()
         return drawn if rows is None else drawn[..., rows, :]

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.linalg.blas import sgemv
+from scipy.linalg.blas import dgemv, sgemv
 from threadpoolctl import LibController, ThreadpoolController, threadpool_limits
 
 from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
 from respeed.kernels import aligned
-from respeed.kernels.sgemm import TAKES_INT, sgemm
+from respeed.kernels.gemm import TAKES_INT, make_gemm
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu",)
-PRECISIONS = ("fp32",)
+PRECISIONS = ("fp32", "fp64")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
     "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
@@ -46,7 +46,7 @@ class Backend(CpuSteps):
     pools = 2
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
-        super().__init__(threads, seed, TWO_THREADS)
+        super().__init__(precision, threads, seed, TWO_THREADS)
         self.threads, self.workers = threads, Workers(threads)
         library = _scipys_openblas()
         if not library:
@@ -54,19 +54,21 @@ class Backend(CpuSteps):
         if not TAKES_INT:
             raise NotMeasurable("this SciPy's OpenBLAS counts in 64-bit numbers, and is called with 32-bit ones here")
         self._library = library
+        self._multiply = make_gemm(self.host_dtype)
+        self._multiply_vector = dgemv if precision == "fp64" else sgemv
         # The environment has set this before the libraries were loaded; said again for callers from Python.
         self._limits = threadpool_limits(threads)
 
     def array(self, values: np.ndarray) -> np.ndarray:
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
         if fresh:
-            return np.asarray(values)
-        out = aligned.empty(*values.shape)
+            return np.asarray(values, self.host_dtype)
+        out = aligned.empty(*values.shape, dtype=self.host_dtype)
         out[...] = values
         return out
 
     def zeros(self, *shape: int) -> np.ndarray:
-        out = aligned.empty(*shape)
+        out = aligned.empty(*shape, dtype=self.host_dtype)
         out.fill(0.0)  # the pages are touched here, not by the first step
         return out
 
@@ -119,9 +121,17 @@ class Backend(CpuSteps):
                 )  # fmt: skip
             return
         if len(out) == 1 and not transpose_a and not transpose_b:
-            _vector_times(a[0], b, out[0], alpha, beta)
+            self._vector_times(a[0], b, out[0], alpha, beta)
         else:
-            sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)
+            self._multiply(a, b, out, transpose_a, transpose_b, alpha, beta)
+
+    def _vector_times(self, a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float, beta: float) -> None:
+        """out (n,) <- alpha a (k,) @ b (k, n) + beta out. As a matrix of one row it would take up to eight times as
+        long: all of b is first laid out for a product of many rows."""
+        result = self._multiply_vector(alpha, b.T, a, beta=beta, y=out, overwrite_y=True)
+        # SciPy copies silently what it cannot take as it is.
+        if not b.flags.c_contiguous or not np.may_share_memory(result, out):
+            raise ValueError(f"gemm takes C-contiguous {self.host_dtype} arrays")
 
     def describe(self) -> OpenBlasFacts:
         pool = self._library.info()
@@ -133,14 +143,5 @@ class Backend(CpuSteps):
             "threads_set": pool.get("num_threads"),
             "package": f"scipy {scipy.__version__}",
             "device": "cpu",
-            "precision": "fp32",
+            "precision": self.precision,
         }
-
-
-def _vector_times(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float, beta: float) -> None:
-    """out (n,) <- alpha a (k,) @ b (k, n) + beta out. As a matrix of one row it would take up to eight times as long:
-    all of b is first laid out for a product of many rows."""
-    result = sgemv(alpha, b.T, a, beta=beta, y=out, overwrite_y=True)
-    # SciPy copies silently what it cannot take as it is.
-    if not b.flags.c_contiguous or not np.may_share_memory(result, out):
-        raise ValueError("gemm takes C-contiguous float32 arrays")

@@ -10,11 +10,11 @@ from respeed.backends._cpu import CpuSteps
 from respeed.backends._host import OnHost
 from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_device import OnAccelerator
-from respeed.backends._torch_mixed import TYPES, Mixed
+from respeed.backends._torch_mixed import LOW, Mixed
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
     "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
@@ -28,12 +28,12 @@ TWO_THREADS = 2**14
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendContract:  # noqa: N802, as the contract has it
     """Torch on the device; NotMeasurable with the reason if it is not there, or has no such precision."""
-    low = precision in TYPES
+    low = precision in LOW
     if device != "cpu":
         return (MixedOnDevice if low else OnAccelerator)(device, precision, threads, seed)
     if precision == "tf32":
         raise NotMeasurable("TF32 is a precision of GPUs")
-    return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(threads, seed)
+    return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(precision, threads, seed)
 
 
 class MixedOnDevice(OnAccelerator, Mixed):
@@ -47,9 +47,9 @@ class OnCpu(CpuSteps, Torch):
     # Torch's own, and either the lanes' or, where Numba's threads are not torch's, these.
     pools = 2
 
-    def __init__(self, threads: int, seed: int) -> None:
-        Torch.__init__(self, "cpu", "fp32", threads)
-        CpuSteps.__init__(self, threads, seed, TWO_THREADS)
+    def __init__(self, precision: str, threads: int, seed: int) -> None:
+        Torch.__init__(self, "cpu", precision, threads)
+        CpuSteps.__init__(self, precision, threads, seed, TWO_THREADS)
 
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -67,7 +67,7 @@ class OnCpu(CpuSteps, Torch):
 
 
 class MixedOnCpu(OnHost, Mixed):
-    """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know fp32."""
+    """bf16 and fp16 on the CPU, by torch's operations alone: the compiled steps know no such numbers."""
 
     synchronous = True
 

@@ -56,12 +56,19 @@ def _parser() -> argparse.ArgumentParser:
         building.add_argument(
             "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
         )
+        building.add_argument(
+            "--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"
+        )
     claims = add("claims", _claims, "say what each paper claims, and whether it holds on this machine")
     claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     claims.add_argument("--machine", help="of another machine that has records (default: this one)")
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
+    new = add("new", _new, "write a commented file to start from: a paper, a workload, a hardware profile or a backend")
+    new.add_argument("kind", help="paper, workload, hardware or backend")
+    new.add_argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name")
+    add("check", _check, "say every mistake in config.yaml, the hardware profiles and the papers")
     add("doctor", _doctor, "say whether this machine is fit to measure now, and what to do about it")
     return parser
 
@@ -116,19 +123,19 @@ def _sheet(options: argparse.Namespace) -> None:
 def _tables(options: argparse.Namespace) -> None:
     from respeed.tables.build import build_tables
 
-    build_tables(options.smoke, options.machine)
+    build_tables(options.smoke, options.machine, options.papers)
 
 
 def _figures(options: argparse.Namespace) -> None:
     from respeed.figures.build import build_figures
 
-    build_figures(options.smoke, options.machine)
+    build_figures(options.smoke, options.machine, options.papers)
 
 
 def _report(options: argparse.Namespace) -> None:
     from respeed.report.build import build_report
 
-    print(build_report(options.smoke, options.machine))
+    print(build_report(options.smoke, options.machine, options.papers))
 
 
 def _claims(options: argparse.Namespace) -> None:
@@ -148,6 +155,18 @@ def _hardware(options: argparse.Namespace) -> None:
     from respeed.cli.hardware import show_hardware
 
     show_hardware()
+
+
+def _new(options: argparse.Namespace) -> None:
+    from respeed.cli.new import write_starter
+
+    write_starter(options.kind, options.name)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from respeed.cli.check import check_files
+
+    return 0 if check_files() else 1
 
 
 def _doctor(options: argparse.Namespace) -> int:

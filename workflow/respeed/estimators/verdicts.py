@@ -46,15 +46,15 @@ def judge_each(cases: Sequence[str], verdicts: Sequence[Verdict]) -> Verdict:
         for kind in (LARGER, SMALLER, NOT_SETTLED)
     }
     if by_kind[LARGER] and by_kind[SMALLER]:
-        return ANOTHER_SHAPE, f"larger at {_listed(by_kind[LARGER])}, smaller at {_listed(by_kind[SMALLER])}"
+        return ANOTHER_SHAPE, f"larger at {listed(by_kind[LARGER])}, smaller at {listed(by_kind[SMALLER])}"
     if by_kind[NOT_SETTLED]:
         why = dict.fromkeys(reason for kind, reason in verdicts if kind == NOT_SETTLED)
-        named = _listed(by_kind[NOT_SETTLED])
+        named = listed(by_kind[NOT_SETTLED])
         # A total is one case without a name.
         return NOT_SETTLED, ": ".join(filter(None, [named, "; ".join(why)]))
     for kind in (LARGER, SMALLER):
         if by_kind[kind]:
-            return kind, "" if len(by_kind[kind]) == len(cases) else f"at {_listed(by_kind[kind])}; the others agree"
+            return kind, "" if len(by_kind[kind]) == len(cases) else f"at {listed(by_kind[kind])}; the others agree"
     return REPRODUCED, ""
 
 
@@ -76,7 +76,7 @@ def judge_growth(cases: Sequence[str], here: Sequence[Estimate], rounds: int) ->
     does, or if first and last cannot be told apart although both are settled. Of one case nothing can be said.
     """
     if len(here) < 2:
-        return NOT_SETTLED, f"only {_listed(cases)} was measured; growth needs two cases"
+        return NOT_SETTLED, f"only {listed(cases)} was measured; growth needs two cases"
     for case, one in zip(cases, here, strict=True):
         if one.low is None:
             return NOT_SETTLED, f"{case}: {what_is_missing(one, rounds)}"
@@ -103,5 +103,6 @@ def _above(one: Estimate, other: Estimate) -> bool:
     return one.low is not None and other.high is not None and one.low > other.high
 
 
-def _listed(cases: Sequence[str]) -> str:
+def listed(cases: Sequence[str]) -> str:
+    """Cases for a sentence: a, b and c."""
     return " and ".join(filter(None, [", ".join(cases[:-1]), cases[-1]]))

@@ -1,6 +1,6 @@
 """Draws the figures of every machine that is shown in full."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.figures.axis import place_cases
@@ -21,14 +21,14 @@ from respeed.tables.published import PAPER
 from respeed.tables.shown_speedups import shown_speedups
 
 
-def build_figures(smoke: bool, machine: str | None = None) -> None:
+def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,pdf,png}, and
     results/figures/<paper>/<machine>-roofline.{svg,pdf,png}.
 
     Of all machines while they are few, or else of `machine`, all others together behind it (see plan.machines).
     """
     in_full = machines_in_full(smoke, machine)
-    tables, others = make_tables(smoke, in_full), read_others(smoke, in_full)
+    tables, others = make_tables(smoke, in_full, papers), read_others(smoke, in_full)
     stamp = SMOKE_STAMP if smoke else ""
     colors = color_packages(tables.cells)
     for paper in tables.papers.values():
@@ -62,7 +62,7 @@ def _build_pair(
 
 
 def _build_rooflines(tables: Tables, colors: Mapping[tuple[str, bool], str], stamp: str) -> None:
-    points = [point for point in tables.roofline if point.precision == FULL_PRECISION]
+    points = [point for point in tables.roofline if point.precision == FULL_PRECISION or point.machine == PAPER]
     for paper in tables.papers.values():
         theirs = [point for point in points if (point.machine, point.paper) == (PAPER, paper.name)]
         for machine in dict.fromkeys(cell.machine for cell in tables.cells):

@@ -27,9 +27,9 @@ from respeed.figures.style import (
 )
 from respeed.figures.text import plain, width_of
 from respeed.model.paper import Paper
+from respeed.model.published import CPU_ARCHITECTURES
 from respeed.tables.numbers import format_number, format_share
 from respeed.tables.roofline import Point, Roof, highest_roofs, lowest_shares, paper_roofs
-from respeed.tables.speedups import CPU_ARCHITECTURES
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0

@@ -1,4 +1,4 @@
-"""Seconds, or rates, of every row of the paper and of one machine: each round a point."""
+"""Seconds, or what else a table counts in, of every row of the paper and of one machine: each round a point."""
 
 from collections.abc import Mapping
 
@@ -6,12 +6,15 @@ from respeed.figures.chart import Chart, Point, Series
 from respeed.figures.looks import look_at_rows, look_at_theirs
 from respeed.figures.words import has_rates, words_of_seconds
 from respeed.model.paper import Experiment, Paper
+from respeed.model.unit import Unit
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.fastest import rows_in_front
 from respeed.tables.rates import measured_ceilings, rate_of
+from respeed.tables.row_labels import label_row
 from respeed.tables.shown_speedups import our_totals, their_seconds
 from respeed.tables.spread import Spread
+from respeed.tables.units import in_unit, spreads_in_unit
 
 
 def chart_seconds(
@@ -25,42 +28,50 @@ def chart_seconds(
     """One table on one machine, `cells` all of its; `spreads` of many machines, by case."""
     front = rows_in_front(cells) if experiment.algorithms else None
     looks = look_at_rows(cells, colors, front)
-    rates = has_rates(experiment)
+    rates = has_rates(paper, experiment)
     ceilings = measured_ceilings(cells, tables.rounds) if rates else {}
-    totals = our_totals(tables, [cell for cell in cells if cell.seconds])
+    amounts = {cell.case: cell.amount for cell in cells if cell.amount}
     points: dict[tuple[str, str], list[Point]] = {}
     for cell in cells:
-        point = _rate(cell) if rates else _seconds(cell)
+        point = _rate(cell) if rates else _number(cell, experiment.unit)
         if point:
             points.setdefault(cell.row, []).append(point)
-    for total in totals:
+    for total in our_totals(tables, [cell for cell in cells if cell.seconds]):
         points[total.cell.row].append(Point(total.case, total.value, total.low, total.high))
     labels = {cell.row: cell.label for cell in cells}
     ours = [Series(labels[row], looks[row], tuple(found), ceilings.get(row)) for row, found in points.items()]
-    theirs = [] if rates else series_of_theirs(paper, their_seconds(tables, paper, experiment.name))
-    shown = {} if rates else spreads
+    printed = {
+        (row, case): value
+        for (row, case), seconds in ({} if rates else their_seconds(tables, paper, experiment.name)).items()
+        if (value := experiment.unit.value(seconds, amounts.get(case)))
+    }
+    theirs = series_of_theirs(paper, printed)
+    shown = {} if rates else spreads_in_unit(spreads, experiment.unit, amounts)
     known = {point.case for one in (*theirs, *ours) for point in one.points}
     cases = (*experiment.case_names(tables.smoke), experiment.total or "")
     there = tuple(case for case in cases if case in known | set(shown))
-    words = words_of_seconds(experiment, cells[0].machine, shown, bool(theirs))
+    words = words_of_seconds(paper, experiment, cells[0].machine, shown, bool(theirs))
     return Chart(words.title, words.note, there, (*theirs, *ours), spreads=shown)
 
 
 def series_of_theirs(paper: Paper, values: Mapping[tuple[str, str], float]) -> list[Series]:
-    """The paper's rows, of numbers by architecture and case."""
+    """The paper's rows, of numbers by row and case."""
     looks = look_at_theirs(paper)
     series = []
-    for row in paper.architectures:
+    for row in paper.rows:
         found = tuple(Point(case, value) for (name, case), value in values.items() if name == row.name)
         if found:
-            series.append(Series(f"{row.label}, {paper.year}", looks[row.name], found))
+            series.append(Series(f"{label_row(paper, row)}, {row.year}", looks[row.name], found))
     return series
 
 
-def _seconds(cell: Cell) -> Point | None:
-    if not cell.seconds:
+def _number(cell: Cell, unit: Unit) -> Point | None:
+    """In the unit of the paper's table."""
+    value, low, high = in_unit(cell, unit)
+    if not value:
         return None
-    return Point(cell.case, cell.seconds, cell.seconds_low, cell.seconds_high, cell.round_seconds, cell.workload)
+    rounds = tuple(unit.value(seconds, cell.amount) or 0.0 for seconds in cell.round_seconds)
+    return Point(cell.case, value, low, high, rounds, cell.workload)
 
 
 def _rate(cell: Cell) -> Point | None:

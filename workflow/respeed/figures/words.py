@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from respeed.model.paper import Architecture, Experiment
+from respeed.model.paper import Experiment, Paper
+from respeed.model.published import PublishedRow
+from respeed.model.unit import SECONDS
 from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, OVER_THEIR_DEVICE, ShownSpeedups
 from respeed.tables.spread import Spread
+from respeed.tables.units import words_of_unit
 
 
 @dataclass(frozen=True)
@@ -17,20 +20,23 @@ class Words:
     base: str = ""
 
 
-def has_rates(experiment: Experiment) -> bool:
-    """Whether rates are shown in place of seconds: where these are of single steps, whose sizes nobody compares."""
-    return experiment.examples is None
+def has_rates(paper: Paper, experiment: Experiment) -> bool:
+    """Whether GFLOP/s are shown in place of seconds: where these are of single steps, whose sizes nobody compares."""
+    return experiment.unit == SECONDS and not experiment.is_extrapolated and not paper.prints(experiment.name)
 
 
-def words_of_seconds(experiment: Experiment, machine: str, spreads: Mapping[str, Spread], theirs: bool) -> Words:
+def words_of_seconds(
+    paper: Paper, experiment: Experiment, machine: str, spreads: Mapping[str, Spread], theirs: bool
+) -> Words:
     """Of the figure <machine>-seconds; with or without rows of `theirs`."""
-    if has_rates(experiment):
+    if has_rates(paper, experiment):
         note = f"GFLOP/s on {machine}. Thin lines: the highest rate of any bare product on the same row."
         return Words(f"{experiment.title}: rates", note)
     where = f"on {machine}, and in the paper (grey)" if theirs else f"on {machine}"
-    note = f"Seconds for {experiment.examples:,} examples {where}.{_derived(experiment, theirs)}"
+    what = words_of_unit(experiment)
+    note = f"{what[0].upper()}{what[1:]} {where}.{_derived(experiment, theirs)}"
     note += _many(spreads, "the fastest row")
-    return Words(f"{experiment.title}: seconds", note)
+    return Words(f"{experiment.title}: {experiment.unit.name}", note)
 
 
 def words_of_speedup(experiment: Experiment, machine: str, year: int, shown: ShownSpeedups) -> Words:
@@ -39,7 +45,8 @@ def words_of_speedup(experiment: Experiment, machine: str, year: int, shown: Sho
         note = f"How many times as fast all cores of {machine} are as one, with the same package."
         return Words(f"{experiment.title}: what all cores bring", note, "one core")
     if shown.kind == OVER_THEIR_DEVICE and shown.device:
-        note = f"How many times as fast as the paper's {_device(shown.device)}: {machine}, and the paper's CPU (grey)."
+        note = f"How many times as fast as the paper's {_device(shown.device)}: "
+        note += f"{machine}, and the paper's other rows (grey)."
         note += _derived(experiment, True)
         title = f"{experiment.title}: {machine} over the paper's {shown.device.label}"
         return Words(title, note + _many(shown.spreads, "the fastest row"), f"{shown.device.label}, {year}")
@@ -54,7 +61,7 @@ def _derived(experiment: Experiment, theirs: bool) -> str:
     return " The paper's total is worked out from its rates at other sizes." if theirs and experiment.total else ""
 
 
-def _device(device: Architecture) -> str:
+def _device(device: PublishedRow) -> str:
     return f"{device.label}, a {device.hardware.label}" if device.hardware else device.label
 
 

@@ -8,7 +8,7 @@ r is r // m; what only nets use is (m, n).
 import numpy as np
 
 from respeed.kernels.compiled import compiled
-from respeed.kernels.layers import sigmoid
+from respeed.kernels.sigmoid import sigmoid
 
 _NONE, _SIGMOID, _TANH = 0, 1, 2
 # As the kernels know them.

@@ -7,32 +7,12 @@ not of the draw before: rows can be spread over threads as one likes, and what w
 import numpy as np
 
 from respeed.kernels.compiled import compiled
+from respeed.kernels.sigmoid import sigmoid
 
-# 2^x for |x| <= 1/2 as its Taylor series: the first term left out is 1.2e-7 / 2^x, a rounding error in float32.
-_LN2 = np.log(2.0)
-_C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(_LN2**n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
-_LOG2_E = np.float32(1 / _LN2)
-_ONE, _HALF, _LARGEST = np.float32(1.0), np.float32(0.5), np.float32(126.0)
-# Exponent of a float32: its offset, and where it begins.
-_OFFSET, _EXPONENT = np.int32(127), np.int32(23)
+_ONE = np.float32(1.0)
 _UNIT = np.float32(2.0**-24)
 # Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests hold.
 _MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
-
-
-@compiled
-def sigmoid(z: np.float32) -> np.float32:
-    """1 / (1 + 2^(-z log2 e)), by the whole and the fractional part of the exponent; within 1e-7."""
-    x = -z * _LOG2_E
-    # Comparisons, not min and max, which would have to order NaN: it goes through, and the checks see it.
-    x = -_LARGEST if x < -_LARGEST else x
-    x = _LARGEST if x > _LARGEST else x
-    whole = np.floor(x + _HALF)
-    f = x - whole
-    fraction = (((((_C6 * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
-    power: np.float32 = np.int32(np.int32(np.int32(whole) + _OFFSET) << _EXPONENT).view(np.float32)
-    probability: np.float32 = _ONE / (_ONE + fraction * power)
-    return probability
 
 
 @compiled

@@ -1,45 +1,69 @@
 """The claims of a paper, checked against its tables."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
+from respeed.load.modules import workload_parameters
 from respeed.model.claim import Claim
 from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
 from respeed.model.paper import Experiment
 
+# What each test needs beside a row, and no other may have.
+NEEDS = {
+    "each": ("over",),
+    "largest": ("over",),
+    "growth": ("over",),
+    "total": ("over",),
+    "faster": ("over",),
+    "crossover": ("over",),
+    "limited": ("over_case", "by"),
+    "memory": (),
+}
 
-def load_claims(
-    data: Mapping[str, Any], experiments: Mapping[str, Experiment], architectures: Collection[str], path: Path
-) -> tuple[Claim, ...]:
-    """The claims in `data`, the mapping `claims` of a paper's file; UserError for one about what is not there."""
-    return tuple(
-        _claim(check_name("claim", name, str(path)), one, experiments, architectures, f"{path}: claims.{name}")
-        for name, one in data.items()
-    )
 
-
-def _claim(
-    name: str,
-    data: Mapping[str, Any],
-    experiments: Mapping[str, Experiment],
-    architectures: Collection[str],
-    where: str,
+def read_claim(
+    name: str, data: Mapping[str, Any], experiments: Mapping[str, Experiment], rows: Collection[str], where: str
 ) -> Claim:
+    """The claim `name`; UserError, a line that begins with `where`, for one about what is not there."""
     if data["experiment"] not in experiments:
         raise UserError(
             f"{where}.experiment: no experiment {data['experiment']!r}{nearest(data['experiment'], experiments)}"
         )
-    for key, row in (("row", data["row"]), *(("over", row) for row in data["over"])):
-        if row not in architectures:
-            raise UserError(f"{where}.{key}: no architecture {row!r}{nearest(row, architectures)}")
-    if not data["over"]:
-        raise UserError(f"{where}.over: names no architecture{nearest('', architectures)}")
-    if data["row"] in data["over"]:
+    _check_keys(data, where)
+    over = data.get("over", [])
+    for key, row in (("row", data["row"]), *(("over", row) for row in over)):
+        if row not in rows:
+            raise UserError(f"{where}.{key}: no row {row!r}{nearest(row, rows)}")
+    if "over" in data and not over:
+        raise UserError(f"{where}.over: names no row{nearest('', rows)}")
+    if data["row"] in over:
         raise UserError(f"{where}.over: {data['row']} is the claim's own row; name what it is compared with")
-    if data["test"] == "total" and experiments[data["experiment"]].total is None:
+    experiment = experiments[data["experiment"]]
+    if data["test"] == "total" and experiment.total is None:
         raise UserError(f"{where}.test: {data['experiment']} has no total; name a table that has one, or test each")
+    if data["test"] == "limited":
+        _check_scaling(data, experiment, where)
     return Claim(
-        name, data["says"], data["test"], data["experiment"], data["row"], tuple(data["over"]), data.get("threads")
-    )
+        name, data["says"], data["test"], data["experiment"], data["row"], tuple(over), data.get("threads"),
+        data.get("over_case", ""), data.get("by", ""),
+    )  # fmt: skip
+
+
+def _check_keys(data: Mapping[str, Any], where: str) -> None:
+    needed = NEEDS[data["test"]]
+    for key in needed:
+        if key not in data:
+            raise UserError(f"{where}: the key {key!r} is missing: the test {data['test']} needs it")
+    for key in ("over", "over_case", "by"):
+        if key in data and key not in needed:
+            raise UserError(f"{where}.{key}: the test {data['test']} does not have it; leave it out")
+
+
+def _check_scaling(data: Mapping[str, Any], experiment: Experiment, where: str) -> None:
+    if data["over_case"] not in experiment.case_names():
+        known = nearest(data["over_case"], experiment.case_names())
+        raise UserError(f"{where}.over_case: no case {data['over_case']!r}{known}")
+    for case in experiment.cases:
+        if data["by"] not in case.parameters:
+            known = nearest(data["by"], workload_parameters()[case.workload])
+            raise UserError(f"{where}.by: {case.name} has no parameter {data['by']!r}{known}")

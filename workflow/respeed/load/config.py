@@ -6,8 +6,9 @@ from typing import Any
 
 from respeed.load.folders import ROOT
 from respeed.load.hardware import default_profiles, profile_names
-from respeed.load.papers import load_papers
-from respeed.load.schema import check_schema
+from respeed.load.mistakes import Mistakes
+from respeed.load.papers import load_papers, paper_names, read_paper
+from respeed.load.schema import check_schema, misfits
 from respeed.load.yaml_file import parse_yaml, read_yaml
 from respeed.model.config import Config, Preset
 from respeed.model.errors import UserError, nearest
@@ -22,26 +23,68 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
         data = {**data, **overrides}
         path = Path("--config")
         check_schema(data, "config", path)
-    presets = {name: Preset(name=name, **preset) for name, preset in data["presets"].items()}
+    papers = _papers(data, path)
+    return Config(
+        preset=_preset(data, path),
+        papers=papers,
+        experiments=_experiments(data, papers, path),
+        profiles=_profiles(data, path),
+        machine=_machine(data, path),
+        seed=data["seed"],
+        presets=_presets(data),
+    )
+
+
+def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
+    """All mistakes in the file itself; those in the papers and profiles that it names are theirs."""
+    mistakes = Mistakes()
+    data: Any = None
+    with mistakes.collecting():
+        data = read_yaml(path)
+    mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "config", path)]
+    if not mistakes:
+        for check in (_preset, _papers, _machine):
+            with mistakes.collecting():
+                check(data, path)
+        with mistakes.collecting():
+            if data["profiles"] != "all":
+                _profiles(data, path)
+    if not mistakes and not any(read_paper(name)[1] for name in _papers(data, path)):
+        with mistakes.collecting():
+            _experiments(data, _papers(data, path), path)
+    return mistakes
+
+
+def _presets(data: Mapping[str, Any]) -> dict[str, Preset]:
+    return {name: Preset(name=name, **preset) for name, preset in data["presets"].items()}
+
+
+def _preset(data: Mapping[str, Any], path: Path) -> Preset:
+    presets = _presets(data)
     if data["preset"] not in presets:
         raise UserError(f"{path}: preset: no preset {data['preset']!r}{nearest(data['preset'], presets)}")
-    papers = load_papers()
-    chosen = _choose("papers", "paper", data["papers"], papers, path)
-    tables = {name for paper in chosen for name in papers[paper].experiments}
-    experiments = None
-    if data["experiments"] != "all":
-        experiments = _choose("experiments", "experiment", data["experiments"], tables, path)
-    return Config(
-        preset=presets[data["preset"]],
-        papers=chosen,
-        experiments=experiments,
-        profiles=default_profiles()
-        if data["profiles"] == "all"
-        else _choose("profiles", "hardware profile", data["profiles"], profile_names(), path),
-        machine=None if data["machine"] == "auto" else check_name("machine", data["machine"], f"{path}: machine"),
-        seed=data["seed"],
-        presets=presets,
-    )
+    return presets[data["preset"]]
+
+
+def _papers(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+    return _choose("papers", "paper", data["papers"], paper_names(), path)
+
+
+def _experiments(data: Mapping[str, Any], papers: Iterable[str], path: Path) -> tuple[str, ...] | None:
+    tables = {name for paper in load_papers(papers).values() for name in paper.experiments}
+    if data["experiments"] == "all":
+        return None
+    return _choose("experiments", "experiment", data["experiments"], tables, path)
+
+
+def _profiles(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+    if data["profiles"] == "all":
+        return default_profiles()
+    return _choose("profiles", "hardware profile", data["profiles"], profile_names(), path)
+
+
+def _machine(data: Mapping[str, Any], path: Path) -> str | None:
+    return None if data["machine"] == "auto" else check_name("machine", data["machine"], f"{path}: machine")
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

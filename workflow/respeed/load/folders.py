@@ -7,5 +7,6 @@ ROOT = WORKFLOW.parent
 HARDWARE = WORKFLOW / "hardware"
 PAPERS = WORKFLOW / "papers"
 SCHEMAS = WORKFLOW / "schemas"
+STARTERS = WORKFLOW / "starters"
 WORKLOADS = WORKFLOW / "respeed" / "workloads"
 BACKENDS = WORKFLOW / "respeed" / "backends"

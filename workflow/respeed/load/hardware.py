@@ -1,10 +1,12 @@
 """Hardware profiles: workflow/hardware/<name>.yaml."""
 
 from pathlib import Path
+from typing import Any
 
 from respeed.load.folders import HARDWARE
+from respeed.load.mistakes import Mistakes
 from respeed.load.modules import backend_devices, backend_precisions
-from respeed.load.schema import check_schema
+from respeed.load.schema import misfits
 from respeed.load.yaml_file import read_yaml
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
@@ -18,16 +20,30 @@ def profile_names(folder: Path = HARDWARE) -> tuple[str, ...]:
 
 def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
     """Read one profile; UserError if there is none of that name or it is not valid."""
-    path = folder / f"{name}.yaml"
     if name not in profile_names(folder):
         raise UserError(f"{folder}: no hardware profile {name!r}{nearest(name, profile_names(folder))}")
-    data = read_yaml(path)
-    check_schema(data, "hardware", path)
-    profile = Profile(name=name, **data)
-    _check_choice(path, "backend", profile.backend, tuple(backend_devices()))
-    _check_choice(path, "device", profile.device, backend_devices()[profile.backend])
-    _check_choice(path, "precision", profile.precision, backend_precisions()[profile.backend])
+    profile, mistakes = read_profile(name, folder)
+    mistakes.raise_any()
+    assert profile is not None  # without mistakes there is one
     return profile
+
+
+def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mistakes]:
+    """The profile, or None, and all mistakes in its file."""
+    path, mistakes = folder / f"{name}.yaml", Mistakes()
+    data: Any = None
+    with mistakes.collecting():
+        data = read_yaml(path)
+    mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "hardware", path)]
+    if mistakes:
+        return None, mistakes
+    profile = Profile(name=name, **data)
+    with mistakes.collecting():
+        _check_choice(path, "backend", profile.backend, tuple(backend_devices()))
+        with mistakes.collecting():
+            _check_choice(path, "device", profile.device, backend_devices()[profile.backend])
+        _check_choice(path, "precision", profile.precision, backend_precisions()[profile.backend])
+    return (None if mistakes else profile), mistakes
 
 
 def default_profiles(folder: Path = HARDWARE) -> tuple[str, ...]:

@@ -80,7 +80,16 @@ def workload_precisions() -> dict[str, tuple[str, ...]]:
 
 def runs(workload: str, backend: str, precision: str) -> bool:
     """Whether the workload runs on the backend in the precision."""
-    return backend in workload_backends()[workload] and precision in workload_precisions()[workload]
+    return why_not_run(workload, backend, precision) is None
+
+
+def why_not_run(workload: str, backend: str, precision: str) -> str | None:
+    """Why the workload does not run on the backend in the precision; None if it does."""
+    if backend not in workload_backends()[workload]:
+        return f"{workload} does not run on {backend}"
+    if precision not in workload_precisions()[workload]:
+        return f"{workload} runs in {', '.join(workload_precisions()[workload])} alone"
+    return None
 
 
 @functools.cache

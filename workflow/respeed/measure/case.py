@@ -13,6 +13,7 @@ from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.seeds import derive_seed
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.paper import Case
+from respeed.model.precision import number_bytes
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
@@ -32,13 +33,14 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     """The facts of one case for the record. A case that fails carries its reason and no time."""
     case = spec.cases[index]
     workload = load_workload(case.workload)
+    width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
     facts: dict[str, Any] = {
         "case": case.name,
         "workload": case.workload,
         "parameters": dict(case.parameters),
         "flops": workload.flops(case),
-        "traffic_bytes": workload.traffic_bytes(case),
-        "memory_bytes": workload.memory_bytes(case),
+        "traffic_bytes": width * workload.traffic_bytes(case),
+        "memory_bytes": width * workload.memory_bytes(case),
         "parts": part_weights(workload, case),
         "status": "measured",
         "reason": None,
@@ -51,7 +53,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
-    if reason := _too_large(facts["memory_bytes"], bench.backend):
+    if reason := _too_large(workload.memory_bytes(case), bench.backend):
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
@@ -69,7 +71,7 @@ def _too_large(memory_bytes: float, backend: BackendContract) -> str | None:
         return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
     # What this process has freed it keeps, for the next case to use.
     available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
-    needed = CHECK_FACTOR * memory_bytes
+    needed = CHECK_FACTOR * memory_bytes * backend.host_dtype.itemsize / 4
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 

@@ -32,6 +32,6 @@ def _product_rate(backend: BackendContract) -> float:
 
 
 def _copy_rate(backend: BackendContract) -> float:
-    source = backend.array(np.ones((COPY_BYTES // 4096, 1024), dtype=np.float32))
-    out = backend.zeros(COPY_BYTES // 4096, 1024)
+    shape = (COPY_BYTES // (1024 * backend.host_dtype.itemsize), 1024)
+    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
     return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)

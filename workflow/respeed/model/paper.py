@@ -1,18 +1,22 @@
 """A paper: published tables, what each of them ran, and how well each fact is known."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from respeed.model.claim import Claim
+from respeed.model.published import Place, Printed, PublishedRow
+from respeed.model.unit import Unit
 
 
 @dataclass(frozen=True)
 class Case:
-    """One column of a table: a problem size. `parameters` are the workload's (PARAMETERS of its module)."""
+    """One column of a table: a problem size. `parameters` are the workload's, numbers or texts (PARAMETERS of its
+    module)."""
 
     name: str
     workload: str
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One of several programs for the same cases. `published_for`: the architectures whose printed seconds are its;
+    """One of several programs for the same cases. `published_for`: the published rows whose numbers are its;
     `architectures`: those that run it here."""
 
     workload: str
@@ -39,7 +43,8 @@ class Algorithm:
 class Experiment:
     """One table: its cases, and what its seconds are for.
 
-    `examples` is how many examples the printed seconds process; None where the seconds are those of one step.
+    `unit` is what the paper prints it in. `examples` is how many examples the seconds of a case process, of all cases
+    or by `case_examples` of one; None where the seconds are those of one step.
     `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
     `learning` is the case that is learned to be looked at, once for each algorithm.
     `columns` maps a case to the printed column that it answers, where that has another name, `sources` to the
@@ -50,14 +55,16 @@ class Experiment:
 
     name: str
     title: str
+    unit: Unit
     examples: int | None
+    case_examples: Mapping[str, int]
     cases: tuple[Case, ...]
     smoke_cases: tuple[Case, ...]
     learning: tuple[Case, ...]
     algorithms: Mapping[str, Algorithm]
     columns: Mapping[str, str]
     sources: Mapping[str, str]
-    whole_parameters: Mapping[str, float]
+    whole_parameters: Mapping[str, Any]
     total: str | None
     round_seconds: float
     facts: tuple[Fact, ...]
@@ -76,39 +83,33 @@ class Experiment:
         algorithm = self.algorithms.get(workload)
         return algorithm is None or architecture in algorithm.architectures
 
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the table's seconds are for more than one step."""
+        return self.examples is not None or bool(self.case_examples)
+
     def steps(self, case: Case) -> float:
         """How many steps the table's seconds stand for: examples / batch, which need not be whole."""
-        return self.examples / case.parameters["batch"] if self.examples else 1.0
+        examples = self.case_examples.get(case.name, self.examples)
+        return examples / case.parameters["batch"] if examples else 1.0
 
+    def examples_of(self, case: Case) -> float | None:
+        """How many examples the seconds of the case stand for; None where a step has none."""
+        return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
 
-@dataclass(frozen=True)
-class Hardware:
-    """What a published row ran on. `flops_per_second` is the peak in single precision, `bytes_per_second` that of the
-    memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
-
-    label: str
-    flops_per_second: float
-    bytes_per_second: float
-    source: str
-    confidence: str
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """One row of the published tables; `hardware` is None where the paper's file says nothing of it."""
-
-    name: str
-    label: str
-    package: str
-    hardware: Hardware | None = None
+    def amount(self, case: str, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
+        """How much of what the table's unit counts the seconds of a case stand for; None where it counts nothing, or
+        where nobody knows. `flops` and `traffic_bytes` are those of these seconds."""
+        if self.unit.counted == "examples":
+            return next((self.examples_of(one) for one in (*self.cases, *self.smoke_cases) if one.name == case), None)
+        return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper as its folder in workflow/papers describes it.
+    """A paper as its folder in workflow/papers describes it. `doi` is empty where it has none.
 
-    `published` maps (experiment, case, architecture) to the seconds that were printed, `printed_seconds` to their text
-    as it was printed, and `printed_speedups` to the text of the speedup, where one was.
+    `published` has the printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
     """
 
     name: str
@@ -117,30 +118,68 @@ class Paper:
     venue: str
     year: int
     doi: str
+    url: str
     claim: str
-    architectures: tuple[Architecture, ...]
+    rows: tuple[PublishedRow, ...]
     facts: tuple[Fact, ...]
     experiments: Mapping[str, Experiment]
-    published: Mapping[tuple[str, str, str], float]
-    printed_speedups: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    printed_seconds: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    published: Mapping[Place, Printed]
+    speedups: Mapping[Place, Printed] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 
-    def printed(self, experiment: str, case: str, architecture: str) -> float | None:
-        """The seconds printed in the column that the case answers; None where the paper prints none."""
-        column = self.experiments[experiment].columns.get(case, case)
-        return self.published.get((experiment, column, architecture))
-
-    def printed_speedup(self, experiment: str, case: str, architecture: str) -> str:
-        """The text of the speedup in the column that the case answers; empty where the paper prints none."""
-        column = self.experiments[experiment].columns.get(case, case)
-        return self.printed_speedups.get((experiment, column, architecture), "")
-
-    def printed_time(self, experiment: str, case: str, architecture: str) -> str:
-        """The text of the seconds in the column that the case answers; empty where the paper prints none."""
-        column = self.experiments[experiment].columns.get(case, case)
-        return self.printed_seconds.get((experiment, column, architecture), "")
-
-    def architecture(self, name: str) -> Architecture | None:
+    def row(self, name: str) -> PublishedRow:
         """The published row of that name."""
-        return next((row for row in self.architectures if row.name == name), None)
+        return next(row for row in self.rows if row.name == name)
+
+    def rows_beside(self, architecture: str) -> tuple[PublishedRow, ...]:
+        """The published rows that rows of ours of that architecture stand beside."""
+        return tuple(row for row in self.rows if architecture in row.beside)
+
+    def prints(self, experiment: str) -> bool:
+        """Whether the paper prints any time or rate of the experiment."""
+        return any(place[0] == experiment for place in self.published)
+
+    def printed(self, experiment: str, case: str, row: str) -> Printed | None:
+        """The time or rate in the column that the case answers; None where the paper prints none."""
+        return self.published.get(self._place(experiment, case, row))
+
+    def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
+        """The speedup in the column that the case answers; None where the paper prints none."""
+        return self.speedups.get(self._place(experiment, case, row))
+
+    def seconds(
+        self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
+    ) -> float | None:
+        """What is printed there in seconds; of a rate of operations or of bytes, how many these are must be known."""
+        printed, table = self.printed(experiment, case, row), self.experiments[experiment]
+        return table.unit.seconds(printed.value, table.amount(case, flops, traffic_bytes)) if printed else None
+
+    def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
+        """The fastest of the rows `over` against `row`, from what is printed of both: the work is the same, so that it
+        need not be known. None where one of the two is missing."""
+        unit = self.experiments[experiment].unit
+        fast = self.printed(experiment, case, row)
+        slow = [printed.value for name in over if (printed := self.printed(experiment, case, name))]
+        if not (fast and slow):
+            return None
+        return fast.value / max(slow) if unit.counted else min(slow) / fast.value
+
+    def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
+        """Of these rows the one with the best number in the case; None where nothing is printed of any."""
+        unit = self.experiments[experiment].unit
+        found = {name: printed.value for name in rows if (printed := self.printed(experiment, case, name))}
+        if not found:
+            return None
+        best = max if unit.counted else min
+        return self.row(best(found, key=lambda name: found[name]))
+
+    @property
+    def cpu_rows(self) -> tuple[str, ...]:
+        return tuple(row.name for row in self.rows if row.is_cpu)
+
+    @property
+    def device_rows(self) -> tuple[str, ...]:
+        return tuple(row.name for row in self.rows if not row.is_cpu)
+
+    def _place(self, experiment: str, case: str, row: str) -> Place:
+        return experiment, self.experiments[experiment].columns.get(case, case), row

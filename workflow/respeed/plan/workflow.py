@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from respeed.load.config import load_config
 from respeed.load.folders import HARDWARE, PAPERS
 from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
 from respeed.model.config import Config
 from respeed.model.errors import UserError
 from respeed.model.paper import Paper
@@ -24,6 +23,7 @@ from respeed.plan.machines import choose_in_full
 from respeed.plan.next_turn import Plan
 from respeed.plan.same_machine import check_same_machine
 from respeed.plan.sheet import make_sheet
+from respeed.plan.shown import papers_shown
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
@@ -44,7 +44,8 @@ _HELD: list[int] = []
 
 @dataclass(frozen=True)
 class Workflow:
-    """A configuration resolved for this machine; `overrides` is what --config said."""
+    """A configuration resolved for this machine; `overrides` is what --config said, `papers` are those that are shown:
+    the chosen ones first."""
 
     config: Config
     overrides: Mapping[str, Any]
@@ -162,7 +163,8 @@ class Workflow:
     @property
     def described_by(self) -> list[str]:
         """The files whose words and published numbers stand in the tables beside the records."""
-        files = [*PAPERS.glob("*/paper.yaml"), *PAPERS.glob("*/published.csv"), *HARDWARE.glob("*.yaml")]
+        printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
+        files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml")]
         sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 
@@ -179,7 +181,7 @@ class Workflow:
 
     @property
     def experiments(self) -> list[tuple[str, str]]:
-        """All (paper, experiment): each has a table, measured or not."""
+        """All (paper, experiment) that are shown: each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
     def hold_folder(self) -> None:
@@ -206,7 +208,8 @@ def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
     """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
     try:
         config = load_config(overrides=overrides)
-        found = Workflow(config, dict(overrides), load_papers(), load_profiles(), config.machine or machine_slug())
+        papers = papers_shown(config.preset.is_smoke, config.papers)
+        found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
         check_same_machine(found.machine, found.history.made_on, describe_machine())
     except UserError as error:
         _give_up(error)

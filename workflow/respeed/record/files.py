@@ -45,6 +45,12 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+def recorded_papers(smoke: bool) -> list[str]:
+    """The papers that there are records of, on any machine, in the order of their names."""
+    folder = records_folder(smoke)
+    return sorted({path.relative_to(folder).parts[1] for path in record_paths(smoke)})
+
+
 def read_learning(smoke: bool, machine: str = "*") -> list[dict[str, Any]]:
     """What was learned, on one machine or on any; a file that cannot be used is left out with a line."""
     found = []

@@ -1,6 +1,7 @@
 """Compiles the report."""
 
 import datetime
+from collections.abc import Collection
 from pathlib import Path
 
 import typst
@@ -15,7 +16,7 @@ from respeed.tables.others import read_others
 TEMPLATE = Path("report/report.typ")
 
 
-def build_report(smoke: bool, machine: str | None = None) -> Path:
+def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
     """Write report/report.pdf, or report/smoke.pdf, from the records and figures that exist; returns its path.
 
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
@@ -25,7 +26,7 @@ def build_report(smoke: bool, machine: str | None = None) -> Path:
     name = "smoke" if smoke else "report"
     facts = Path("report/facts") / f"{name}.json"
     in_full = machines_in_full(smoke, machine)
-    write_json(facts, gather_facts(make_tables(smoke, in_full), read_others(smoke, in_full)))
+    write_json(facts, gather_facts(make_tables(smoke, in_full, papers), read_others(smoke, in_full)))
     output = TEMPLATE.parent / f"{name}.pdf"
     part = output.with_suffix(".pdf.part")
     try:

@@ -18,7 +18,7 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
     where = (machine, paper.name, experiment.name)
     cells = [cell for cell in tables.cells if (cell.machine, cell.paper, cell.experiment) == where]
     speedups = [row for row in tables.speedups if (row.machine, row.paper, row.experiment) == where]
-    low = {cell.profile for cell in cells if not cell.in_full_precision}
+    unlike = {cell.profile for cell in cells if not cell.in_full_precision}
     learned = [
         record for record in tables.learning if (record["machine"], record["paper"], record["experiment"]) == where
     ]
@@ -52,7 +52,7 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
                 row
                 for row in tables.totals
                 # As in the tables above: a row that answers none of the paper's is there if it was measured.
-                if row.machine in {"paper", machine} and (row.seconds or row.profile not in low)
+                if row.machine in {"paper", machine} and (row.seconds or row.profile not in unlike)
             ],
             where,
         ),

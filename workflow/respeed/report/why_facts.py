@@ -12,6 +12,7 @@ from respeed.tables.folded import NOTHING
 from respeed.tables.numbers import format_measured_speedup, format_number, format_share, format_speedup
 from respeed.tables.published import PAPER
 from respeed.tables.roofline import Roof, highest_roofs, paper_roofs, range_of_shares
+from respeed.tables.row_labels import label_row
 from respeed.tables.why import COMPARISONS
 
 # What multiplies to the speedup, in the order in which it is read.
@@ -81,8 +82,8 @@ def _shares(mine: list[Breakdown], cases: tuple[str, ...]) -> dict[str, list[str
 def _peaks(mine: list[Breakdown], paper: Paper) -> list[list[str]]:
     """Which peak is whose, and how it is known: side, row, GFLOP/s, source."""
     sources = {
-        row.label: f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"
-        for row in paper.architectures
+        label_row(paper, row): f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"
+        for row in paper.rows
         if row.hardware
     }
     rows: dict[tuple[str, str], list[str]] = {}

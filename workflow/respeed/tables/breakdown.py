@@ -14,21 +14,25 @@ the two shares up to what that estimate and the ratio of two means differ by.
 
 from dataclasses import dataclass
 
+from respeed.tables.row_labels import across_precisions
+
 COLUMNS = (
     "machine", "paper", "experiment", "case", "comparison", "row", "base", "speedup", "speedup_low", "speedup_high",
     "printed", "peaks", "algorithm", "shares", "rest", "seconds", "base_seconds", "gflops", "base_gflops",
-    "peak_gflops", "base_peak_gflops", "share", "base_share", "reason",
+    "peak_gflops", "base_peak_gflops", "share", "base_share", "precisions", "reason",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Side:
-    """The row or the base of a comparison; `work` in FLOP and `peak` in FLOP/s are None where they are not known."""
+    """The row or the base of a comparison; `work` in FLOP and `peak` in FLOP/s, in the side's `precision`, are None
+    where they are not known."""
 
     label: str
     seconds: float
     work: float | None
     peak: float | None
+    precision: str = ""
 
     @property
     def gflops(self) -> float | None:
@@ -59,7 +63,7 @@ class Breakdown:
     """One row of why.csv. A factor is None where it does not apply, or where `reason` says that it is not known.
 
     `machine` is "paper" for the paper's own speedup, `printed` the text of it. `share` and `base_share` are of
-    `peak_gflops` and `base_peak_gflops`.
+    `peak_gflops` and `base_peak_gflops`. `precisions` says of which two the speedup is, where they are not the same.
     """
 
     machine: str
@@ -85,6 +89,7 @@ class Breakdown:
     base_peak_gflops: float | None
     share: float | None
     base_share: float | None
+    precisions: str
     reason: str
 
 
@@ -115,6 +120,7 @@ def break_down(
         base_peak_gflops=base.peak / 1e9 if base.peak else None,
         share=row.share,
         base_share=base.share,
+        precisions=across_precisions(row.precision, [base.precision]),
         reason=_what_is_not_known(row, base),
     )
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
+from respeed.plan.shown import papers_shown
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import (
@@ -61,9 +61,10 @@ class Tables:
         return [record for machine in self.origins for record in read_learning(self.smoke, machine)]
 
 
-def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
-    """Read the records of all machines, or of `only` those, and derive every table from them."""
-    papers, there = load_papers(), recorded_machines(smoke)
+def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
+    """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
+    (see plan.shown)."""
+    shown, there = papers_shown(smoke, papers), recorded_machines(smoke)
     sheets: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
@@ -77,41 +78,41 @@ def make_tables(smoke: bool, only: Collection[str] | None = None) -> Tables:
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine
-    all_cells = cells.make_cells(rounds, papers, load_profiles(), sheets, smoke)
-    all_speedups = speedups.make_speedups(all_cells, rounds, papers)
-    all_factors = factors.make_factors(all_cells, rounds, papers)
+    all_cells = cells.make_cells(rounds, shown, load_profiles(), sheets, smoke)
+    all_speedups = speedups.make_speedups(all_cells, rounds, shown)
+    all_factors = factors.make_factors(all_cells, rounds, shown)
     published = [
         make_published_table(paper, experiment, all_cells, all_speedups, smoke)
-        for paper in papers.values()
+        for paper in shown.values()
         for experiment in paper.experiments.values()
     ]
-    all_totals = totals.make_totals(all_cells, rounds, papers, smoke)
+    all_totals = totals.make_totals(all_cells, rounds, shown, smoke)
     return Tables(
-        papers=papers,
+        papers=shown,
         origins=found,
         rounds=rounds,
         cells=all_cells,
         speedups=all_speedups,
-        claims=claims.make_claims(all_cells, rounds, papers, all_totals),
+        claims=claims.make_claims(all_cells, rounds, shown, all_totals),
         factors=all_factors,
-        why=make_why(all_cells, rounds, papers, all_speedups, all_factors, smoke),
-        roofline=roofline.make_roofline(all_cells, rounds, papers),
-        parts=parts.make_parts(all_cells, rounds, papers),
+        why=make_why(all_cells, rounds, shown, all_speedups, all_factors, smoke),
+        roofline=roofline.make_roofline(all_cells, rounds, shown),
+        parts=parts.make_parts(all_cells, rounds, shown),
         totals=all_totals,
-        wholes=wholes.make_wholes(all_cells, rounds, papers),
+        wholes=wholes.make_wholes(all_cells, rounds, shown),
         across=machines.compare_machines(all_cells, rounds),
         published=published,
         smoke=smoke,
     )
 
 
-def build_tables(smoke: bool, machine: str | None = None) -> None:
+def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and what is read as .html; and
     results/README.md.
 
     All machines are in each .csv; in what people read, those that are shown in full (see plan.machines).
     """
-    tables = make_tables(smoke)
+    tables = make_tables(smoke, papers=papers)
     folder = results_folder(smoke) / "tables"
     write_tidy(folder / "cells.csv", cells.COLUMNS, tables.cells)
     write_tidy(folder / "speedups.csv", speedups.COLUMNS, tables.speedups)

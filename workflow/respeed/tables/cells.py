@@ -9,9 +9,10 @@ import numpy as np
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.load.modules import runs, workload_backends, workload_precisions
+from respeed.load.modules import why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
+from respeed.model.published import ARCHITECTURES
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -22,7 +23,7 @@ NOT_YET = "not measured yet"
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
     "seconds", "seconds_low", "seconds_high", "rounds", "discarded", "status", "reason", "gflops", "peak_share",
-    "error", "published_seconds", "seconds_median", "sessions", "measured_in",
+    "error", "published_seconds", "published_row", "seconds_median", "sessions", "measured_in",
 )  # fmt: skip
 
 
@@ -30,11 +31,14 @@ COLUMNS = (
 class Cell:
     """One row of cells.csv. `seconds` are those of the paper's unit of work (1 million examples, or one step).
 
+    `published_seconds` are those of the best of the published rows that it answers, `published_row` its name.
     `algorithm` is the workload where the table tells several apart, or else empty. `error` is the largest against
     float64 of any array of a checked step, over the array's largest value. `seconds_median` is the plain median over
     rounds, beside the estimate that the interval belongs to; `sessions` says in how many the rounds were measured, and
     `measured_in` in which experiment.
-    Not in the file: `label`, `is_cpu`, `workload`, `work` (FLOP of that unit), `round_seconds` (one a round).
+    Not in the file: `label`, `is_cpu`, `workload`, `work` and `traffic` (FLOP and bytes of that unit), `amount` (how
+    much of what the table's unit counts), `answers` (the published rows beside it, of its algorithm), and
+    `round_seconds` (one a round).
     """
 
     machine: str
@@ -57,6 +61,7 @@ class Cell:
     peak_share: float | None
     error: float | None
     published_seconds: float | None
+    published_row: str
     seconds_median: float | None
     sessions: int
     measured_in: str
@@ -64,6 +69,9 @@ class Cell:
     is_cpu: bool
     workload: str
     work: float | None
+    traffic: float | None
+    amount: float | None
+    answers: tuple[str, ...]
     round_seconds: tuple[float, ...]
 
     @property
@@ -98,20 +106,28 @@ def make_cells(
         names = _profile_facts(measured, profiles)
         for paper, experiment, case in _cases(papers, smoke):
             for name, facts in names.items():
-                if facts["backend"] not in workload_backends().get(case.workload, ()):
+                if not _has_row(experiment, case, facts["backend"], smoke):
                     continue
                 if not experiment.runs_on(case.workload, facts["architecture"]):
                     continue
                 key = CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, name)
                 found = rounds.get(key)
-                if found is None and not runs(case.workload, facts["backend"], facts["precision"]):
-                    why = f"{case.workload} runs in {', '.join(workload_precisions()[case.workload])} alone"
+                cannot = why_not_run(case.workload, facts["backend"], facts["precision"])
+                if found is None and cannot:
+                    why = cannot
                 elif found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, experiment.steps(case), why))
     return cells
+
+
+def _has_row(experiment: Experiment, case: Case, backend: str, smoke: bool) -> bool:
+    """Whether the backend runs any case of the row that the case stands in: of its algorithm, or of the table."""
+    every = experiment.smoke_cases if smoke else experiment.cases
+    workloads = {case.workload} if experiment.algorithms else {other.workload for other in every}
+    return any(backend in workload_backends().get(workload, ()) for workload in workloads)
 
 
 def _cases(papers: Mapping[str, Paper], smoke: bool) -> Iterator[tuple[Paper, Experiment, Case]]:
@@ -134,8 +150,7 @@ def _profile_facts(
         if ran and any(ran[key] != getattr(profile, key) for key in ("backend", "device", "threads", "precision")):
             continue
         facts[profile.name] = {name: getattr(profile, name) for name in FACTS}
-    order = ("single-cpu", "multi-cpu", "gpu", "tpu")
-    return dict(sorted(facts.items(), key=lambda item: (order.index(item[1]["architecture"]), item[0])))
+    return dict(sorted(facts.items(), key=lambda item: (ARCHITECTURES.index(item[1]["architecture"]), item[0])))
 
 
 def _cell(
@@ -148,10 +163,16 @@ def _cell(
     why_missing: str,
 ) -> Cell:
     algorithm = experiment.algorithms.get(key.workload)
-    published = algorithm is None or facts["architecture"] in algorithm.published_for
+    answers = tuple(
+        row.name
+        for row in paper.rows_beside(facts["architecture"])
+        if algorithm is None or row.name in algorithm.published_for
+    )
     judged = judge_cell(rounds) if rounds else Judged("not-run", why_missing)
     step = judged.step
-    flops = rounds.flops if rounds else None
+    flops, moved = (rounds.flops, rounds.traffic_bytes) if rounds else (None, None)
+    work, traffic = (one * steps if one else None for one in (flops, moved))
+    theirs = paper.fastest(experiment.name, key.case, answers)
     return Cell(
         machine=key.machine,
         paper=key.paper,
@@ -173,12 +194,16 @@ def _cell(
         gflops=flops / step.value / 1e9 if flops and step else None,
         peak_share=judged.peak_share,
         error=rounds.error if rounds else None,
-        published_seconds=paper.printed(experiment.name, key.case, facts["architecture"]) if published else None,
+        published_seconds=paper.seconds(experiment.name, key.case, theirs.name, work, traffic) if theirs else None,
+        published_row=theirs.name if theirs else "",
         seconds_median=steps * float(np.median(rounds.means)) if rounds and step else None,
         sessions=len({time.session for time in rounds.times.values()}) if rounds else 0,
         measured_in=key.experiment,
         label=f"{facts['label']}, {algorithm.label}" if algorithm else facts["label"],
         is_cpu=facts["device"] == "cpu",
-        work=flops * steps if flops else None,
+        work=work,
+        traffic=traffic,
+        amount=experiment.amount(key.case, work, traffic),
+        answers=answers,
         round_seconds=tuple(steps * seconds for seconds in rounds.means) if rounds and step else (),
     )

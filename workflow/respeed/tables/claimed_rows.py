@@ -1,23 +1,25 @@
 """Which two rows of a machine a claim is held against."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
 from respeed.tables.cells import NOT_YET, Cell
+from respeed.tables.row_labels import across_precisions
 
-# What the smoke preset has of a claim.
-NOT_MEASURED = "nothing of the paper's sizes was measured"
+# What the smoke preset has of a claim, or a machine that measured other precisions alone.
+NOT_MEASURED = f"nothing of the paper's sizes was measured in {FULL_PRECISION}"
 
 
 @dataclass(frozen=True)
 class Rows:
     """The cells of one case (or, of a total, one cell of each column) that a claim sets beside one another: the fastest
-    of the architecture `row`, and the fastest of `over`. `missing` says why one is not there; `may_come` if it was only
-    disturbed, or not measured yet."""
+    beside the published row `row`, and the fastest beside `over`, or that row's own in another case. `missing` says why
+    one is not there; `may_come` if it was only disturbed, or not measured yet."""
 
     rows: tuple[Cell, ...]
     missing: str = ""
@@ -33,23 +35,27 @@ class Rows:
 
     @cached_property
     def base(self) -> Cell:
-        return self.rows[1]
+        return self.rows[-1]
+
+    @property
+    def precisions(self) -> str:
+        """Marks a ratio across precisions."""
+        return across_precisions(self.row.precision, [self.base.precision]) if self.found else ""
 
 
-def choose_rows(
-    claim: Claim, cells: list[Cell], rounds: Mapping[CellKey, CellRounds], *, of_total: bool = False
-) -> Rows:
-    """The two rows among the cells of one case, or with `of_total` of all cases of a table that adds up.
+def choose_rows(claim: Claim, paper: Paper, cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> Rows:
+    """The two rows among the cells of one case, or of all cases of a table that adds up.
 
-    Only programs that answer what was printed count: of several algorithms the paper's own for that row. Of two CPU
-    rows both are of one package, so that the claim is about cores and not about libraries.
+    Only programs that answer a published row count: of several algorithms the paper's own for that row; rows in its
+    precision where such were measured, or else in fp32. Of two CPU rows both are of one package, so that the claim is
+    about cores and not about libraries.
     """
     if not cells:
         return Rows((), NOT_MEASURED)
-    fast = _candidates(claim, (claim.row,), claim.threads, cells, rounds, of_total)
+    fast = _candidates(paper, (claim.row,), claim.threads, cells, rounds)
     if not fast.found:
         return fast
-    slow = _candidates(claim, claim.over, 1 if claim.threads else None, cells, rounds, of_total)
+    slow = _candidates(paper, claim.over, 1 if claim.threads else None, cells, rounds)
     if not slow.found:
         return slow
     for row in fast.rows:
@@ -59,18 +65,30 @@ def choose_rows(
     return Rows((), f"no row of {fast.row.package} answers {' or '.join(claim.over)}")
 
 
+def choose_own(claim: Claim, paper: Paper, case: str, cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> Rows:
+    """The fastest row of `case` beside the claim's, and the same row in the case that it is compared with."""
+    if not cells:
+        return Rows((), NOT_MEASURED)
+    fast = _candidates(paper, (claim.row,), claim.threads, [cell for cell in cells if cell.case == case], rounds)
+    if not (fast.found and claim.over_case):
+        return fast
+    first = {cell.row: cell for cell in cells if cell.case == claim.over_case}
+    pairs = [(row, base) for row in fast.rows if (base := first.get(row.row)) and base.seconds]
+    return Rows(pairs[0]) if pairs else Rows((), f"{claim.over_case} has no time on the same row")
+
+
 def _candidates(
-    claim: Claim,
-    architectures: Iterable[str],
+    paper: Paper,
+    names: Collection[str],
     threads: int | None,
     cells: list[Cell],
     rounds: Mapping[CellKey, CellRounds],
-    of_total: bool,
 ) -> Rows:
-    """Cells with a time, the fastest first (of a total, one cell of each column); or else why there are none."""
-    answering = [cell for cell in cells if cell.architecture in architectures and (of_total or cell.published_seconds)]
+    """Cells with a time beside the published rows `names`, the fastest first (of a total, one cell of each column); or
+    else why there are none."""
+    answering = _in_their_precision(paper, names, [cell for cell in cells if set(cell.answers) & set(names)])
     if not answering:
-        return Rows((), f"no hardware profile here answers the paper's row {' or '.join(architectures)}")
+        return Rows((), f"no hardware profile here answers the paper's row {' or '.join(names)}")
     columns: dict[tuple[str, str], list[Cell]] = {}
     for cell in answering:
         columns.setdefault(cell.row, []).append(cell)
@@ -93,8 +111,16 @@ def _candidates(
     return Rows(tuple(column[0] for column in fitting))
 
 
+def _in_their_precision(paper: Paper, names: Iterable[str], cells: list[Cell]) -> list[Cell]:
+    """Those in the precision of the published rows, if any of them has a time; or else those in fp32."""
+    theirs = {paper.row(name).precision or FULL_PRECISION for name in names}
+    alike = [cell for cell in cells if cell.precision in theirs]
+    return alike if any(cell.seconds for cell in alike) else [cell for cell in cells if cell.in_full_precision]
+
+
 def published_value(claim: Claim, paper: Paper, case: str) -> float | None:
-    """The paper's seconds of the fastest row of `over`, divided by those of `row`."""
-    seconds = paper.printed(claim.experiment, case, claim.row)
-    over = [value for name in claim.over if (value := paper.printed(claim.experiment, case, name))]
-    return min(over) / seconds if over and seconds else None
+    """The fastest row of `over` against `row`, as the paper has it; a speedup that it prints alone is over its fastest
+    CPU row."""
+    made = paper.speedup(claim.experiment, case, claim.row, claim.over)
+    printed = paper.printed_speedup(claim.experiment, case, claim.row)
+    return made or (printed.value if printed else None)

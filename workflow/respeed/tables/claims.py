@@ -1,7 +1,7 @@
 """What a paper claims, and whether it holds on each machine: results/tables/claims.csv."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from respeed.estimators.intervals import Estimate
@@ -12,7 +12,7 @@ from respeed.tables.cells import Cell
 from respeed.tables.compared import Compared, compare_claim
 from respeed.tables.instead import say_instead
 from respeed.tables.judged import judge_claim
-from respeed.tables.numbers import NO_INTERVAL, format_share, format_speedup
+from respeed.tables.numbers import NO_INTERVAL, format_share, format_speedup, format_whole_share
 from respeed.tables.totals import Total
 
 COLUMNS = (
@@ -26,9 +26,10 @@ class Verdict:
     """One row of claims.csv: a claim on a machine as a whole (`case` is empty), or one case of it.
 
     `verdict` is reproduced, larger, smaller, another shape, not settled or not testable here; `reason` says why, or
-    what is missing, and `instead` what can be said all the same. Of a claim about several cases, `published_low` and
-    `published_high` are the range of what was printed, `speedup_low` and `speedup_high` that of our intervals, and
-    `speedup` is None. Not in the file: `published` and `here`, the same as texts for people ("12.9x to 72.6x").
+    what is missing, and `instead` what can be said all the same. The numbers are speedups; of a claim about memory,
+    shares of what a copy moves. Of a claim about several cases, `published_low` and `published_high` are the range of
+    what was printed, `speedup_low` and `speedup_high` that of our intervals, and `speedup` is None.
+    Not in the file: `published` and `here`, the same as texts for people ("12.9x to 72.6x").
     """
 
     machine: str
@@ -61,9 +62,10 @@ def make_claims(
     for machine in dict.fromkeys(cell.machine for cell in cells):
         for paper in papers.values():
             for claim in paper.claims:
-                mine = [cell for cell in of[machine, paper.name, claim.experiment] if cell.in_full_precision]
+                mine = of[machine, paper.name, claim.experiment]
                 compared = compare_claim(claim, paper, mine, rounds, totals)
-                instead = say_instead(claim, paper, mine, rounds, totals)
+                exact = [cell for cell in mine if cell.in_full_precision]
+                instead = say_instead(claim, paper, exact, rounds, totals)
                 verdicts += _verdicts(machine, claim, paper, compared, instead)
     return verdicts
 
@@ -71,7 +73,8 @@ def make_claims(
 def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[Compared], instead: str) -> Iterator[Verdict]:
     judged = judge_claim(claim, compared)
     measured = [one for one in compared if one.here]
-    published = sorted(judged.published, key=lambda one: one.published)
+    published = sorted((one for one in judged.published if one.published), key=lambda one: one.published or 0.0)
+    say = format_whole_share if claim.test == "memory" else format_speedup
     yield Verdict(
         machine=machine,
         paper=paper.name,
@@ -89,7 +92,7 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[Compared]
         base_profile=_names(one.rows.base for one in measured),
         says=claim.says,
         published=_range([one.text for one in published]),
-        here=_here(judged.shown),
+        here=_here(judged.shown, measured, say),
     )
     for one in compared if len(compared) > 1 else ():
         kind, why = judged.singles[one.case]
@@ -111,7 +114,7 @@ def _verdicts(machine: str, claim: Claim, paper: Paper, compared: list[Compared]
             base_profile=_names([one.rows.base] if here else []),
             says=claim.says,
             published=one.text,
-            here=_here(here),
+            here=_here(here, [one], say),
         )
 
 
@@ -127,13 +130,15 @@ def _highest(here: Sequence[Estimate]) -> float | None:
     return None if any(one.high is None for one in here) else max((one.high or 0.0 for one in here), default=None)
 
 
-def _here(here: Sequence[Estimate]) -> str:
+def _here(here: Sequence[Estimate], compared: Sequence[Compared], say: Callable[[float], str]) -> str:
     """Our numbers for people: from the smallest to the largest, with the widest of their intervals."""
     if not here:
         return ""
-    text = _range([format_speedup(one.value) for one in sorted(here, key=lambda one: one.value)])
+    text = _range([say(one.value) for one in sorted(here, key=lambda one: one.value)])
     margins = [one.margin for one in here if one.margin is not None]
-    return f"{text} {f'±{format_share(max(margins))}' if len(margins) == len(here) else NO_INTERVAL}"
+    marks = dict.fromkeys(one.rows.precisions for one in compared if one.rows.precisions)
+    interval = f"±{format_share(max(margins))}" if len(margins) == len(here) else NO_INTERVAL
+    return " ".join([text, interval, *(f"({mark})" for mark in marks)])
 
 
 def _range(texts: list[str]) -> str:

@@ -6,7 +6,8 @@ from respeed.tables.numbers import format_number, format_share
 
 def explain(one: Breakdown) -> str:
     """72.6 = 12.3 of hardware (622 over 50.6 GFLOP/s) times 5.91 of use (42 % of its peak against 7 %)."""
-    whole = one.printed or format_number(one.speedup)
+    number = one.printed or format_number(one.speedup)
+    whole = f"{number} ({one.precisions})" if one.precisions else number
     if not (one.peaks and one.peak_gflops and one.base_peak_gflops):
         return f"{whole}: {one.reason}"
     rates = f"{format_number(one.peak_gflops)} over {format_number(one.base_peak_gflops)} GFLOP/s"

@@ -10,7 +10,7 @@ both CPU times those of the profile that is fastest with the CPU's algorithm, of
 Each is estimated from rounds, so that they multiply only up to what such estimates differ by.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -19,7 +19,8 @@ from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_rounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.speedups import CPU_ARCHITECTURES, published_speedup
+from respeed.tables.fastest import fastest_cell
+from respeed.tables.speedups import published_speedup_of
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "profile", "base_profile", "speedup", "speedup_low",
@@ -54,6 +55,11 @@ class Factors:
     label: str
 
 
+def algorithms_of(experiment: Experiment, rows: Collection[str]) -> set[str]:
+    """The algorithms whose numbers the paper prints in any of these rows."""
+    return {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(rows)}
+
+
 def make_factors(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: Mapping[str, Paper]) -> list[Factors]:
     """A row for every measured cell of the accelerator's algorithm, in tables that tell algorithms apart."""
     found: list[Factors] = []
@@ -69,11 +75,14 @@ def _of_column(
     column: list[Cell], rounds: Mapping[CellKey, CellRounds], paper: Paper, experiment: Experiment
 ) -> Iterator[Factors]:
     theirs = {
-        kind: {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(architectures)}
-        for kind, architectures in (("cpu", CPU_ARCHITECTURES), ("device", ("gpu", "tpu")))
+        kind: algorithms_of(experiment, rows) for kind, rows in (("cpu", paper.cpu_rows), ("device", paper.device_rows))
     }
     both = {cell.profile for cell in column if cell.algorithm in theirs["device"]}
-    base = _fastest_cpu([cell for cell in column if cell.profile in both], theirs["cpu"])
+    base = fastest_cell(
+        cell
+        for cell in column
+        if cell.profile in both and cell.is_cpu and cell.in_full_precision and cell.algorithm in theirs["cpu"]
+    )
     same = next(
         (cell for cell in column if base and cell.profile == base.profile and cell.algorithm in theirs["device"]), None
     )
@@ -88,16 +97,9 @@ def _of_column(
             yield Factors(
                 cell.machine, cell.paper, cell.experiment, cell.case, cell.profile, base.profile,
                 *_three(whole), *_three(algorithm), *_three(hardware),
-                published_speedup(paper, experiment.name, cell.case, cell.architecture)
-                if cell.published_seconds
-                else None,
+                published_speedup_of(cell, paper),
                 f"{cell.label} (CPU: {base.profile})",
             )  # fmt: skip
-
-
-def _fastest_cpu(column: list[Cell], algorithms: set[str]) -> Cell | None:
-    found = [cell for cell in column if cell.is_cpu and cell.in_full_precision and cell.algorithm in algorithms]
-    return min(found, key=lambda cell: cell.seconds or 0, default=None)
 
 
 def _three(estimate: Estimate) -> tuple[float, float | None, float | None]:

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.claim import Claim
-from respeed.model.paper import Architecture, Paper
+from respeed.model.paper import Experiment, Paper
+from respeed.model.published import PublishedRow
 from respeed.tables.cells import Cell
 from respeed.tables.claimed_rows import published_value
+from respeed.tables.compared import NUMBERED
+from respeed.tables.fastest import fastest_by_case
 from respeed.tables.numbers import format_duration, format_number
 from respeed.tables.totals import Total
+from respeed.tables.units import in_unit, words_of_unit
 
 
 def say_instead(
@@ -20,11 +24,16 @@ def say_instead(
     """A sentence or two made from what was measured in fp32; empty where that is nothing."""
     if claim.test == "total":
         return _of_total(claim, paper, cells, totals)
-    if claim.test == "growth":
-        return _of_growth(claim, paper, cells)
     if claim.threads:
-        return _of_cores(claim, [cell for cell in cells if cell.published_seconds], rounds)
-    return _beside_theirs(claim, paper, cells)
+        return _of_cores(claim, [cell for cell in cells if cell.answers], rounds)
+    said = ""
+    if claim.test == "growth":
+        said = _of_growth(claim, paper, cells)
+    elif claim.test in NUMBERED:
+        said = _beside_theirs(claim, paper, cells)
+    if said or paper.prints(claim.experiment):
+        return said
+    return _by_themselves(paper.experiments[claim.experiment], cells)
 
 
 def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
@@ -33,20 +42,9 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     if claim.test == "largest":
         top = max(experiment.case_names(), key=lambda case: published_value(claim, paper, case) or 0.0)
         cells = [cell for cell in cells if cell.case == top]
-    there = paper.architecture(claim.row)
-    if there is None:
-        return ""
-    fast = [
-        (cell.seconds or 0.0) / printed
-        for case, cell in _fastest_cpu(cells, paper, claim, there).items()
-        if (printed := paper.printed(claim.experiment, case, there.name))
-    ]
-    base = _fastest_published(claim, paper)
-    slow = [
-        printed / (cell.seconds or 1.0)
-        for case, cell in (_fastest_cpu(cells, paper, claim, base).items() if base else ())
-        if (printed := paper.printed(claim.experiment, case, base.name if base else ""))
-    ]
+    there, base = paper.row(claim.row), _fastest_published(claim, paper)
+    fast = [(cell.seconds or 0.0) / printed for cell, printed in _beside(cells, paper, claim, there)]
+    slow = [printed / (cell.seconds or 1.0) for cell, printed in _beside(cells, paper, claim, base)]
     if not (fast and slow and base):
         return ""
     where = f"At {cells[0].case} the" if claim.test == "largest" else "The"
@@ -60,26 +58,23 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
 def _of_growth(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     """How the CPU changes from case to case: an accelerator gains where the CPU loses."""
     base = _fastest_published(claim, paper)
-    fastest = {
-        case: (cell, printed)
-        for case, cell in (_fastest_cpu(cells, paper, claim, base).items() if base else ())
-        if (printed := paper.printed(claim.experiment, case, base.name if base else ""))
-    }
+    fastest = _beside(cells, paper, claim, base)
     if len(fastest) < 2:
         return ""
-    if all(cell.work for cell, _ in fastest.values()):
-        ours = [(cell.work or 0.0) / (cell.seconds or 1.0) / 1e9 for cell, _ in fastest.values()]
-        theirs = [(cell.work or 0.0) / printed / 1e9 for cell, printed in fastest.values()]
+    if all(cell.work for cell, _ in fastest):
+        ours = [(cell.work or 0.0) / (cell.seconds or 1.0) / 1e9 for cell, _ in fastest]
+        theirs = [(cell.work or 0.0) / printed / 1e9 for cell, printed in fastest]
         return (
             f"The fastest CPU program here does {_span(ours)} GFLOP/s over these cases, the paper's CPU "
             f"{_span(theirs)}: the rates differ by a factor of {_spread(ours)} here and of {_spread(theirs)} there."
         )
-    (first, (cell, printed)), *_, (last, (last_cell, last_printed)) = fastest.items()
+    (cell, printed), *_, (last_cell, last_printed) = fastest
     ours_grow, theirs_grow = (last_cell.seconds or 0.0) / (cell.seconds or 1.0), last_printed / printed
     printed_as = paper.experiments[claim.experiment].columns
+    first, last = (printed_as.get(case, case) for case in (cell.case, last_cell.case))
     return (
-        f"From {printed_as.get(first, first)} to {printed_as.get(last, last)} the time of the paper's CPU algorithm "
-        f"grows by a factor of {format_number(ours_grow)} here, of {format_number(theirs_grow)} there."
+        f"From {first} to {last} the time of the paper's CPU algorithm grows by a factor of "
+        f"{format_number(ours_grow)} here, of {format_number(theirs_grow)} there."
     )
 
 
@@ -88,12 +83,12 @@ def _of_cores(claim: Claim, cells: list[Cell], rounds: Mapping[CellKey, CellRoun
     single = {
         (cell.case, cell.package, cell.algorithm): cell
         for cell in cells
-        if cell.architecture in claim.over and cell.seconds and rounds[cell.key].threads == 1
+        if set(cell.answers) & set(claim.over) and cell.seconds and rounds[cell.key].threads == 1
     }
     pairs = [
         (cell, base)
         for cell in cells
-        if cell.architecture == claim.row
+        if claim.row in cell.answers
         and cell.seconds
         and (base := single.get((cell.case, cell.package, cell.algorithm)))
     ]
@@ -121,31 +116,43 @@ def _of_total(claim: Claim, paper: Paper, cells: list[Cell], totals: list[Total]
     )
 
 
-def _fastest_cpu(cells: list[Cell], paper: Paper, claim: Claim, there: Architecture) -> dict[str, Cell]:
-    """By case the fastest CPU row here that runs what the published row ran."""
+def _by_themselves(experiment: Experiment, cells: list[Cell]) -> str:
+    """What the fastest CPU row does here, in the table's unit, where there is nothing to set it beside."""
+    fastest = fastest_by_case(cell for cell in cells if cell.is_cpu)
+    values = [value for cell in fastest.values() if (value := in_unit(cell, experiment.unit)[0])]
+    if not values:
+        return ""
+    return f"The fastest CPU program here: {_span(values)} {words_of_unit(experiment)}."
+
+
+def _beside(cells: list[Cell], paper: Paper, claim: Claim, there: PublishedRow | None) -> list[tuple[Cell, float]]:
+    """In each case the fastest CPU row here that runs what the published row ran, and the seconds printed there."""
+    if there is None:
+        return []
     algorithms = paper.experiments[claim.experiment].algorithms
-    fastest: dict[str, Cell] = {}
-    for cell in cells:
-        algorithm = algorithms.get(cell.algorithm)
-        if cell.is_cpu and cell.seconds and (algorithm is None or there.name in algorithm.published_for):
-            rival = fastest.get(cell.case)
-            if rival is None or cell.seconds < (rival.seconds or 0.0):
-                fastest[cell.case] = cell
-    return fastest
+    alike = (
+        cell
+        for cell in cells
+        if cell.is_cpu and (cell.algorithm not in algorithms or there.name in algorithms[cell.algorithm].published_for)
+    )
+    pairs = (
+        (cell, paper.seconds(claim.experiment, case, there.name, cell.work, cell.traffic))
+        for case, cell in fastest_by_case(alike).items()
+    )
+    return [(cell, printed) for cell, printed in pairs if printed]
 
 
-def _fastest_published(claim: Claim, paper: Paper) -> Architecture | None:
+def _fastest_published(claim: Claim, paper: Paper) -> PublishedRow | None:
     """Of the rows that the claim compares with, the one that is fastest in most of the printed columns."""
-    names = [
-        min(printed, key=lambda name: printed[name])
-        for case in paper.experiments[claim.experiment].case_names()
-        if (printed := {name: value for name in claim.over if (value := paper.printed(claim.experiment, case, name))})
-    ]
-    return paper.architecture(max(names, key=names.count)) if names else None
+    found = (
+        paper.fastest(claim.experiment, case, claim.over) for case in paper.experiments[claim.experiment].case_names()
+    )
+    names = [row.name for row in found if row]
+    return paper.row(max(names, key=names.count)) if names else None
 
 
-def _hardware(row: Architecture) -> str:
-    return row.hardware.label if row.hardware else row.label
+def _hardware(row: PublishedRow) -> str:
+    return row.hardware.label if row.hardware else row.device or row.label
 
 
 def _span(values: list[float], mark: str = "") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from respeed.estimators import verdicts
+from respeed.estimators import unnumbered, verdicts
 from respeed.estimators.intervals import Estimate
 from respeed.model.claim import Claim
 from respeed.tables.claimed_rows import NOT_MEASURED
@@ -25,8 +25,8 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Judged:
     """By the rules of estimators.verdicts; cases that have no time here are named in the reason."""
     measured = [one for one in compared if one.here]
     here = [one.here for one in measured if one.here]
-    singles = {one.case: _judge_case(one) for one in compared}
-    top = max(compared, key=lambda one: one.published, default=None)
+    singles = {one.case: _judge_case(claim, one) for one in compared}
+    top = max(compared, key=lambda one: one.published or 0.0, default=None)
     published = (top,) if claim.test == "largest" and top else tuple(compared)
     if not here:
         missing = dict.fromkeys(one.rows.missing for one in compared)
@@ -35,12 +35,7 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Judged:
         return Judged(kind, "; ".join(missing) or NOT_MEASURED, published, (), singles)
     fewest = min(one.rounds for one in measured)
     shown = (verdicts.largest(here),) if claim.test == "largest" else tuple(here)
-    if claim.test == "largest":
-        verdict = verdicts.judge_value(published[0].published, shown[0], fewest)
-    elif claim.test == "growth":
-        verdict = verdicts.judge_growth([one.case for one in measured], here, fewest)
-    else:
-        verdict = _judge_columns(measured, singles)
+    verdict = _judge_together(claim, measured, shown, published, singles, fewest)
     if _is_open(claim, compared, verdict[0]):
         verdict = (verdicts.NOT_SETTLED, verdict[1] if verdict[0] == verdicts.NOT_SETTLED else "")
     absent = [f"{one.case}: {one.rows.missing}" if one.case else one.rows.missing for one in compared if not one.here]
@@ -48,10 +43,40 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Judged:
     return Judged(verdict[0], reason, published, shown, singles)
 
 
-def _judge_case(one: Compared) -> verdicts.Verdict:
-    if one.here:
-        return verdicts.judge_value(one.published, one.here, one.rounds)
-    return verdicts.NOT_SETTLED if one.rows.may_come else verdicts.NOT_TESTABLE, one.rows.missing
+def _judge_together(
+    claim: Claim,
+    measured: Sequence[Compared],
+    shown: Sequence[Estimate],
+    published: Sequence[Compared],
+    singles: dict[str, verdicts.Verdict],
+    fewest: int,
+) -> verdicts.Verdict:
+    cases = [one.case for one in measured]
+    match claim.test:
+        case "largest":
+            return verdicts.judge_value(published[0].published or 0.0, shown[0], fewest)
+        case "growth":
+            return verdicts.judge_growth(cases, shown, fewest)
+        case "faster":
+            return unnumbered.judge_faster(cases, shown, fewest)
+        case "crossover":
+            return unnumbered.judge_crossover(cases, shown, fewest)
+        case "limited":
+            return unnumbered.judge_limited(cases, shown, [one.ideal for one in measured], fewest)
+        case "memory":
+            return unnumbered.judge_memory(shown[0], fewest)
+        case _:
+            return _judge_columns(measured, singles)
+
+
+def _judge_case(claim: Claim, one: Compared) -> verdicts.Verdict:
+    if one.here is None:
+        return verdicts.NOT_SETTLED if one.rows.may_come else verdicts.NOT_TESTABLE, one.rows.missing
+    if claim.test == "limited":
+        return unnumbered.judge_limited([one.case], [one.here], [one.ideal], one.rounds)
+    if one.published is None:  # its part of a claim about all cases: on which side of 1 it is
+        return unnumbered.judge_faster([one.case], [one.here], one.rounds)
+    return verdicts.judge_value(one.published, one.here, one.rounds)
 
 
 def _judge_columns(measured: Sequence[Compared], singles: dict[str, verdicts.Verdict]) -> verdicts.Verdict:

@@ -7,6 +7,7 @@ from respeed.estimators.intervals import TWO_LOOKS
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import RIVAL, compare_apart, confidence_among, verdict_of
 from respeed.tables.cells import Cell
+from respeed.tables.fastest import fastest_cell
 
 COLUMNS = (
     "machine", "base_machine", "paper", "experiment", "case", "algorithm", "profile", "base_algorithm",
@@ -53,14 +54,15 @@ def compare_machines(cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) ->
 
 def fastest_rows(cells: Iterable[Cell]) -> dict[tuple[str, str, str], dict[str, Cell]]:
     """For every measured (paper, experiment, case): the fastest row of each machine, of those in fp32."""
-    fastest: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    columns: dict[tuple[str, str, str], dict[str, list[Cell]]] = {}
     for cell in cells:
         if cell.seconds and cell.in_full_precision:
-            column = fastest.setdefault((cell.paper, cell.experiment, cell.case), {})
-            rival = column.get(cell.machine)
-            if rival is None or cell.seconds < (rival.seconds or 0):
-                column[cell.machine] = cell
-    return fastest
+            column = columns.setdefault((cell.paper, cell.experiment, cell.case), {})
+            column.setdefault(cell.machine, []).append(cell)
+    return {
+        where: {machine: found for machine, mine in column.items() if (found := fastest_cell(mine))}
+        for where, column in columns.items()
+    }
 
 
 def _across(cell: Cell, base: Cell, rounds: Mapping[CellKey, CellRounds], confidence: float) -> Across:

@@ -55,6 +55,11 @@ def format_share(share: float) -> str:
     return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
 
 
+def format_whole_share(share: float) -> str:
+    """A share in whole per cent: 87 %."""
+    return f"{100 * share:.0f} %"
+
+
 def format_duration(seconds: float | None) -> str:
     """A long time in the unit that people would use: 3.2 days, 5.1 weeks."""
     if seconds is None:

@@ -1,14 +1,17 @@
 """A table in the paper's own shape: package, architecture, a column a case, a speedup row; theirs, then ours."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
+from respeed.model.unit import Unit
 from respeed.tables.cells import Cell
 from respeed.tables.numbers import Value, format_speedup, group_thousands, measured_value
+from respeed.tables.row_labels import across_precisions, label_row
 from respeed.tables.speedups import Speedup, published_speedup
+from respeed.tables.units import in_unit, words_of_unit
 
 # The source of a row that is none of a machine's.
 PAPER = "paper"
@@ -16,7 +19,7 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a value for each case. `kind` is seconds or speedup."""
+    """One row: a value for each case. `kind` is seconds, in whatever unit these are shown, or speedup."""
 
     source: str
     package: str
@@ -32,12 +35,14 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """`columns` are the cases in words, `unit` says what the seconds are for, `reference` whose table it is."""
+    """`columns` are the cases in words, `unit` says what is counted and for how much work, `better` whether the larger
+    or the smaller number is the better one, `reference` whose table it is."""
 
     paper: str
     experiment: str
     title: str
     unit: str
+    better: str
     reference: str
     cases: tuple[str, ...]
     columns: tuple[str, ...]
@@ -67,13 +72,14 @@ def make_published_table(
         if (row.paper, row.experiment) == (paper.name, experiment.name):
             speedups_of[row.machine].append(row)
     for machine in sorted(cells_of):
-        rows += _machine_rows(machine, cases, cells_of[machine], bare=smoke)
+        rows += _machine_rows(machine, cases, cells_of[machine], experiment.unit, bare=smoke)
         rows += _speedup_rows(machine, cases, speedups_of[machine], cells_of[machine], bare=smoke)
     return PublishedTable(
         paper=paper.name,
         experiment=experiment.name,
         title=experiment.title,
-        unit=f"seconds for {experiment.examples:,} examples" if experiment.examples else "seconds a step",
+        unit=words_of_unit(experiment),
+        better=experiment.unit.better,
         reference=reference(paper),
         cases=cases,
         columns=_columns(experiment, cases),
@@ -101,34 +107,41 @@ def _columns(experiment: Experiment, cases: tuple[str, ...]) -> tuple[str, ...]:
 
 def _paper_rows(paper: Paper, experiment: Experiment, cases: tuple[str, ...]) -> list[Row]:
     rows = []
-    for architecture in paper.architectures:
-        seconds = [paper.printed_time(experiment.name, case, architecture.name) for case in cases]
-        if any(seconds):
-            values = tuple(Value(group_thousands(text)) for text in seconds)
-            rows.append(Row(PAPER, architecture.package, architecture.label, "seconds", values))
-    for architecture in paper.architectures:
-        if architecture.name in {"gpu", "tpu"}:
-            ratios = [_printed_speedup(paper, experiment.name, case, architecture.name) for case in cases]
+    for row in paper.rows:
+        printed = [paper.printed(experiment.name, case, row.name) for case in cases]
+        if any(printed):
+            values = tuple(Value(group_thousands(one.text) if one else "") for one in printed)
+            rows.append(Row(PAPER, row.package, label_row(paper, row), "seconds", values))
+    for row in paper.rows:
+        if not row.is_cpu:
+            ratios = [_printed_speedup(paper, experiment.name, case, row.name) for case in cases]
             if any(ratios):
-                label = f"Speedup over fastest CPU ({architecture.label})"
+                across = across_precisions(row.precision, _cpu_precisions(paper, experiment, cases))
+                label = f"Speedup over fastest CPU ({', '.join(filter(None, [label_row(paper, row), across]))})"
                 rows.append(Row(PAPER, "", label, "speedup", tuple(Value(text) for text in ratios)))
     return rows
 
 
-def _printed_speedup(paper: Paper, experiment: str, case: str, architecture: str) -> str:
-    """As it was printed; where none was, what the printed seconds come to."""
-    printed = paper.printed_speedup(experiment, case, architecture)
-    return f"{printed}x" if printed else format_speedup(published_speedup(paper, experiment, case, architecture))
+def _cpu_precisions(paper: Paper, experiment: Experiment, cases: Iterable[str]) -> list[str]:
+    """Those of the rows that speedups are over."""
+    fastest = (paper.fastest(experiment.name, case, paper.cpu_rows) for case in cases)
+    return list(dict.fromkeys(row.precision for row in fastest if row))
 
 
-def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], *, bare: bool) -> list[Row]:
+def _printed_speedup(paper: Paper, experiment: str, case: str, row: str) -> str:
+    """As it was printed; where none was, what the printed numbers come to."""
+    printed = paper.printed_speedup(experiment, case, row)
+    return f"{printed.text}x" if printed else format_speedup(published_speedup(paper, experiment, case, row))
+
+
+def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], unit: Unit, *, bare: bool) -> list[Row]:
     rows = []
     for name in dict.fromkeys(cell.row for cell in cells):
         found = {cell.case: cell for cell in cells if cell.row == name}
         row = [found[case] for case in cases]
         if not row[0].in_full_precision and all(cell.seconds is None for cell in row):
             continue  # answers no row of the paper; why it is missing says cells.csv
-        values = tuple(_cell_value(cell, bare=bare) for cell in row)
+        values = tuple(_cell_value(cell, unit, bare=bare) for cell in row)
         rows.append(Row(machine, row[0].package, row[0].label, "seconds", values))
     return rows
 
@@ -148,16 +161,23 @@ def _speedup_rows(
     return rows
 
 
-def _cell_value(cell: Cell, *, bare: bool) -> Value:
-    if cell.seconds is not None:
-        return measured_value(cell.seconds, cell.seconds_low, cell.seconds_high, bare=bare)
+def _cell_value(cell: Cell, unit: Unit, *, bare: bool) -> Value:
+    value, low, high = in_unit(cell, unit)
+    if value is not None:
+        return measured_value(value, low, high, bare=bare)
+    return _reason(cell)
+
+
+def _reason(cell: Cell) -> Value:
+    if cell.seconds:
+        return Value(reason="not known: nobody counts what this program does")
     return Value(reason=_no_time(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}")
 
 
 def _speedup_value(row: Speedup, cell: Cell, *, bare: bool) -> Value:
     if row.speedup is not None:
         return measured_value(row.speedup, row.speedup_low, row.speedup_high, "x", bare=bare)
-    return Value(reason=_no_time(row.reason)) if cell.seconds else _cell_value(cell, bare=bare)
+    return Value(reason=_no_time(row.reason)) if cell.seconds else _reason(cell)
 
 
 def _no_time(reason: str) -> str:

@@ -2,9 +2,10 @@
 
     roof = min(peak, intensity * bandwidth)
 
-with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, in
-single precision. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's are those of
-its hardware (paper.yaml), its cases have the intensities of ours. A case without a FLOP count has no place here.
+with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
+4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
+are those of its hardware (paper.yaml), its cases have the intensities of ours in fp32. A case without a FLOP count has
+no place here.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
+from respeed.model.precision import number_bytes
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.published import PAPER
@@ -105,7 +107,8 @@ def make_roofline(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], paper
         if not (cell.seconds and cell.gflops and cell.work and found and found.flops and found.traffic_bytes):
             continue
         intensity = found.flops / found.traffic_bytes
-        known.setdefault((cell.paper, cell.experiment, cell.case), (cell.work, intensity))
+        of_fp32 = intensity * number_bytes(cell.precision) / number_bytes(FULL_PRECISION)
+        known.setdefault((cell.paper, cell.experiment, cell.case), (cell.work, of_fp32))
         ceilings = ceilings_of(found)
         if cell.measured_in == cell.experiment and ceilings.peak and ceilings.bandwidth:
             roof = Roof(
@@ -121,7 +124,7 @@ def _theirs(paper: Paper, known: Mapping[tuple[str, str, str], tuple[float, floa
     for (name, experiment, case), (work, intensity) in known.items():
         if name == paper.name:
             for roof in paper_roofs(paper):
-                seconds = paper.printed(experiment, case, roof.profile)
+                seconds = paper.seconds(experiment, case, roof.profile, work)
                 if seconds:
                     yield Point(roof, experiment, case, intensity, work / seconds / 1e9)
 
@@ -130,10 +133,10 @@ def paper_roofs(paper: Paper) -> list[Roof]:
     """Those of the rows whose hardware the paper's file knows."""
     return [
         Roof(
-            PAPER, paper.name, row.name, f"{row.label}, {paper.year}", row.package, row.name, FULL_PRECISION,
-            row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9,
+            PAPER, paper.name, row.name, f"{row.label}, {row.year}", row.package, row.beside[0],
+            row.precision or FULL_PRECISION, row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9,
         )
-        for row in paper.architectures
+        for row in paper.rows
         if row.hardware
     ]  # fmt: skip
 

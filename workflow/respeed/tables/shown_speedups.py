@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from respeed.estimators.speedup import compare_rounds
-from respeed.model.paper import Architecture, Paper
+from respeed.model.paper import Paper
+from respeed.model.published import PublishedRow
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.others import Others
-from respeed.tables.speedups import CPU_ARCHITECTURES
-from respeed.tables.spread import Spread
+from respeed.tables.spread import Spread, change_spread
 
 DEVICE_OVER_CPU = "device over CPU"
 OVER_THEIR_DEVICE = "over their device"
@@ -31,7 +31,7 @@ class Ours:
     high: float | None = None
 
 
-# Numbers of the paper by architecture and case.
+# Numbers of the paper by published row and case.
 Theirs = Mapping[tuple[str, str], float]
 
 
@@ -45,7 +45,7 @@ class ShownSpeedups:
     ours: tuple[Ours, ...]
     theirs: Theirs
     spreads: Mapping[str, Spread]
-    device: Architecture | None = None
+    device: PublishedRow | None = None
 
 
 def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str, machine: str) -> ShownSpeedups:
@@ -57,13 +57,12 @@ def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str
     ]
     ours = [*_seconds_of(cells), *our_totals(tables, cells)]
     theirs = their_seconds(tables, paper, experiment)
-    devices = [one for one in paper.architectures if one.name not in CPU_ARCHITECTURES]
-    device = next((one for one in devices if any(name == one.name for name, _ in theirs)), None)
+    device = _device(paper, theirs)
     seconds, factors = (others.spread_of(quantity, paper.name, experiment) for quantity in ("seconds", "speedup"))
     kind, spreads, base = ALL_CORES_OVER_ONE, {}, None
     if any(not cell.is_cpu for cell in cells):
         kind, spreads = DEVICE_OVER_CPU, factors
-        ours, theirs = list(_device_over_cpu(tables, ours)), _their_device_over_cpu(theirs)
+        ours, theirs = list(_device_over_cpu(tables, ours)), _their_device_over_cpu(paper, theirs)
     elif device:
         kind, base = OVER_THEIR_DEVICE, device
         there = {case: value for (name, case), value in theirs.items() if name == device.name}
@@ -72,7 +71,7 @@ def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str
         theirs = {
             (name, case): there[case] / value
             for (name, case), value in theirs.items()
-            if name in CPU_ARCHITECTURES and case in there
+            if name != device.name and case in there
         }
     else:
         ours = list(_all_cores_over_one(tables, cells))
@@ -101,9 +100,15 @@ def our_totals(tables: Tables, cells: Iterable[Cell]) -> list[Ours]:
 def their_seconds(tables: Tables, paper: Paper, experiment: str) -> Theirs:
     """What the paper prints, and its total at its own rates."""
     table = paper.experiments[experiment]
+    # Of a rate of operations or of bytes, how many these are must be known: as they were counted here.
+    amounts = {
+        cell.case: (cell.work, cell.traffic)
+        for cell in tables.cells
+        if (cell.paper, cell.experiment) == (paper.name, experiment) and (cell.work or cell.traffic)
+    }
     printed = {
-        (row.name, case): paper.printed(experiment, case, row.name)
-        for row in paper.architectures
+        (row.name, case): paper.seconds(experiment, case, row.name, *amounts.get(case, (None, None)))
+        for row in paper.rows
         for case in table.case_names(tables.smoke)
     }
     totals = {
@@ -134,15 +139,25 @@ def _may_be_base(cell: Cell) -> bool:
     return cell.is_cpu and cell.in_full_precision
 
 
-def _their_device_over_cpu(seconds: Theirs) -> Theirs:
+def _device(paper: Paper, seconds: Theirs) -> PublishedRow | None:
+    """The paper's accelerator that is fastest in most cases."""
+    fastest: dict[str, tuple[float, str]] = {}
+    for (name, case), value in seconds.items():
+        if name in paper.device_rows:
+            fastest[case] = min((value, name), fastest.get(case, (value, name)))
+    names = [name for _, name in fastest.values()]
+    return paper.row(max(names, key=names.count)) if names else None
+
+
+def _their_device_over_cpu(paper: Paper, seconds: Theirs) -> Theirs:
     fastest: dict[str, float] = {}
     for (name, case), value in seconds.items():
-        if name in CPU_ARCHITECTURES:
+        if name in paper.cpu_rows:
             fastest[case] = min(value, fastest.get(case, value))
     return {
         (name, case): fastest[case] / value
         for (name, case), value in seconds.items()
-        if name not in CPU_ARCHITECTURES and case in fastest
+        if name in paper.device_rows and case in fastest
     }
 
 
@@ -153,10 +168,7 @@ def _over(one: Ours, there: float) -> Ours:
 
 
 def _spread_over(one: Spread, there: float) -> Spread:
-    return replace(
-        one, quantity="speedup", lowest=there / one.highest, lower_quartile=there / one.upper_quartile,
-        median=there / one.median, upper_quartile=there / one.lower_quartile, highest=there / one.lowest,
-    )  # fmt: skip
+    return change_spread(one, lambda seconds: there / seconds, "speedup")
 
 
 def _all_cores_over_one(tables: Tables, cells: list[Cell]) -> Iterator[Ours]:

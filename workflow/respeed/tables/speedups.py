@@ -15,8 +15,6 @@ COLUMNS = (
     "confidence",
 )  # fmt: skip
 
-CPU_ARCHITECTURES = ("single-cpu", "multi-cpu")
-
 
 @dataclass(frozen=True)
 class Speedup:
@@ -54,7 +52,7 @@ def make_speedups(
 ) -> list[Speedup]:
     """A speedup for every cell: the fastest CPU row in fp32 of its machine and case over it, as the paper has it.
 
-    A row of lower precision has a speedup, which its label and its column `precision` tell, and is no base.
+    A row of another precision has a speedup, which its label and its column `precision` tell, and is no base.
     """
     speedups = []
     for _, group in groupby(cells, key=lambda cell: (cell.machine, cell.paper, cell.experiment, cell.case)):
@@ -65,12 +63,18 @@ def make_speedups(
     return speedups
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, architecture: str) -> float | None:
-    """The paper's own: its fastest CPU seconds over the architecture's; None where it prints none of the two."""
-    seconds = paper.printed(experiment, case, architecture)
-    cpu = [paper.printed(experiment, case, name) for name in CPU_ARCHITECTURES]
-    fastest = min((value for value in cpu if value), default=None)
-    return fastest / seconds if fastest and seconds else None
+def published_speedup(paper: Paper, experiment: str, case: str, row: str) -> float | None:
+    """The paper's own, over its fastest CPU row: what its numbers make, or else what it prints."""
+    made = paper.speedup(experiment, case, row, paper.cpu_rows)
+    printed = paper.printed_speedup(experiment, case, row)
+    return made or (printed.value if printed else None)
+
+
+def published_speedup_of(cell: Cell, paper: Paper) -> float | None:
+    """That of the best of the published rows that the cell answers; of rows that print nothing else, of the first."""
+    rows = (cell.published_row,) if cell.published_row else cell.answers
+    found = (published_speedup(paper, cell.experiment, cell.case, row) for row in rows)
+    return next((value for value in found if value), None)
 
 
 def _speedup(cell: Cell, found: Comparison | None, column: Mapping[CellKey, Cell], paper: Paper) -> Speedup:
@@ -89,9 +93,7 @@ def _speedup(cell: Cell, found: Comparison | None, column: Mapping[CellKey, Cell
         speedup=found.estimate.value if found else None,
         speedup_low=found.estimate.low if found else None,
         speedup_high=found.estimate.high if found else None,
-        published=published_speedup(paper, cell.experiment, cell.case, cell.architecture)
-        if cell.published_seconds
-        else None,
+        published=published_speedup_of(cell, paper),
         verdict=found.verdict if found else "none",
         reason=found.reason if found else why_none,
         confidence=found.confidence if found else None,

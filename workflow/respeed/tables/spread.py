@@ -1,6 +1,6 @@
 """How far machines lie apart, for readers of many of them: results/tables/spread.csv."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,12 @@ class Spread:
     median: float
     upper_quartile: float
     highest: float
+
+
+def change_spread(one: Spread, change: Callable[[float], float], quantity: str) -> Spread:
+    """The same spread of another quantity, which `change` makes of the first: it only rises, or only falls."""
+    numbers = (one.lowest, one.lower_quartile, one.median, one.upper_quartile, one.highest)
+    return Spread(one.paper, one.experiment, one.case, quantity, one.machines, *sorted(map(change, numbers)))
 
 
 def measure_spread(cells: Iterable[Cell], speedups: Iterable[Speedup]) -> list[Spread]:

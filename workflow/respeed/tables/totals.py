@@ -114,8 +114,8 @@ def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[
     if set(work) != set(experiment.case_names()):
         return
     weights = {case.name: _weights(case) for case in experiment.cases}
-    for architecture in paper.architectures:
-        points = sorted(_rates(paper, architecture.name))
+    for row in paper.rows:
+        points = sorted(_rates(paper, row.name))
         if points:
             sizes, rates = zip(*points, strict=True)
             seconds = sum(
@@ -123,18 +123,18 @@ def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[
                 for case, amount in work.items()
                 if amount
             )
-            label = f"{architecture.label}, {paper.year}, at its own rates"
-            yield Total("paper", paper.name, experiment.name, architecture.name, seconds, None, None, 0, "", label)
+            label = f"{row.label}, {row.year}, at its own rates"
+            yield Total("paper", paper.name, experiment.name, row.name, seconds, None, None, 0, "", label)
 
 
-def _rates(paper: Paper, architecture: str) -> Iterator[tuple[float, float]]:
+def _rates(paper: Paper, row: str) -> Iterator[tuple[float, float]]:
     """(weights, FLOP a second) of every printed RBM: five products of 2 V H FLOP an example."""
     for experiment in paper.experiments.values():
         for case in experiment.cases:
-            seconds = paper.printed(experiment.name, case.name, architecture)
+            seconds = paper.seconds(experiment.name, case.name, row)
             if case.workload == "rbm" and seconds and experiment.examples:
                 yield _weights(case), 10 * _weights(case) * experiment.examples / seconds
 
 
 def _weights(case: Case) -> float:
-    return case.parameters["visible"] * case.parameters["hidden"]
+    return float(case.parameters["visible"] * case.parameters["hidden"])

@@ -6,7 +6,7 @@ is what theirs takes over ours on our row; what is left then also has their lang
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from respeed.estimators.rounds import CellKey, CellRounds
@@ -14,9 +14,11 @@ from respeed.model.paper import Experiment, Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
-from respeed.tables.factors import Factors
+from respeed.tables.factors import Factors, algorithms_of
+from respeed.tables.fastest import fastest_cell
 from respeed.tables.published import PAPER
-from respeed.tables.speedups import CPU_ARCHITECTURES, Speedup
+from respeed.tables.row_labels import label_row
+from respeed.tables.speedups import Speedup
 
 # The row and the base of each, as people say it; theirs first.
 COMPARISONS = {
@@ -26,15 +28,13 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "GPU there"),
     "gpu over their gpu": ("GPU here", "GPU there"),
 }
-DEVICE_ARCHITECTURES = ("gpu", "tpu")
 
 Place = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
 class _Column:
-    """One case of one machine, or of the paper: the measured cells in the paper's precision, and the FLOP of its
-    seconds."""
+    """One case of one machine, or of the paper: the measured cells in fp32, and the FLOP and bytes of its seconds."""
 
     machine: str
     paper: Paper
@@ -42,13 +42,14 @@ class _Column:
     case: str
     cells: list[Cell]
     work: float | None
+    traffic: float | None
 
     @property
     def where(self) -> tuple[str, str, str, str]:
         return self.machine, self.paper.name, self.experiment.name, self.case
 
     def fastest(self, *, cpu: bool) -> Cell | None:
-        return _fastest([cell for cell in self.cells if cell.is_cpu == cpu])
+        return fastest_cell(cell for cell in self.cells if cell.is_cpu == cpu)
 
 
 @dataclass(frozen=True)
@@ -81,41 +82,44 @@ def make_why(
     found: list[Breakdown] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
-            if any(key[0] == experiment.name for key in paper.published):
+            if paper.prints(experiment.name):
                 for case in experiment.case_names(smoke):
                     machines = measured[paper.name, experiment.name, case]
-                    work = _work(experiment, machines)
-                    found += _theirs(_Column(PAPER, paper, experiment, case, [], work))
+                    amounts = _amounts(experiment, machines)
+                    found += _theirs(_Column(PAPER, paper, experiment, case, [], *amounts))
                     for machine, mine in machines.items():
-                        found += _ours(_Column(machine, paper, experiment, case, mine, work), known)
+                        found += _ours(_Column(machine, paper, experiment, case, mine, *amounts), known)
     return found
 
 
-def _work(experiment: Experiment, machines: Mapping[str, list[Cell]]) -> float | None:
-    """FLOP of the case's seconds, on whatever machine it was measured; algorithms differ in theirs."""
+def _amounts(experiment: Experiment, machines: Mapping[str, list[Cell]]) -> tuple[float | None, float | None]:
+    """FLOP and bytes of the case's seconds, on whatever machine it was measured; algorithms differ in theirs."""
     if experiment.algorithms:
-        return None
-    return next((cell.work for mine in machines.values() for cell in mine if cell.work), None)
+        return None, None
+    cells = [cell for mine in machines.values() for cell in mine]
+    return next((one.work for one in cells if one.work), None), next(
+        (one.traffic for one in cells if one.traffic), None
+    )
 
 
 def _theirs(column: _Column) -> Iterator[Breakdown]:
-    gpu, cpu = _printed(column, DEVICE_ARCHITECTURES), _printed(column, CPU_ARCHITECTURES)
+    gpu, cpu = _printed(column, column.paper.device_rows), _printed(column, column.paper.cpu_rows)
     if gpu and cpu:
-        text = column.paper.printed_speedup(column.experiment.name, column.case, gpu[0])
+        printed = column.paper.printed_speedup(column.experiment.name, column.case, gpu[0])
         ratio = Ratio(cpu[1].seconds / gpu[1].seconds, same_work=not column.experiment.algorithms)
-        yield break_down(column.where, "theirs", gpu[1], cpu[1], ratio, text)
+        yield break_down(column.where, "theirs", gpu[1], cpu[1], ratio, printed.text if printed else "")
 
 
 def _ours(column: _Column, known: _Known) -> Iterator[Breakdown]:
     cpu, gpu = column.fastest(cpu=True), column.fastest(cpu=False)
     if gpu:
         yield from _over_our_cpu(column, gpu, known)
-    for name, cell, architectures in (
-        ("cpu over their cpu", cpu, CPU_ARCHITECTURES),
-        ("cpu over their gpu", cpu, DEVICE_ARCHITECTURES),
-        ("gpu over their gpu", gpu, DEVICE_ARCHITECTURES),
+    for name, cell, rows in (
+        ("cpu over their cpu", cpu, column.paper.cpu_rows),
+        ("cpu over their gpu", cpu, column.paper.device_rows),
+        ("gpu over their gpu", gpu, column.paper.device_rows),
     ):
-        theirs = _printed(column, architectures)
+        theirs = _printed(column, rows)
         if cell and theirs:
             ratio = _over_printed(column, cell, theirs[0], theirs[1].seconds)
             yield break_down(column.where, name, _side(column, cell, known), theirs[1], ratio)
@@ -124,8 +128,8 @@ def _ours(column: _Column, known: _Known) -> Iterator[Breakdown]:
 def _over_our_cpu(column: _Column, gpu: Cell, known: _Known) -> Iterator[Breakdown]:
     place = (*column.where, gpu.profile)
     factors, speedup = known.factors.get(place), known.speedups.get((place, gpu.algorithm))
-    if factors and gpu.algorithm in _run_by(column.experiment, DEVICE_ARCHITECTURES):
-        algorithms, profile = _run_by(column.experiment, CPU_ARCHITECTURES), factors.base_profile
+    if factors and gpu.algorithm in algorithms_of(column.experiment, column.paper.device_rows):
+        algorithms, profile = algorithms_of(column.experiment, column.paper.cpu_rows), factors.base_profile
         ratio = Ratio(factors.speedup, factors.speedup_low, factors.speedup_high, factors.algorithm_factor)
     elif speedup and speedup.speedup:
         algorithms, profile = {speedup.base_algorithm}, speedup.base_profile
@@ -133,15 +137,15 @@ def _over_our_cpu(column: _Column, gpu: Cell, known: _Known) -> Iterator[Breakdo
         ratio = Ratio(speedup.speedup, speedup.speedup_low, speedup.speedup_high, same_work=same)
     else:
         return
-    base = _fastest([cell for cell in column.cells if cell.profile == profile and cell.algorithm in algorithms])
+    base = fastest_cell(cell for cell in column.cells if cell.profile == profile and cell.algorithm in algorithms)
     if base:
         yield break_down(column.where, "ours", _side(column, gpu, known), _side(column, base, known), ratio)
 
 
-def _over_printed(column: _Column, cell: Cell, architecture: str, printed: float) -> Ratio:
+def _over_printed(column: _Column, cell: Cell, row: str, printed: float) -> Ratio:
     """Ours over a row of the paper; the interval is that of our seconds."""
-    seconds, algorithms = cell.seconds or 0.0, _run_by(column.experiment, (architecture,))
-    same = _fastest([one for one in column.cells if one.profile == cell.profile and one.algorithm in algorithms])
+    seconds, algorithms = cell.seconds or 0.0, algorithms_of(column.experiment, (row,))
+    same = fastest_cell(one for one in column.cells if one.profile == cell.profile and one.algorithm in algorithms)
     return Ratio(
         printed / seconds,
         printed / cell.seconds_high if cell.seconds_high else None,
@@ -151,27 +155,17 @@ def _over_printed(column: _Column, cell: Cell, architecture: str, printed: float
     )
 
 
-def _run_by(experiment: Experiment, architectures: tuple[str, ...]) -> set[str]:
-    """The algorithms whose seconds the paper prints for any of these rows."""
-    return {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(architectures)}
-
-
-def _printed(column: _Column, architectures: tuple[str, ...]) -> tuple[str, Side] | None:
+def _printed(column: _Column, rows: Collection[str]) -> tuple[str, Side] | None:
     """The paper's fastest row of these for the case, and its name."""
-    seconds = {name: column.paper.printed(column.experiment.name, column.case, name) for name in architectures}
-    printed = {name: value for name, value in seconds.items() if value}
-    if not printed:
+    paper, experiment, case = column.paper, column.experiment, column.case
+    row = paper.fastest(experiment.name, case, rows)
+    seconds = paper.seconds(experiment.name, case, row.name, column.work, column.traffic) if row else None
+    if not (row and seconds):
         return None
-    name = min(printed, key=lambda one: printed[one])
-    architecture = column.paper.architecture(name)
-    hardware = architecture.hardware if architecture else None
-    label = architecture.label if architecture else name
-    return name, Side(label, printed[name], column.work, hardware.flops_per_second if hardware else None)
+    peak = row.hardware.flops_per_second if row.hardware else None
+    return row.name, Side(label_row(paper, row), seconds, column.work, peak, row.precision)
 
 
 def _side(column: _Column, cell: Cell, known: _Known) -> Side:
-    return Side(cell.label, cell.seconds or 0.0, column.work, ceilings_of(known.rounds[cell.key]).peak)
-
-
-def _fastest(cells: list[Cell]) -> Cell | None:
-    return min(cells, key=lambda cell: cell.seconds or 0.0, default=None)
+    peak = ceilings_of(known.rounds[cell.key]).peak
+    return Side(cell.label, cell.seconds or 0.0, column.work, peak, cell.precision)

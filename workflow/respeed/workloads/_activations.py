@@ -1,31 +1,34 @@
-"""Activations, their slopes and softmax for references, in float64."""
+"""Activations f, their slopes and softmax for references, in float64."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from respeed.backends import Activation
 from respeed.workloads._sigmoid import sigmoid
 
+_OUT: dict[Activation, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda z: z,
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+    "relu": lambda z: np.maximum(z, 0.0),
+}
+_SLOPE: dict[Activation, Callable[[np.ndarray], np.ndarray]] = {
+    "none": np.ones_like,
+    "sigmoid": lambda out: out * (1 - out),
+    "tanh": lambda out: 1 - out**2,
+    "relu": np.sign,
+}
+
 
 def activated(activation: Activation, z: np.ndarray) -> np.ndarray:
     """f(z)."""
-    outs: dict[Activation, np.ndarray] = {
-        "none": z,
-        "sigmoid": sigmoid(z),
-        "tanh": np.tanh(z),
-        "relu": np.maximum(z, 0.0),
-    }
-    return outs[activation]
+    return _OUT[activation](z)
 
 
 def slope(activation: Activation, out: np.ndarray) -> np.ndarray:
     """f'(z), where out = f(z)."""
-    slopes: dict[Activation, np.ndarray] = {
-        "none": np.ones_like(out),
-        "sigmoid": out * (1 - out),
-        "tanh": 1 - out**2,
-        "relu": np.sign(out),
-    }
-    return slopes[activation]
+    return _SLOPE[activation](out)
 
 
 def softmax(z: np.ndarray) -> np.ndarray:

@@ -74,6 +74,7 @@ class Drawn:
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        whole = aligned.empty(*self.shape)
+        # Drawn where it is to lie: in float64 the same values, without an array in float32 beside.
+        whole = aligned.empty(*self.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -193,15 +193,20 @@ def part_weights(case: Case) -> Mapping[str, float]:
 
 def traffic_bytes(case: Case) -> float:
     """Examples, coefficients, bases and square matrices once each, fp32: the least that any algorithm touches."""
-    n, k, m = case.parameters["bases"], case.parameters["side"] ** 2, case.parameters["batch"]
+    n, k, m = _sizes(case)
     return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
 
 
 def memory_bytes(case: Case) -> float:
     """Examples, coefficients and correlations, bases three times, and the square matrices, fp32."""
-    n, k, m = case.parameters["bases"], case.parameters["side"] ** 2, case.parameters["batch"]
+    n, k, m = _sizes(case)
     batches = case.parameters["patches"] / m if case.parameters["timed"] == m else 1
     return 4.0 * (batches * m * k + 4 * m * n + 5 * n * k + 3 * n * n)
+
+
+def _sizes(case: Case) -> tuple[int, int, int]:
+    """Bases, pixels, examples of a batch."""
+    return int(case.parameters["bases"]), int(case.parameters["side"]) ** 2, int(case.parameters["batch"])
 
 
 def checked_bases(count: int) -> np.ndarray:

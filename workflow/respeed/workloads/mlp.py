@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Mlp:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         B = int(case.parameters["batch"])
         self.backend, self.rows = backend, inputs["rows"]
-        self.activation = _activation(case)
+        self.activation = activation_of(case)
         self.rate = case.parameters["learning_rate"]
         self.kept = 1.0 - self.rate * case.parameters["weight_decay"]
         self.layers = [
@@ -163,7 +163,7 @@ def inputs(case: Case, seed: int) -> Inputs:
     random = np.random.Generator(np.random.SFC64(seed))
     parameters: dict[str, Any] = {}
     for place, (below, above) in enumerate(_sizes(case)):
-        half = (4.0 if _activation(case) == "sigmoid" else 1.0) * (6.0 / (below + above)) ** 0.5
+        half = (4.0 if activation_of(case) == "sigmoid" else 1.0) * (6.0 / (below + above)) ** 0.5
         parameters[f"weights{place}"] = Drawn((below, above), -half, half, [seed, 2 + place])
         parameters[f"bias{place}"] = random.random(above, dtype=np.float32) * np.float32(0.02) - np.float32(0.01)
     return parameters | {
@@ -177,8 +177,8 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, errors by the slopes of the layers' outputs as they were
     seen, which are checked: relu's slope jumps where its output is near 0. What the step changed in the parameters
     from the outputs and errors of all examples, as they were seen."""
-    rate, decay = case.parameters["learning_rate"], case.parameters["weight_decay"]
-    B, rows, activation = int(case.parameters["batch"]), inputs["rows"], _activation(case)
+    rate, decay = float(case.parameters["learning_rate"]), float(case.parameters["weight_decay"])
+    B, rows, activation = int(case.parameters["batch"]), inputs["rows"], activation_of(case)
     sizes, examples = _sizes(case), np.asarray(inputs["examples"][0])
     expected: dict[str, np.ndarray | Product] = {}
 
@@ -209,14 +209,14 @@ def flops(case: Case) -> float:
     """2 B below above for each product: forward, the weights' gradient, and the error of the layer beneath, which the
     first layer has none of. The elementwise work is not counted."""
     first, *others = [below * above for below, above in _sizes(case)]
-    return 2.0 * case.parameters["batch"] * (2 * first + 3 * sum(others))
+    return 2.0 * int(case.parameters["batch"]) * (2 * first + 3 * sum(others))
 
 
 def traffic_bytes(case: Case) -> float:
     """Weights read by two products, of the first layer by one, read and written by a third; outputs written once and
     read by the next product, the slope and the gradient; errors written once, and read by the product and the sum of
     their layer's update and, of all but the first layer, the product with the weights, fp32."""
-    B, sizes = case.parameters["batch"], _sizes(case)
+    B, sizes = int(case.parameters["batch"]), _sizes(case)
     weights = 4 * sum(below * above for below, above in sizes) - sizes[0][0] * sizes[0][1]
     outputs = sum(4 * above for _, above in sizes)
     errors = sum(4 * above for _, above in sizes) - sizes[0][1]
@@ -225,13 +225,14 @@ def traffic_bytes(case: Case) -> float:
 
 def memory_bytes(case: Case) -> float:
     """Weights, the mini-batches, and outputs and errors of the layers, fp32."""
-    B, sizes = case.parameters["batch"], _sizes(case)
+    B, sizes = int(case.parameters["batch"]), _sizes(case)
     units = 2 * sum(above for _, above in sizes)
     return 4.0 * (sum(below * above for below, above in sizes) + BATCHES * B * sizes[0][0] + B * units)
 
 
-def _activation(case: Case) -> Activation:
-    return cast(Activation, case.parameters["activation"])
+def activation_of(case: Case) -> Activation:
+    activation: Activation = case.parameters["activation"]
+    return activation
 
 
 def _sizes(case: Case) -> list[tuple[int, int]]:

@@ -60,10 +60,13 @@ def flops(case: Case) -> float:
 
 def traffic_bytes(case: Case) -> float:
     """As rbm's, and the mini-batch written where it is copied to."""
-    return rbm.traffic_bytes(case) + 4.0 * case.parameters["batch"] * case.parameters["visible"]
+    return rbm.traffic_bytes(case) + _batch_bytes(case)
 
 
 def memory_bytes(case: Case) -> float:
     """As rbm's, but for the mini-batches: two chunks on the device."""
-    batch = 4.0 * case.parameters["batch"] * case.parameters["visible"]
-    return rbm.memory_bytes(case) + (2 * CHUNK - rbm.BATCHES) * batch
+    return rbm.memory_bytes(case) + (2 * CHUNK - rbm.BATCHES) * _batch_bytes(case)
+
+
+def _batch_bytes(case: Case) -> float:
+    return 4.0 * int(case.parameters["batch"]) * int(case.parameters["visible"])

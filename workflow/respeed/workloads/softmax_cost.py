@@ -1,12 +1,12 @@
 """Cost and gradient of softmax regression over all mini-batches of a training set, as an optimiser asks for them.
 
-For N = B K examples x with labels y, in K mini-batches of B, weights W (inputs, outputs), bias b:
+For N (`batch`) examples x with labels y, in mini-batches of `mini_batch`, weights W (inputs, outputs), bias b:
 
     z = x W + b    cost = 1/N sum(-log softmax(z) at y)    e = softmax(z) - onehot(y)
     dW = 1/N x^T e    db = 1/N sum(e)
 
-One step is all K mini-batches: what one iteration of conjugate gradients asks for once or more. Cost and gradient share
-the product x W. The gradient is added up by the products themselves, over the mini-batches.
+One step is all of them: what an iteration of conjugate gradients asks for once or more. Cost and gradient share the
+product x W. The gradient is added up by the products themselves, over the mini-batches.
 """
 
 import numpy as np
@@ -18,25 +18,26 @@ from respeed.workloads._activations import softmax
 from respeed.workloads._checked import checked_rows
 from respeed.workloads._drawn import Drawn
 
-PARAMETERS = {"inputs": "whole", "outputs": "whole", "batch": "whole", "batches": "whole"}
+PARAMETERS = {"inputs": "whole", "outputs": "whole", "batch": "whole", "mini_batch": "whole"}
 TESTS = {
-    "smoke": {"inputs": 36, "outputs": 10, "batch": 12, "batches": 3},
-    "odd": {"inputs": 37, "outputs": 7, "batch": 29, "batches": 5},
-    "large": {"inputs": 320, "outputs": 320, "batch": 320, "batches": 2},
+    "smoke": {"inputs": 36, "outputs": 10, "batch": 36, "mini_batch": 12},
+    "odd": {"inputs": 37, "outputs": 7, "batch": 139, "mini_batch": 29},
+    "large": {"inputs": 320, "outputs": 320, "batch": 640, "mini_batch": 320},
 }
 ASKS = ("dense_layer", "labels", "softmax_error")
 
 
 class _Cost:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        D, C, B, K = _sizes(case)
-        self.backend, self.rows, self.B = backend, inputs["rows"], B
-        self.batches = [backend.array(batch) for batch in inputs["examples"]]  # (B, D) each
-        self.labels = [backend.labels(labels) for labels in inputs["labels"].reshape(K, B)]
+        D, C, N, B = _sizes(case)
+        self.backend, self.rows = backend, inputs["rows"]
+        self.parts = [slice(first, min(first + B, N)) for first in range(0, N, B)]
+        self.examples = backend.array(inputs["examples"])  # (N, D)
+        self.labels = backend.labels(inputs["labels"])
         self.weights = backend.array(inputs["weights"])  # (D, C)
         self.bias = backend.array(inputs["bias"][None])  # (1, C)
-        self.logits, self.errors = backend.zeros(K * B, C), backend.zeros(K * B, C)
-        self.costs, self.ones = backend.zeros(K * B, 1), backend.array(np.ones((1, K * B)))
+        self.logits, self.errors = backend.zeros(N, C), backend.zeros(N, C)
+        self.costs, self.ones = backend.zeros(N, 1), backend.array(np.ones((1, N)))
         # Sums over all examples, however low the precision is.
         self.cost = backend.parameters(np.zeros((1, 1)))
         self.gradient = backend.parameters(np.zeros((D, C)))
@@ -45,13 +46,11 @@ class _Cost:
 
     def _evaluate(self) -> None:
         backend, each = self.backend, 1.0 / len(self.logits)
-        for place, (batch, labels) in enumerate(zip(self.batches, self.labels, strict=True)):
-            rows = slice(place * self.B, (place + 1) * self.B)
-            logits, errors = self.logits[rows], self.errors[rows]
-            backend.dense_layer(batch, self.weights, self.bias, logits, activation="none")
-            backend.softmax_error(logits, labels, errors, self.costs[rows])
-            added = 1.0 if place else 0.0
-            backend.gemm(batch, errors, self.gradient, transpose_a=True, alpha=each, beta=added)
+        for part in self.parts:
+            x, logits, errors = self.examples[part], self.logits[part], self.errors[part]
+            backend.dense_layer(x, self.weights, self.bias, logits, activation="none")
+            backend.softmax_error(logits, self.labels[part], errors, self.costs[part])
+            backend.gemm(x, errors, self.gradient, transpose_a=True, alpha=each, beta=1.0 if part.start else 0.0)
         backend.gemm(self.ones, self.errors, self.bias_gradient, alpha=each)
         backend.gemm(self.ones, self.costs, self.cost, alpha=each)
 
@@ -77,21 +76,21 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Cost:
 def inputs(case: Case, seed: int) -> Inputs:
     """Examples uniform in [0, 1), labels even over the classes, weights uniform in +-sqrt(6 / (inputs + outputs)),
     small biases; `rows`: the examples that are checked."""
-    D, C, B, K = _sizes(case)
+    D, C, N, _ = _sizes(case)
     random, half = np.random.Generator(np.random.SFC64(seed)), (6.0 / (D + C)) ** 0.5
     return {
         "weights": Drawn((D, C), -half, half, seed),
         "bias": random.random(C, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
-        "examples": Drawn((K, B, D), 0.0, 1.0, [seed, 1]),
-        "labels": random.integers(0, C, K * B),
-        "rows": checked_rows(K * B, seed),
+        "examples": Drawn((N, D), 0.0, 1.0, [seed, 1]),
+        "labels": random.integers(0, C, N),
+        "rows": checked_rows(N, seed),
     }
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """In float64 for the checked examples; the sums from the errors and costs of all examples, as they were seen."""
     each, rows = 1.0 / len(seen["all_costs"]), inputs["rows"]
-    examples = np.asarray(inputs["examples"].as_matrix())
+    examples = np.asarray(inputs["examples"])
     logits = inputs["weights"].times(examples[rows].astype(np.float64)) + inputs["bias"]
     errors, right = softmax(logits), (np.arange(len(rows)), inputs["labels"][rows])
     costs = -np.log(errors[right])[:, None]
@@ -108,23 +107,23 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
 
 def flops(case: Case) -> float:
     """Two products of 2 N inputs outputs; the elementwise work is not counted."""
-    D, C, B, K = _sizes(case)
-    return 4.0 * K * B * D * C
+    D, C, N, _ = _sizes(case)
+    return 4.0 * N * D * C
 
 
 def traffic_bytes(case: Case) -> float:
     """Examples read by both products; weights read, the gradient read and written for every mini-batch; logits written
     and read, errors written and read by two products, costs written and read; fp32."""
-    D, C, B, K = _sizes(case)
-    return 4.0 * K * (B * (2 * D + 5 * C + 2) + 3 * D * C)
+    D, C, N, B = _sizes(case)
+    return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / B * D * C)
 
 
 def memory_bytes(case: Case) -> float:
     """All examples, weights and gradient, logits and errors of all examples, fp32."""
-    D, C, B, K = _sizes(case)
-    return 4.0 * (K * B * (D + 2 * C) + 2 * D * C)
+    D, C, N, _ = _sizes(case)
+    return 4.0 * (N * (D + 2 * C) + 2 * D * C)
 
 
 def _sizes(case: Case) -> tuple[int, int, int, int]:
-    inputs, outputs, batch, batches = (int(case.parameters[name]) for name in PARAMETERS)
-    return inputs, outputs, batch, batches
+    inputs, outputs, batch, mini_batch = (int(case.parameters[name]) for name in PARAMETERS)
+    return inputs, outputs, batch, mini_batch

@@ -5,8 +5,6 @@ For B examples x (B, inputs) with labels y, weights W (inputs, outputs), bias b,
     z = x W + b    cost = -log softmax(z) at y    e = softmax(z) - onehot(y)    W += -r/B x^T e    b += -r/B sum(e)
 """
 
-from typing import Any
-
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, mlp
@@ -47,5 +45,5 @@ def memory_bytes(case: Case) -> float:
 
 def _net(case: Case) -> Case:
     """The same as a net: of no hidden layer, how many units one would have, and with what activation, says nothing."""
-    of_nets: dict[str, Any] = {"layers": 0, "hidden": 0, "activation": "none", "weight_decay": 0.0}
+    of_nets = {"layers": 0, "hidden": 0, "activation": "none", "weight_decay": 0.0}
     return Case(case.name, "mlp", {**case.parameters, **of_nets})

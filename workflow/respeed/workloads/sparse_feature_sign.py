@@ -147,4 +147,4 @@ def traffic_bytes(case: Case) -> float:
 
 
 def memory_bytes(case: Case) -> float:
-    return _sparse.memory_bytes(case) + 8.0 * case.parameters["bases"] ** 2
+    return _sparse.memory_bytes(case) + 8.0 * int(case.parameters["bases"]) ** 2

@@ -168,4 +168,4 @@ def traffic_bytes(case: Case) -> float:
 
 
 def memory_bytes(case: Case) -> float:
-    return _sparse.memory_bytes(case) + 4.0 * case.parameters["bases"] * case.parameters["side"] ** 2
+    return _sparse.memory_bytes(case) + 4.0 * int(case.parameters["bases"]) * int(case.parameters["side"]) ** 2

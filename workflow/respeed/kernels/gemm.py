@@ -1,8 +1,10 @@
-"""SciPy's sgemm by its address: what scipy.linalg.blas offers holds Python's lock until it is done, and threads that
-multiply each for itself would wait for one another. The address is part of scipy.linalg.cython_blas, SciPy's interface
-for compiled code.
+"""SciPy's sgemm and dgemm by their addresses: what scipy.linalg.blas offers holds Python's lock until it is done, and
+threads that multiply each for itself would wait for one another. The addresses are part of scipy.linalg.cython_blas,
+SciPy's interface for compiled code.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 
-_ADDRESS = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
+_NAMES = {"float32": "sgemm", "float64": "dgemm"}
 # Whether sizes are 32-bit numbers, as they are here handed over; in a SciPy built otherwise they are of another type.
+# The same for all.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.
@@ -40,10 +43,9 @@ def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
     return types.void(address, arguments), generate
 
 
-_TYPES = "void(int64, {0}, {0}, {0}, boolean, boolean, float32, float32)".format("float32[:, ::1]")
+_TYPES = "void(int64, {0}[:, ::1], {0}[:, ::1], {0}[:, ::1], boolean, boolean, {0}, {0})"
 
 
-@njit(_TYPES, cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _multiply(
     address: int,
     a: np.ndarray,
@@ -51,8 +53,8 @@ def _multiply(
     out: np.ndarray,
     transpose_a: bool,
     transpose_b: bool,
-    alpha: np.float32,
-    beta: np.float32,
+    alpha: np.floating[Any],
+    beta: np.floating[Any],
 ) -> None:
     m, k = (a.shape[1], a.shape[0]) if transpose_a else (a.shape[0], a.shape[1])
     inner, n = (b.shape[1], b.shape[0]) if transpose_b else (b.shape[0], b.shape[1])
@@ -70,12 +72,13 @@ def _multiply(
     )  # fmt: skip
 
 
-def sgemm(
-    a: np.ndarray, b: np.ndarray, out: np.ndarray, transpose_a: bool, transpose_b: bool, alpha: float, beta: float
-) -> None:
-    """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out.
+def make_gemm(dtype: np.dtype[Any]) -> Callable[..., None]:
+    """gemm(a, b, out, transpose_a, transpose_b, alpha, beta) of arrays of this type, float32 or float64:
 
-    All C-contiguous and float32, or else TypeError: nothing is copied. ValueError if the shapes do not fit. Runs
+    out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out
+
+    All C-contiguous and of the type, or else TypeError: nothing is copied. ValueError if the shapes do not fit. Runs
     without Python's lock.
     """
-    _multiply(_ADDRESS, a, b, out, transpose_a, transpose_b, alpha, beta)
+    address = get_cython_function_address("scipy.linalg.cython_blas", _NAMES[dtype.name])
+    return partial(njit(_TYPES.format(dtype.name), cache=True, nogil=True)(_multiply), address)

@@ -1,28 +1,41 @@
 """The product of matrices by its address: the same numbers, no copies, and other threads go on meanwhile."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.kernels.sgemm import sgemm
+from respeed.kernels.gemm import make_gemm
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+sgemm = make_gemm(FLOAT32)
 sizes, factors = st.integers(1, 9), st.sampled_from([0.0, 1.0, -0.5])
 
 
+@pytest.mark.parametrize(("dtype", "margin"), [(FLOAT32, 1e-5), (FLOAT64, 1e-14)])
 @given(sizes, sizes, sizes, st.booleans(), st.booleans(), factors, factors, st.integers(0, 2**31))
 def test_a_product_is_what_numpy_makes_of_it(
-    m: int, k: int, n: int, transpose_a: bool, transpose_b: bool, alpha: float, beta: float, seed: int
+    dtype: np.dtype[Any],
+    margin: float,
+    m: int,
+    k: int,
+    n: int,
+    transpose_a: bool,
+    transpose_b: bool,
+    alpha: float,
+    beta: float,
+    seed: int,
 ) -> None:
     random = np.random.default_rng(seed)
-    a, b, before = (random.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+    a, b, before = (random.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n), (m, n)))
     out = before.copy()
     left, right = (np.ascontiguousarray(a.T) if transpose_a else a), (np.ascontiguousarray(b.T) if transpose_b else b)
-    sgemm(left, right, out, transpose_a, transpose_b, alpha, beta)
+    make_gemm(dtype)(left, right, out, transpose_a, transpose_b, alpha, beta)
     wanted = alpha * (a.astype(np.float64) @ b) + beta * before.astype(np.float64)
-    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(out, wanted, rtol=margin, atol=margin)
 
 
 @pytest.mark.parametrize(

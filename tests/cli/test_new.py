@@ -1,0 +1,120 @@
+"""respeed new: what it writes passes its checks as it is, and nothing that is there is written over."""
+
+import csv
+import re
+import shutil
+import sys
+
+import pytest
+
+from respeed.cli.main import main
+from respeed.cli.new import KINDS, PLACEHOLDER
+from tests.conftest import ROOT, Project
+
+
+def passes_conformance(project: Project, name: str) -> int:
+    """Runs the suite on what has that name, in the copy; how many tests passed."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tests/conformance", project.folder / "tests/conformance", ignore=ignored)
+    for file in ("pyproject.toml", "tests/__init__.py"):
+        shutil.copy(ROOT / file, project.folder / file)
+    suite = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance", "-k", name)
+    done = project.run(*suite, CUDA_VISIBLE_DEVICES="")
+    return int(re.search(r"(\d+) passed", done.stdout)[1])
+
+
+def assert_in_style(project: Project, path: str) -> None:
+    shutil.copy(ROOT / "pyproject.toml", project.folder / "pyproject.toml")
+    project.run("ruff", "check", "--no-cache", path)
+    project.run("ruff", "format", "--no-cache", "--check", path)
+
+
+def measured_cases(project: Project, profile: str) -> dict[str, str]:
+    """Measures the bare products by one profile at smoke sizes: what the tables then say of each."""
+    settings = ("preset=smoke", f"profiles={profile}", "experiments=matmul", "papers=raina2009")
+    project.run("respeed", "measure", "--config", *settings, CUDA_VISIBLE_DEVICES="")
+    project.run("respeed", "tables", "--smoke", CUDA_VISIBLE_DEVICES="")
+    with (project.folder / "results/smoke/tables/cells.csv").open() as file:
+        cells = [cell for cell in csv.DictReader(file) if cell["profile"] == profile]
+    products = [cell for cell in cells if cell["experiment"] == "matmul"]
+    return {cell["case"]: cell["reason"] if cell["status"] == "not-run" else cell["status"] for cell in products}
+
+
+TIMED = {"settled", "wide", "contaminated"}
+
+
+def test_the_starter_of_a_workload_passes_conformance_on_every_backend(project: Project) -> None:
+    told = project.run("respeed", "new", "workload", "my_layer").stdout
+    assert "wrote workflow/respeed/workloads/my_layer.py" in told
+    assert "pytest tests/conformance -k my_layer" in told
+    assert_in_style(project, "workflow/respeed/workloads/my_layer.py")
+    assert passes_conformance(project, "my_layer") > 20
+
+
+def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_workloads_that_ask_for_no_more(
+    project: Project,
+) -> None:
+    project.run("respeed", "new", "backend", "plain")
+    assert_in_style(project, "workflow/respeed/backends/plain.py")
+    assert passes_conformance(project, "plain") > 10
+    project.run("respeed", "new", "hardware", "plain-1")
+    project.edit("workflow/hardware/plain-1.yaml", "backend: openblas", "backend: plain")
+    cases = measured_cases(project, "plain-1")
+    assert cases.pop("square-128") in TIMED
+    # The others are products in lanes, which it does not offer.
+    assert set(cases.values()) == {"cd1_products does not run on plain"}
+
+
+def test_the_starter_of_a_hardware_profile_runs_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
+    before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
+    project.run("respeed", "new", "hardware", "mine")
+    assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
+    told = project.run("respeed", "hardware", CUDA_VISIBLE_DEVICES="").stdout
+    assert re.search(r"mine .*yes .*measured only where it is named", told)
+    assert set(measured_cases(project, "mine").values()) <= TIMED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_starter_leaves_its_placeholder_behind(project: Project, kind: str) -> None:
+    told = project.run("respeed", "new", kind, "mine").stdout
+    written = re.findall(r"^wrote (\S+)$", told, flags=re.MULTILINE)
+    assert len(written) == len(KINDS[kind].files)
+    for path in written:
+        assert not re.search(rf"\b{PLACEHOLDER}\b", (project.folder / path).read_text())
+    assert "next: " in told
+    assert PLACEHOLDER not in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "parts"),
+    [
+        ("workload", "matmul", ("workflow/respeed/workloads/matmul.py is there already",)),
+        ("backend", "torch", ("workflow/respeed/backends/torch.py is there already",)),
+        ("hardware", "torch-1", ("workflow/hardware/torch-1.yaml is there already",)),
+        ("paper", "raina2009", ("workflow/papers/raina2009/paper.yaml is there already",)),
+        ("paper", "../mine", ("'../mine' cannot be the name of a paper", "small letters")),
+        ("hardware", "My GPU", ("'My GPU' cannot be the name of a hardware", "small letters")),
+        ("workload", "my-layer", ("'my-layer'", "Python", "_")),
+        ("backend", "class", ("'class'", "Python")),
+        ("wrokload", "mine", ("'wrokload'", "did you mean workload?")),
+    ],
+)
+def test_a_name_that_is_taken_or_none_is_refused_in_one_line(
+    kind: str, name: str, parts: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", kind, name]) == 2
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    for part in parts:
+        assert part in told
+
+
+def test_the_starter_of_a_paper_is_measured_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
+    before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
+    project.run("respeed", "new", "paper", "mine2020")
+    assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
+    settings = ("preset=smoke", "profiles=openblas-1", "papers=mine2020")
+    project.snakemake("--config", *settings, CUDA_VISIBLE_DEVICES="")
+    with (project.folder / "results/smoke/tables/cells.csv").open() as file:
+        cells = [cell for cell in csv.DictReader(file) if cell["paper"] == "mine2020"]
+    assert {cell["status"] for cell in cells if cell["profile"] == "openblas-1"} <= TIMED

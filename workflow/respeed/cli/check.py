@@ -1,0 +1,26 @@
+"""respeed check: every mistake in every file that people write, at once."""
+
+from respeed.load.config import check_config
+from respeed.load.hardware import profile_names, read_profile
+from respeed.load.mistakes import Mistakes
+from respeed.load.papers import paper_names, read_paper
+
+
+def check_files() -> bool:
+    """Print a line for each mistake in config.yaml, the hardware profiles and the papers; True if there is none."""
+    mistakes = Mistakes(check_config())
+    profiles: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
+    with mistakes.collecting():
+        profiles = profile_names()
+    with mistakes.collecting():
+        papers = paper_names()
+    for profile in profiles:
+        mistakes += read_profile(profile)[1]
+    for paper in papers:
+        mistakes += read_paper(paper)[1]
+    for line in mistakes:
+        print(line)
+    if not mistakes:
+        print(f"config.yaml, {len(profiles)} hardware profiles and {len(papers)} paper{"s" * (len(papers) != 1)}: no mistake")
+    return not mistakes

@@ -1,0 +1,25 @@
+"""Which papers tables, figures and the report are about."""
+
+import sys
+from collections.abc import Collection
+
+from respeed.load.config import load_config
+from respeed.load.papers import load_papers, paper_names, read_paper
+from respeed.model.paper import Paper
+from respeed.record.files import recorded_papers
+
+
+def papers_shown(smoke: bool, chosen: Collection[str] | None = None) -> dict[str, Paper]:
+    """The `chosen` papers, by default those of config.yaml, and then every other that there are records of.
+
+    UserError if one that was chosen is not valid; another is left out with a line.
+    """
+    papers = load_papers(load_config().papers if chosen is None else chosen)
+    for name in recorded_papers(smoke):
+        if name in paper_names() and name not in papers:
+            paper, mistakes = read_paper(name)
+            if paper is None:
+                print(f"respeed: {name} is left out: {mistakes[0]}", file=sys.stderr)
+            else:
+                papers[name] = paper
+    return papers
