@@ -41,6 +41,7 @@ class TorchFacts(Facts):
     accelerator: NotRequired[str]
     memory_bytes: NotRequired[int]
     allow_tf32: NotRequired[bool]
+    cudnn_allow_tf32: NotRequired[bool]
     allow_bf16_reduced_precision_reduction: NotRequired[bool]
     allow_fp16_reduced_precision_reduction: NotRequired[bool]
     parameters: NotRequired[str]  # how products add to them

@@ -23,6 +23,9 @@ class OnAccelerator(TorchSteps):
             raise NotMeasurable(reason)
         super().__init__(device, precision, threads, seed)
         self._cuda = device == "cuda"
+        # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        torch.backends.cudnn.benchmark = True
         self._capturing = torch.cuda.Stream() if self._cuda else None
         if self._capturing:
             warm_up_products(self._capturing, self.dtype)
@@ -58,6 +61,7 @@ class OnAccelerator(TorchSteps):
             "accelerator": properties.name,
             "memory_bytes": properties.total_memory,
             "allow_tf32": products.allow_tf32,
+            "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
             "allow_bf16_reduced_precision_reduction": products.allow_bf16_reduced_precision_reduction,
             "allow_fp16_reduced_precision_reduction": products.allow_fp16_reduced_precision_reduction,
         }
