@@ -26,7 +26,7 @@ from respeed.plan.look import choose_unsettled
 from respeed.plan.work import Work
 from respeed.tables import cells, speedups
 
-PAPERS, PROFILES = load_papers(), load_profiles()
+PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
 PAPER = PAPERS["raina2009"]
 RBM = PAPER.experiments["rbm"]
 RBM_ALONE = {"raina2009": replace(PAPER, experiments={"rbm": RBM})}

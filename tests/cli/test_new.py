@@ -112,6 +112,7 @@ def test_a_name_that_is_taken_or_none_is_refused_in_one_line(
 def test_the_starter_of_a_paper_is_measured_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
     before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
     project.run("respeed", "new", "paper", "mine2020")
+    project.run("respeed", "check")
     assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
     settings = ("preset=smoke", "profiles=openblas-1", "papers=mine2020")
     project.snakemake("--config", *settings, CUDA_VISIBLE_DEVICES="")

@@ -21,9 +21,10 @@ from respeed.workloads import load_workload, rbm, rbm_streamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of
 
 CPUS = [(name, "cpu", "fp32") for name in workload_backends()["rbm_streamed"] if "cpu" in backend_devices()[name]]
-LOW_CPU = [("torch", "cpu", "bf16")]
+OTHER_CPU = [("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")]
 GPUS = [
-    pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu) for precision in ("fp32", "tf32", "bf16", "fp16")
+    pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu)
+    for precision in ("fp64", "fp32", "tf32", "bf16", "fp16")
 ]
 ON_DEVICE = [name for name, backends in workload_backends().items() if "torch" in backends]
 
@@ -86,7 +87,7 @@ def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: st
     assert (drawn[1] != drawn[2]).mean() > 0.9
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *LOW_CPU, *GPUS])
+@pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *OTHER_CPU, *GPUS])
 def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
     case = case_of("rbm_streamed", "odd")
     inputs = rbm_streamed.inputs(case, seed=5)

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from respeed.figures.roofline import draw_roofline
 from respeed.figures.style import save_figure
-from respeed.load.papers import load_papers
+from respeed.load.papers import load_paper
 from respeed.tables.roofline import Point, Roof, paper_roofs
 
-PAPER = load_papers()["raina2009"]
+PAPER = load_paper("raina2009")
 ONE = Roof("box", "raina2009", "torch-1", "PyTorch, one core", "PyTorch", "single-cpu", "fp32", 170, 14)
 ALL = Roof("box", "raina2009", "torch-all", "PyTorch, all cores", "PyTorch", "multi-cpu", "fp32", 175, 28)
 OURS = [Point(roof, "rbm", "576x1024", 47, gflops) for roof, gflops in ((ONE, 100), (ALL, 150))]

@@ -1,6 +1,7 @@
 """A round in fp64: numbers of 8 bytes, wherever bytes are counted."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -42,7 +43,8 @@ def test_a_case_in_fp64_needs_twice_the_memory(monkeypatch: pytest.MonkeyPatch) 
     needs = []
     for precision in ("fp32", "fp64"):
         bench, _ = make_bench(make(precision))
-        needs.append(float(measure_case(SPEC, 0, bench)["reason"].split()[1]))
+        spec = replace(SPEC, profile=replace(SPEC.profile, precision=precision))
+        needs.append(float(measure_case(spec, 0, bench)["reason"].split()[1]))
     assert needs[1] == pytest.approx(2 * needs[0])
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from respeed.load.papers import load_papers
+from respeed.load.papers import load_paper
 from respeed.plan.contents import label_experiment, label_paper
 from respeed.plan.workflow import Workflow, load_workflow
 
 
 def renamed(title: str) -> Workflow:
-    paper = load_papers()["raina2009"]
+    paper = load_paper("raina2009")
     experiments = {"one": replace(paper.experiments["rbm"], title=title)} | {
         f"{number}": paper.experiments["rbm"] for number in range(11)
     }

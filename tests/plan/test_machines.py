@@ -44,7 +44,7 @@ def test_the_workflow_expects_the_figures_that_are_drawn_once_this_machine_is_de
     make_record: MakeRecord, others: int
 ) -> None:
     write_machines(make_record, others, rounds=1)
-    workflow = Workflow(load_config(), {}, load_papers(), load_profiles(), "this")
+    workflow = Workflow(load_config(), {}, load_papers(["raina2009"]), load_profiles(), "this")
     expected = workflow.machines
     write_json(machine_sheet("this", smoke=workflow.smoke), {"hardware": {}, "not_measurable": {}})
     assert expected == machines_in_full(workflow.smoke, "this")

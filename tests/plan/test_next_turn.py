@@ -25,7 +25,7 @@ from respeed.plan.next_turn import Plan, Turn, rounds_of
 from respeed.plan.work import Work, make_work
 from respeed.record.paths import round_path
 
-CONFIG, PAPERS, PROFILES = load_config(), load_papers(), load_profiles()
+CONFIG, PAPERS, PROFILES = load_config(), load_papers(["raina2009"]), load_profiles()
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 CASE_SECONDS = 1.0
 RBM = {"rounds": 6, "most": 12, "experiments": ("rbm",)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from respeed.load.papers import load_papers
+from respeed.load.papers import load_paper
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
@@ -14,7 +14,7 @@ from respeed.report.why_facts import roofline_facts, why_facts
 from respeed.tables.build import Tables, make_tables
 
 MakeRecord = Callable[..., dict[str, Any]]
-PAPER = load_papers()["raina2009"]
+PAPER = load_paper("raina2009")
 RBM = PAPER.experiments["rbm"]
 PROFILES: dict[str, tuple[float, float, dict[str, str]]] = {
     "torch-all": (0.05, 3e11, {"architecture": "multi-cpu"}),

@@ -8,14 +8,14 @@ import pytest
 
 from respeed.estimators.rounds import collect_rounds
 from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
+from respeed.load.papers import load_paper
 from respeed.model.claim import Claim
 from respeed.tables.cells import make_cells
 from respeed.tables.claims import Verdict, make_claims
 from respeed.tables.totals import make_totals
 
 MakeRecord = Callable[..., dict[str, Any]]
-PAPER = load_papers()["raina2009"]
+PAPER = load_paper("raina2009")
 SHEET = {"box": {"hardware": {}, "not_measurable": {"gpu": "no CUDA device"}}}
 CPUS = ("single-cpu", "multi-cpu")
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")

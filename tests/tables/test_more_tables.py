@@ -20,7 +20,7 @@ from respeed.tables.totals import make_totals
 from respeed.tables.wholes import make_wholes
 
 MakeRecord = Callable[..., dict[str, Any]]
-PAPERS = load_papers()
+PAPERS = load_papers(["raina2009"])
 SPARSE, DBN = (PAPERS["raina2009"].experiments[name] for name in ("sparse-coding", "dbn"))
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 ONE = {"profile": "openblas-1"}

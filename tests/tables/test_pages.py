@@ -17,7 +17,7 @@ from respeed.tables.numbers import Value, format_measured
 from respeed.tables.pages import make_published_page
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
 
-PAPERS = load_papers()
+PAPERS = load_papers(["raina2009"])
 RAINA = PAPERS["raina2009"]
 PAGE = Page("A title", "A caption", ("Row", "Case"), (("", (Line((Entry("a row"), Entry("1.5")), "ours"),)),))
 VERDICT = Verdict(

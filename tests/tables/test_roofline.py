@@ -1,6 +1,7 @@
 """Rooflines: each case under the roof of its own profile, the paper's under the paper's."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import isclose
 from typing import Any
 
@@ -23,7 +24,7 @@ from respeed.tables.roofline import (
 )
 
 MakeRecord = Callable[..., dict[str, Any]]
-PAPERS = load_papers()
+PAPERS = load_papers(["raina2009"])
 PAPER = PAPERS["raina2009"]
 ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
 
@@ -117,6 +118,16 @@ def test_the_papers_cases_have_the_intensity_of_fp32_also_where_fp64_alone_was_m
         record["cases"][0]["traffic_bytes"] = 4e7  # numbers of 8 bytes
     points = {point.machine: point.intensity for point in derive(records)}
     assert points == pytest.approx({"paper": 50, "box": 25})
+
+
+def test_the_cases_of_a_published_row_in_fp64_have_the_intensity_of_fp64(make_record: MakeRecord) -> None:
+    records = seven(make_record, 0.1)
+    for record in records:
+        record["cases"][0]["traffic_bytes"] = 2e7
+    double = replace(PAPER, rows=tuple(replace(row, precision="fp64") for row in PAPER.rows))
+    rounds = collect_rounds(records)
+    points = make_roofline(make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False), rounds, {PAPER.name: double})
+    assert {(point.precision, point.intensity) for point in points if point.machine == "paper"} == {("fp64", 25.0)}
 
 
 def test_a_case_without_a_flop_count_is_left_out(make_record: MakeRecord) -> None:

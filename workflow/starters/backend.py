@@ -24,8 +24,6 @@ class Backend:
     # Of threads: the library's own.
     pools = 1
     memory_factor = 1.0
-    # What arrays are as NumPy.
-    host_dtype = np.dtype(np.float32)
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         """Set the library up, or raise NotMeasurable with the reason why it cannot run here."""

@@ -35,8 +35,8 @@ Step = Callable[[], None]
 
 # The members of Required, for who reads them without importing this.
 REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured", "rehearsals",
-    "bytes_free", "host", "copy", "gemm", "sync", "describe",
+    "synchronous", "threads", "pools", "memory_factor", "host_dtype", "array", "zeros", "parameters", "captured",
+    "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
 )  # fmt: skip
 
 
@@ -78,15 +78,14 @@ class Required(Protocol):
     `pools` pools of `threads` threads in turn.
 
     Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. In fp64 all numbers are of 8 bytes. `memory_factor` is how much more (or less) than 4 bytes a number the
-    arrays of a program take; `host_dtype` what they are as NumPy: float64 in fp64, or else float32.
+    beside. In fp64 all numbers are of 8 bytes, on the host as well. `memory_factor` is how much more (or less) than 4
+    bytes a number the arrays of a program take.
     """
 
     synchronous: bool
     threads: int
     pools: int
     memory_factor: float
-    host_dtype: np.dtype[Any]
 
     def array(self, values: np.ndarray) -> Array:
         """A copy of `values` on the device, in the backend's precision."""
@@ -113,7 +112,8 @@ class Required(Protocol):
         """What arrays can still take of the device's own memory; None where they lie in the host's."""
 
     def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy, of `host_dtype`. On the CPU it may be the same memory: use it before the next operation."""
+        """`array` as NumPy float32, in fp64 as float64. On the CPU it may be the same memory: use it before the next
+        operation."""
 
     def copy(self, source: Array, out: Array) -> None:
         """out <- source, spread over out's shape as NumPy broadcasts."""

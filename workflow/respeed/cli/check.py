@@ -22,5 +22,5 @@ def check_files() -> bool:
     for line in mistakes:
         print(line)
     if not mistakes:
-        print(f"config.yaml, {len(profiles)} hardware profiles and {len(papers)} paper{"s" * (len(papers) != 1)}: no mistake")
+        print(f"no mistake in config.yaml, {len(profiles)} hardware profiles, and papers: {', '.join(papers)}")
     return not mistakes

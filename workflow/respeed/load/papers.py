@@ -54,7 +54,7 @@ def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes
     if not isinstance(data, dict) or any(section not in data for section in ("rows", "experiments")):
         return None, mistakes
     rows = _rows(data, path, mistakes)
-    known = {*rows, *wrong["rows"]}
+    known = {*data["rows"], *wrong["rows"]}
     experiments: dict[str, Experiment] = {}
     for key in data["experiments"]:
         with mistakes.collecting():

@@ -53,7 +53,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
-    if reason := _too_large(workload.memory_bytes(case), bench.backend):
+    if reason := _too_large(workload.memory_bytes(case), width, bench.backend):
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
@@ -64,14 +64,15 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     return facts | {"wall_seconds": round(seconds_now() - began, 3)}
 
 
-def _too_large(memory_bytes: float, backend: BackendContract) -> str | None:
-    """What a program that takes so much in fp32 needs and has not got; None if it fits."""
+def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> str | None:
+    """What a program that takes so much in fp32 needs and has not got; None if it fits. On the host numbers are `width`
+    times as wide."""
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
         return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
     # What this process has freed it keeps, for the next case to use.
     available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
-    needed = CHECK_FACTOR * memory_bytes * backend.host_dtype.itemsize / 4
+    needed = CHECK_FACTOR * memory_bytes * width
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
+from respeed.model.precision import number_bytes
 from respeed.timing.ceilings import shortest_seconds
 from respeed.workloads import matmul
 
@@ -32,6 +33,6 @@ def _product_rate(backend: BackendContract) -> float:
 
 
 def _copy_rate(backend: BackendContract) -> float:
-    shape = (COPY_BYTES // (1024 * backend.host_dtype.itemsize), 1024)
+    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
     source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
     return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)

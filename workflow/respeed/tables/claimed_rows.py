@@ -11,8 +11,8 @@ from respeed.model.paper import Paper
 from respeed.tables.cells import NOT_YET, Cell
 from respeed.tables.row_labels import across_precisions
 
-# What the smoke preset has of a claim, or a machine that measured other precisions alone.
-NOT_MEASURED = f"nothing of the paper's sizes was measured in {FULL_PRECISION}"
+# What the smoke preset has of a claim.
+NOT_MEASURED = "nothing of the paper's sizes was measured"
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
 
 with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
 4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
-are those of its hardware (paper.yaml), its cases have the intensities of ours in fp32. A case without a FLOP count has
-no place here.
+are those of its hardware (paper.yaml), its cases have the intensities of ours, in the precision of its rows. A case
+without a FLOP count has no place here.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
@@ -126,7 +126,8 @@ def _theirs(paper: Paper, known: Mapping[tuple[str, str, str], tuple[float, floa
             for roof in paper_roofs(paper):
                 seconds = paper.seconds(experiment, case, roof.profile, work)
                 if seconds:
-                    yield Point(roof, experiment, case, intensity, work / seconds / 1e9)
+                    width = number_bytes(roof.precision) / number_bytes(FULL_PRECISION)
+                    yield Point(roof, experiment, case, intensity / width, work / seconds / 1e9)
 
 
 def paper_roofs(paper: Paper) -> list[Roof]:
