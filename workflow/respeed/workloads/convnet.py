@@ -1,0 +1,258 @@
+"""A training step of a convolutional net: forward, the gradient at the output, backward.
+
+A net is a list of nodes; node i gives y_i (B, ...) by its layer and activation, y_0 being the images (`_networks.py`):
+
+    y_i = f_i(layer_i(y_s, ...))                              s: the node's sources
+    g_i = f_i'(y_i) sum over the nodes j that read i of (d layer_j / d y_i)^T g_j
+    gradients of what layer i learns: (d layer_i / d parameters)^T g_i, over all examples
+
+The last node's g is drawn (`update: none`), or that of the softmax loss of drawn labels, (softmax(y) - labels) / B, and
+the step ends with parameters -= learning_rate * gradients (`update: sgd`).
+
+For speed: images lie pixel by pixel, as oneDNN and cuDNN are fastest on; activations, and what follows from their
+slopes, are computed in place; cuDNN tries its algorithms for each shape beforehand. No automatic differentiation, whose
+operations these are. A step allocates the outputs and gradients of the nodes, and its library what it needs within a
+convolution; all of that memory was in use when the program was built.
+"""
+
+import math
+
+import numpy as np
+import torch
+
+from respeed.backends import BackendContract
+from respeed.model.paper import Case
+from respeed.workloads import Arrays, Expected, Inputs
+from respeed.workloads._drawn import Drawn
+from respeed.workloads._layers import pixel_by_pixel
+from respeed.workloads._net import Net
+from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
+from respeed.workloads._network_sizes import Shape, sizes_of
+from respeed.workloads._networks import Images, LocalResponse, MaxPool, Node, Normalization
+
+# `network` at `width` times its channels, on `batch` images of side x side pixels, with so many `classes`.
+# `update`: "none" is forward and backward alone, from a drawn gradient of the output, and `learning_rate` is 0;
+# "sgd" begins backward at the softmax loss of drawn labels, and ends with parameters -= learning_rate * gradients.
+# `gradients`: whether backward also computes that of the images, of which training has no use.
+PARAMETERS = {
+    "network": (
+        "alexnet",
+        "vgg16",
+        "vgg19",
+        "resnet18",
+        "resnet34",
+        "resnet50",
+        "resnet101",
+        "resnet152",
+        "lenet",
+        "digits",
+    ),
+    "width": "real",
+    "batch": "whole",
+    "side": "whole",
+    "classes": "whole",
+    "update": ("none", "sgd"),
+    "learning_rate": "real",
+    "gradients": ("parameters", "parameters-and-images"),
+}
+TESTS = {
+    "smoke": {
+        "network": "lenet",
+        "width": 1.0,
+        "batch": 20,
+        "side": 28,
+        "classes": 10,
+        "update": "sgd",
+        "learning_rate": 0.1,
+        "gradients": "parameters",
+    },
+    "odd": {
+        "network": "resnet50",
+        "width": 0.07,
+        "batch": 5,
+        "side": 53,
+        "classes": 7,
+        "update": "none",
+        "learning_rate": 0.0,
+        "gradients": "parameters",
+    },
+    "large": {
+        "network": "vgg16",
+        "width": 0.25,
+        "batch": 3,
+        "side": 64,
+        "classes": 320,
+        "update": "none",
+        "learning_rate": 0.0,
+        "gradients": "parameters",
+    },
+}
+BACKENDS = ("torch",)
+PRECISIONS = ("fp32", "tf32", "fp64")
+ALLOCATES = True
+
+# Mini-batches that are cycled through where a step learns: on one alone it would soon have nothing to learn.
+BATCHES = 4
+# Numbers that a layer keeps for each that it gives.
+KEPT = {MaxPool: 2, LocalResponse: 1}
+
+
+class ConvNet:
+    """A step always reads the same `images` and `target`: where there are more mini-batches, the next one is copied to
+    them."""
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        net = sizes_of(case)
+        self.backend, self.plan, self.learns = backend, inputs["plan"], net.learns
+        self.rate = case.parameters["learning_rate"]
+        self.batches = [backend.array(np.asarray(batch)) for batch in inputs["images"]]  # (B, C, side, side)
+        self.targets = [backend.array(batch) for batch in inputs["targets"]]  # (B, classes)
+        self.images, self.target = pixel_by_pixel(self.batches[0].clone()), self.targets[0].clone()
+        learned = [[backend.array(np.asarray(array)) for array in arrays] for arrays in inputs["parameters"]]
+        self.net = Net(net.nodes, net.shapes, net.batch, learned, backend.zeros, net.images_too)
+        self.error = torch.full_like(self.target, 0.0) if self.learns else self.target
+        self.loss = self.error.new_zeros(())
+        self.before = self._checked_parameters()
+        self.count = 0
+        if not backend.synchronous:
+            self._meet()
+        self.captured = backend.captured(self.train)
+
+    def _meet(self) -> None:
+        """Have an accelerator's libraries choose their algorithms, which they cannot do while a step is captured."""
+        self.forward_and_backward()
+        self.backend.sync()
+        self.net.start_over()
+
+    def step(self) -> None:
+        if self.count and len(self.batches) > 1:
+            self.backend.copy(self.batches[self.count % len(self.batches)], self.images)
+            self.backend.copy(self.targets[self.count % len(self.targets)], self.target)
+        self.captured()
+        self.count += 1
+
+    def train(self) -> None:
+        """Learn from the mini-batch, or only compute its gradients."""
+        self.forward_and_backward()
+        if self.learns:
+            for array, gradient in self.net.learned():
+                array.add_(gradient, alpha=-self.rate)
+
+    def forward_and_backward(self) -> None:
+        scores = self.net.forward(self.images)  # (B, classes)
+        if self.learns:
+            logarithms = torch.log_softmax(scores, 1)
+            self.loss.copy_((logarithms * self.target).sum().div_(-len(scores)))
+            torch.exp(logarithms, out=self.error).sub_(self.target).div_(len(scores))
+        self.net.backward(self.error)
+
+    def state(self) -> Arrays:
+        """What `_net_check` looks at, and the loss."""
+        host, seen = self.backend.host, {}
+        for number in self.plan.with_gradients:
+            seen[f"g_{number}"] = host(self.net.gradients[number])
+        for number, layer in enumerate(self.net.layers):
+            seen[f"y_{number}"] = host(self.net.outputs[number])
+            for index, gradient in enumerate(layer.gradients if layer else ()):
+                seen[f"gradient_{number}_{index}"] = host(gradient)
+            for name, array in zip(("mean", "variance"), getattr(layer, "running", ()), strict=False):
+                seen[f"{name}_{number}"] = host(array)
+        if self.learns:
+            after = self._checked_parameters()
+            seen |= {name: array - self.before[name] for name, array in after.items()}
+            seen["loss"] = host(self.loss)
+        found = found_values(self.plan, seen)
+        return {**seen, **scaled(found, found)}
+
+    def _checked_parameters(self) -> dict[str, np.ndarray]:
+        """The entries whose change is checked."""
+        return {
+            f"change_{number}_{index}": self.backend.host(array[entries]).astype(np.float64)
+            for number, layer in enumerate(self.net.layers[1:], 1)
+            for index, (array, entries) in enumerate(zip(layer.parameters, self.plan.entries[number], strict=True))
+        }
+
+
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> ConvNet:
+    return ConvNet(backend, case, inputs)
+
+
+def inputs(case: Case, seed: int) -> Inputs:
+    """Images, and targets: labels drawn evenly, as rows of zeros and a one, or the gradient at the output itself,
+    uniform with variance 1. Parameters as is usual before training: weights uniform with a variance of 2 over the
+    numbers that an output reads. Biases are usually 0 and gains 1; these are near, so that a step that left them out
+    would not pass as correct. `plan`: what is checked.
+    """
+    net = sizes_of(case)
+    images = net.nodes[0].layer
+    assert isinstance(images, Images)
+    B, classes, batches = net.batch, net.shapes[-1][0], BATCHES if net.learns else 1
+    random = np.random.Generator(np.random.SFC64([seed, 0]))
+    if net.learns:
+        targets = np.eye(classes, dtype=np.float32)[random.integers(0, classes, (batches, B))]
+    else:
+        targets = np.float32(12**0.5) * (random.random((batches, B, classes), dtype=np.float32) - np.float32(0.5))
+    return {
+        "images": Drawn((batches, B, *net.shapes[0]), images.low, images.high, [seed, 1]),
+        "targets": targets,
+        "parameters": [
+            [_start(node, shape, index, [seed, 2, number, index]) for index, shape in enumerate(shapes)]
+            for number, (node, shapes) in enumerate(zip(net.nodes, net.learned, strict=True))
+        ],
+        "plan": make_plan(net, seed),
+    }
+
+
+def _start(node: Node, shape: Shape, index: int, seed: list[int]) -> Drawn:
+    """A parameter before the first step."""
+    if index:
+        return Drawn(shape, -0.1, 0.1, seed)
+    if isinstance(node.layer, Normalization):
+        return Drawn(shape, 0.5, 1.5, seed)
+    half = (6.0 / math.prod(shape[1:])) ** 0.5
+    return Drawn(shape, -half, half, seed)
+
+
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+    """The first step in float64, node by node (`_net_check`)."""
+    net, plan = sizes_of(case), inputs["plan"]
+    error, target, rate = inputs["targets"][0], inputs["targets"][0], None
+    extra = {}
+    if net.learns:
+        scores = seen[f"y_{len(net.nodes) - 1}"].astype(np.float64)
+        scores -= scores.max(axis=1, keepdims=True)
+        logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        error, rate = (np.exp(logarithms) - target) / net.batch, case.parameters["learning_rate"]
+        extra["loss"] = -(logarithms * target).sum(keepdims=True)[0, :1] / net.batch
+    expected = expected_values(
+        plan, inputs["parameters"], error, {**seen, "y_0": np.asarray(inputs["images"][0])}, rate
+    )
+    return {**scaled(expected, found_values(plan, seen)), **extra}
+
+
+def flops(case: Case) -> float:
+    """Two for every multiply-add of convolutions and linear layers: forward, for the gradients of the weights, and, but
+    for what reads the images, for those of the inputs. The elementwise work is not counted."""
+    net = sizes_of(case)
+    counts = net.multiply_adds
+    first = sum(count for node, count in zip(net.nodes, counts, strict=True) if node.sources == (0,))
+    return 2.0 * net.batch * (3 * sum(counts) - (0 if net.images_too else first))
+
+
+def traffic_bytes(case: Case) -> float:
+    """Parameters read by both passes, their gradients written, and all three for the update; outputs written, and read
+    by both passes; their gradients written, and read for those of the inputs and of the parameters. Fp32."""
+    net = sizes_of(case)
+    return 4.0 * ((6 if net.learns else 3) * net.parameters + 3 * net.outputs + 3 * net.gradients)
+
+
+def memory_bytes(case: Case) -> float:
+    """Parameters and their gradients, mini-batches, outputs and their gradients, fp32, and what pooling (64-bit places)
+    and local responses keep."""
+    net = sizes_of(case)
+    kept = sum(
+        KEPT.get(type(node.layer), 0) * net.batch * math.prod(shape)
+        for node, shape in zip(net.nodes, net.shapes, strict=True)
+    )
+    batches = BATCHES * net.batch * math.prod(net.shapes[0]) if net.learns else 0
+    return 4.0 * (2 * net.parameters + batches + net.outputs + net.gradients + kept)
