@@ -5,18 +5,26 @@
                                         scikit-learn's, over ours; every size of the paper, one and all cores
 ./run python bench/peers.py mlp         a training step of a multi-layer perceptron as a tutorial writes it in PyTorch
                                         and in NumPy, over ours; one and all cores
+./run python bench/peers.py convnet     a step of ResNet-50, LeNet and a small net on digits as a tutorial writes them
+                                        in PyTorch, over ours; one and all cores
 
 SPAMS (GPL) is compared with if it is installed: uv pip install --python .venv/bin/python spams-bin
 """
 
 import argparse
 
+from convnet_peers import compare_convnet
 from mlp_peers import compare_mlp
 from paired import Comparison, compare
 from rbm_peers import compare_rbm
 from sparse_peers import compare_sparse
 
-COMPARISONS: dict[str, Comparison] = {"sparse": compare_sparse, "rbm": compare_rbm, "mlp": compare_mlp}
+COMPARISONS: dict[str, Comparison] = {
+    "sparse": compare_sparse,
+    "rbm": compare_rbm,
+    "mlp": compare_mlp,
+    "convnet": compare_convnet,
+}
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ Step = Callable[[], None]
 
 # The members of Required, for who reads them without importing this.
 REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "host_dtype", "array", "zeros", "parameters", "captured",
+    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured",
     "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
 )  # fmt: skip
 
@@ -261,10 +261,25 @@ class BackendContract(Required, Protocol):
         """
 
     def draws(self, *shape: int) -> Draws:
-        """What `sample_layer` needs for layers of this shape."""
+        """What `sample_layer` and `mask` need for layers of this shape."""
 
-    def sample_layer(self, x: Array, weights: Array, bias: Array, out: Array, sample: Array, draws: Draws) -> None:
-        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
+    def sample_layer(
+        self,
+        x: Array,
+        weights: Array,
+        bias: Array,
+        out: Array,
+        sample: Array,
+        draws: Draws,
+        *,
+        transpose: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale,
+        else 0."""
+
+    def mask(self, x: Array, share: float, out: Array, draws: Draws) -> None:
+        """out <- x, but 0 where a fresh draw from [0, 1) is below `share`."""
 
     def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
         """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the

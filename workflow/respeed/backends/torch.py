@@ -17,9 +17,8 @@ DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
-    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "cut", "add_up", "coordinate_step",
-    "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
-    "replicas",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited", "replicas",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
@@ -74,6 +73,9 @@ class MixedOnCpu(OnHost, Mixed):
         wide = self._scratch(draws)
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
+
+    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+        out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
 
     def describe(self) -> TorchFacts:
         return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from respeed.workloads._networks import Convolution, Linear, LocalResponse, MaxPool, Mean, Normalization
 
-Tensor = torch.Tensor
 # Shares of the gradient, one for each source of a node.
 Shares = Sequence[Tensor | None]
 
@@ -50,6 +50,9 @@ class Layer:
     def forward(self, x: Tensor, *added: Tensor) -> Tensor:
         """What the layer gives for x (B, ...), before its activation."""
         raise NotImplementedError
+
+    def start_over(self) -> None:
+        """Forget what earlier steps left that later ones go on from."""
 
     def backward(self, g: Tensor, x: Tensor, y: Tensor, wanted: bool) -> Shares:
         """The share of each source's gradient, and this layer's gradients, from that of what `forward` gave; of x only
@@ -100,6 +103,10 @@ class NormalizationLayer(Layer):
         self.running = [torch.zeros_like(self.parameters[0]), torch.ones_like(self.parameters[0])]
         self.kept: list[Tensor] = []  # mean, 1 / sqrt(variance + epsilon), and what cuDNN reserves
 
+    def start_over(self) -> None:
+        for array, start in zip(self.running, (0.0, 1.0), strict=True):
+            array.fill_(start)
+
     def forward(self, x: Tensor, *added: Tensor) -> Tensor:
         y, *self.kept = aten._batch_norm_with_update(x, *self.parameters, *self.running, MOMENTUM, EPSILON)
         for array in added:
@@ -114,7 +121,7 @@ class NormalizationLayer(Layer):
 
 
 class LocalResponseLayer(Layer):
-    """y = x s^-beta, s = 1 + alpha / size x^2 N, where N (C, C) is 1 for neighbouring channels: a product with a band."""
+    """y = x s^-beta, s = 1 + alpha / size x^2 N, where N (C, C) is 1 for channels near one another: a band."""
 
     def __init__(self, layer: LocalResponse, y: Tensor) -> None:
         super().__init__(())

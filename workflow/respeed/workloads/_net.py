@@ -1,14 +1,16 @@
 """A net over torch: its nodes' outputs forward, their gradients backward.
 
 All outputs and gradients of a step stay until the next one, so that what is checked is what was timed. Each then gives
-way to its successor, and the memory of a step is the same from the first one on: it was written to when the net was made.
+way to its successor: a step has the same memory from the first one on, which was written to when the net was made.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from respeed.workloads._layers import Tensor, activate, make_layer, through_activation
-from respeed.workloads._network_sizes import Shape
+from torch import Tensor
+
+from respeed.workloads._layers import activate, make_layer, through_activation
+from respeed.workloads._network_sizes import Shape, own_gradients
 from respeed.workloads._networks import Node
 
 
@@ -27,7 +29,7 @@ class Net:
     ) -> None:
         self.nodes, self.images_too = nodes, images_too
         written = [None, *(_zero_images(zeros, batch, shape) for shape in shapes[1:])]
-        self.layers = [
+        self.layers: list[Any] = [  # the images have none
             None if y is None else make_layer(node.layer, learned, y)
             for node, learned, y in zip(nodes, parameters, written, strict=True)
         ]
@@ -59,7 +61,7 @@ class Net:
                 self.gradients[source] = None
             source = node.sources[0]
             shares = self.layers[number].backward(g, self.outputs[source], y, source > 0 or self.images_too)
-            for source, share in zip(node.sources, shares):
+            for source, share in zip(node.sources, shares, strict=False):
                 # A share is a new array, but for the gradient that a normalisation hands on: that comes first.
                 self.gradients[source] = share.add_(self.gradients[source]) if source in given else share
                 given.add(source)
@@ -69,14 +71,11 @@ class Net:
         for layer in self.layers[1:]:
             yield from zip(layer.parameters, layer.gradients, strict=True)
 
-    def forget(self) -> None:
-        """Give up all outputs and gradients."""
+    def start_over(self) -> None:
+        """As before the first step, without outputs and gradients."""
+        for layer in self.layers[1:]:
+            layer.start_over()
         self.outputs[:] = self.gradients[:] = len(self.nodes) * [None]
-
-
-def own_gradients(nodes: Sequence[Node], images_too: bool) -> set[int]:
-    """Nodes whose gradient is an array of its own: of one that is only added to a normalisation it is that of the sum."""
-    return {node.sources[0] for node in nodes[1:]} - (set() if images_too else {0})
 
 
 def _zero_images(zeros: Callable[..., Tensor], batch: int, shape: Shape) -> Tensor:

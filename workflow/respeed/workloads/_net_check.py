@@ -23,7 +23,7 @@ from respeed.workloads._net_reference import (
     NormalizationReference,
     running_moments,
 )
-from respeed.workloads._network_sizes import Shape, parameter_shapes, source_shape
+from respeed.workloads._network_sizes import Sizes
 from respeed.workloads._networks import Convolution, Linear, LocalResponse, MaxPool, Mean, Node, Normalization
 
 REFERENCES: Mapping[type, Any] = {
@@ -59,13 +59,11 @@ class Plan:
         return type(self.nodes[number].layer).__name__.lower()
 
 
-def make_plan(nodes: Sequence[Node], shapes: Sequence[Shape], batch: int, images_too: bool, seed: int) -> Plan:
+def make_plan(net: Sizes, seed: int) -> Plan:
+    """Drawn by the seed."""
     random = np.random.default_rng(seed)
-    entries = [
-        [choose_entries(shape, random) for shape in parameter_shapes(node, source_shape(nodes, shapes, number))]
-        for number, node in enumerate(nodes)
-    ]
-    return Plan(nodes, [choose_place(batch, shape, random) for shape in shapes], entries, images_too)
+    entries = [[choose_entries(shape, random) for shape in learned] for learned in net.learned]
+    return Plan(net.nodes, [choose_place(net.batch, shape, random) for shape in net.shapes], entries, net.images_too)
 
 
 def found_values(plan: Plan, seen: Seen) -> Values:
@@ -133,7 +131,7 @@ def scaled(values: Values, found: Values) -> dict[str, np.ndarray]:
     }
 
 
-def _activated(z: np.ndarray, activation: str) -> np.ndarray:
+def _activated(z: np.ndarray, activation: str) -> Any:
     if activation == "relu":
         return np.maximum(z, 0.0)
     return np.tanh(z) if activation == "tanh" else z

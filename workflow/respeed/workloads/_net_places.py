@@ -1,4 +1,4 @@
-"""Where a net is checked: random places of each array, with all corners of an image and all examples of a small batch."""
+"""Where a net is checked: random places of each array, all corners of an image and all examples of a small batch."""
 
 from dataclasses import dataclass
 

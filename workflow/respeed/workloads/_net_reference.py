@@ -1,5 +1,5 @@
 """The layers of a net in NumPy float64, at some places, from what was seen of the program: x what a layer read, g the
-gradient of what it gave before its activation. Arrays are (B, C, H, W) or (B, units), parameters with the weights first.
+gradient of what it gave before its activation. Arrays are (B, C, H, W) or (B, units). Parameters: the weights first.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from respeed.workloads._layers import EPSILON, MOMENTUM
 from respeed.workloads._net_places import Place
 from respeed.workloads._networks import Convolution, LocalResponse, MaxPool
 
-Array = np.ndarray
+# numpy.ndarray, of whose elements and operations the types say nothing.
+Array = Any
 Slices = tuple[slice, ...]
 
 
@@ -105,7 +106,7 @@ class LocalResponseReference:
         return (here * self._scale(layer, here) ** -layer.beta)[:, place.channels]
 
     def share(self, layer: LocalResponse, x: Array, g: Array, parameters: Sequence[Array], place: Place) -> Array:
-        """g s^-beta - 2 beta alpha / size x sum of g' x' s'^(-beta - 1) over the neighbours, s = 1 + alpha / size ..."""
+        """g s^-beta - 2 beta alpha / size x sum of g' x' s'^(-beta - 1) over the neighbours."""
         here, there = (array[place.examples, :, place.rows, place.columns].astype(np.float64) for array in (x, g))
         scale = self._scale(layer, here)
         far = self._near(layer, there * here * scale ** (-layer.beta - 1))
@@ -178,8 +179,7 @@ def _kernels(weights: Array, groups: int, outputs: slice, inputs: slice) -> Arra
     of_group, group = len(weights) // groups, weights.shape[1]
     rows, columns = np.arange(len(weights))[outputs, None], np.arange(group * groups)[inputs]
     reads = rows // of_group == columns // group
-    taken: Array = weights[rows, columns % group].astype(np.float64) * reads[:, :, None, None]
-    return taken
+    return weights[rows, columns % group].astype(np.float64) * reads[:, :, None, None]
 
 
 def _windows(pixels: Array, stride: int) -> Array:

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from respeed.workloads._networks import Convolution, Images, Linear, MaxPool, Mean, Node, Normalization
+from respeed.model.paper import Case
+from respeed.workloads._networks import Convolution, Images, Linear, MaxPool, Mean, Node, Normalization, make_network
 
 # Of one example: (channels, rows, columns) or (units,).
 Shape = tuple[int, ...]
@@ -51,28 +53,55 @@ def parameter_shapes(node: Node, source: Shape) -> list[Shape]:
     return [source[:1], source[:1]] if isinstance(layer, Normalization) else []
 
 
-def source_shape(nodes: Sequence[Node], found: Sequence[Shape], number: int) -> Shape:
-    """The shape of what the node reads."""
-    sources = nodes[number].sources
-    return found[sources[0]] if sources else ()
+def own_gradients(nodes: Sequence[Node], images_too: bool) -> set[int]:
+    """Nodes whose gradient is an array of its own: that of one which is only added to a normalisation is the sum's."""
+    return {node.sources[0] for node in nodes[1:]} - (set() if images_too else {0})
 
 
-def multiply_adds(nodes: Sequence[Node], side: int) -> list[int]:
-    """Of each node's forward pass for one example: each weight once for every pixel that is computed from it."""
-    found = shapes(nodes, side)
-    counts = []
-    for number, node in enumerate(nodes):
-        learned = parameter_shapes(node, source_shape(nodes, found, number))
-        multiplies = isinstance(node.layer, Convolution | Linear)
-        counts.append(math.prod(learned[0]) * math.prod(found[number][1:]) if multiplies else 0)
-    return counts
+@dataclass(frozen=True)
+class Sizes:
+    """What a case comes to: its nodes, the shape of what each gives for an example, and B. `learns`: a step ends with
+    an update; `images_too`: it computes the gradient of the images."""
+
+    nodes: tuple[Node, ...]
+    shapes: list[Shape]
+    batch: int
+    learns: bool
+    images_too: bool
+
+    @property
+    def learned(self) -> list[list[Shape]]:
+        """The shapes of each node's parameters."""
+        sources = (self.shapes[node.sources[0]] if node.sources else () for node in self.nodes)
+        return [parameter_shapes(node, source) for node, source in zip(self.nodes, sources, strict=True)]
+
+    @property
+    def parameters(self) -> int:
+        """Numbers that the net learns."""
+        return sum(math.prod(shape) for shapes in self.learned for shape in shapes)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that all nodes give for a mini-batch, the images among them."""
+        return self.batch * sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def gradients(self) -> int:
+        """Numbers of those gradients of them that are arrays of their own."""
+        owners = {*own_gradients(self.nodes, self.images_too), len(self.nodes) - 1}
+        return self.batch * sum(math.prod(self.shapes[number]) for number in owners)
+
+    @property
+    def multiply_adds(self) -> list[int]:
+        """Of each node's forward pass for one example: each weight once for every pixel that is computed from it."""
+        return [
+            math.prod(shapes[0]) * math.prod(shape[1:]) if isinstance(node.layer, Convolution | Linear) else 0
+            for node, shapes, shape in zip(self.nodes, self.learned, self.shapes, strict=True)
+        ]
 
 
-def parameter_count(nodes: Sequence[Node], side: int) -> int:
-    """How many numbers the net learns."""
-    found = shapes(nodes, side)
-    return sum(
-        math.prod(shape)
-        for number, node in enumerate(nodes)
-        for shape in parameter_shapes(node, source_shape(nodes, found, number))
-    )
+def sizes_of(case: Case) -> Sizes:
+    given = case.parameters
+    nodes = make_network(given["network"], given["width"], given["classes"])
+    learns, images_too = given["update"] == "sgd", given["gradients"] == "parameters-and-images"
+    return Sizes(nodes, shapes(nodes, given["side"]), given["batch"], learns, images_too)

@@ -1,12 +1,14 @@
-"""Convolutional nets as data: nodes in the order in which they are computed, each a layer and where its inputs come from.
+"""Convolutional nets as data: nodes in the order in which they are computed, each a layer and what it reads.
 
-Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, the strides of a bottleneck at its 3x3
-convolution, as fb.resnet.torch has it; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels,
-normalisation before pooling, which rounds up. Their dropout is left out: 8192 draws an example. LeNet as in Theano's
-tutorial, with five and five kernels as in its speed test; digits as in the small net of course demonstrations.
+Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
+convolution, as fb.resnet.torch has it; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of
+channels, normalisation before pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
+LeNet as in Theano's tutorial, with five and five kernels as in its speed test; digits as in the small net of course
+demonstrations.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,12 @@ class Network:
         self.nodes.append(Node(layer, activation, sources or (len(self.nodes) - 1,)))
         return len(self.nodes) - 1
 
-    def convolve(self, channels: int, kernel: int, activation: str = "", **geometry: int) -> int:
+    def convolve(self, channels: int, kernel: int, activation: str = "", **geometry: Any) -> int:
         return self.add(Convolution(self.scaled(channels), kernel, **geometry), activation)
 
-    def normalized(self, channels: int, kernel: int, stride: int, source: int, activation: str = "", *added: int) -> int:
+    def normalized(
+        self, channels: int, kernel: int, stride: int, source: int, activation: str = "", *added: int
+    ) -> int:
         """A convolution that keeps the size but for its stride, normalised, and a node added to that."""
         layer = Convolution(self.scaled(channels), kernel, stride, kernel // 2, bias=False)
         return self.add(Normalization(), activation, (self.add(layer, "", (source,)), *added))

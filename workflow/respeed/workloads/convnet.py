@@ -16,10 +16,6 @@ convolution; all of that memory was in use when the program was built.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,10 +25,10 @@ from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._drawn import Drawn
 from respeed.workloads._layers import pixel_by_pixel
-from respeed.workloads._net import Net, own_gradients
+from respeed.workloads._net import Net
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
-from respeed.workloads._network_sizes import Shape, multiply_adds, parameter_shapes, shapes, source_shape
-from respeed.workloads._networks import Images, Linear, LocalResponse, MaxPool, Node, Normalization, make_network
+from respeed.workloads._network_sizes import Shape, sizes_of
+from respeed.workloads._networks import Images, LocalResponse, MaxPool, Node, Normalization
 
 # `network` at `width` times its channels, on `batch` images of side x side pixels, with so many `classes`.
 # `update`: "none" is forward and backward alone, from a drawn gradient of the output, and `learning_rate` is 0;
@@ -97,23 +93,8 @@ ALLOCATES = True
 
 # Mini-batches that are cycled through where a step learns: on one alone it would soon have nothing to learn.
 BATCHES = 4
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What a case comes to: the nodes, the shape of what each gives for an example, and B."""
-
-    nodes: tuple[Node, ...]
-    shapes: list[Shape]
-    batch: int
-    learns: bool
-    images_too: bool
-
-    @property
-    def learned(self) -> list[list[Shape]]:
-        """The shapes of each node's parameters."""
-        sources = (source_shape(self.nodes, self.shapes, number) for number in range(len(self.nodes)))
-        return [parameter_shapes(node, source) for node, source in zip(self.nodes, sources, strict=True)]
+# Numbers that a layer keeps for each that it gives.
+KEPT = {MaxPool: 2, LocalResponse: 1}
 
 
 class ConvNet:
@@ -121,14 +102,14 @@ class ConvNet:
     them."""
 
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        sizes = _sizes(case)
-        self.backend, self.plan, self.learns = backend, inputs["plan"], sizes.learns
+        net = sizes_of(case)
+        self.backend, self.plan, self.learns = backend, inputs["plan"], net.learns
         self.rate = case.parameters["learning_rate"]
         self.batches = [backend.array(np.asarray(batch)) for batch in inputs["images"]]  # (B, C, side, side)
         self.targets = [backend.array(batch) for batch in inputs["targets"]]  # (B, classes)
-        self.images, self.target = pixel_by_pixel(self.batches[0]), self.targets[0].clone()
+        self.images, self.target = pixel_by_pixel(self.batches[0].clone()), self.targets[0].clone()
         learned = [[backend.array(np.asarray(array)) for array in arrays] for arrays in inputs["parameters"]]
-        self.net = Net(sizes.nodes, sizes.shapes, sizes.batch, learned, backend.zeros, sizes.images_too)
+        self.net = Net(net.nodes, net.shapes, net.batch, learned, backend.zeros, net.images_too)
         self.error = torch.full_like(self.target, 0.0) if self.learns else self.target
         self.loss = self.error.new_zeros(())
         self.before = self._checked_parameters()
@@ -141,7 +122,7 @@ class ConvNet:
         """Have an accelerator's libraries choose their algorithms, which they cannot do while a step is captured."""
         self.forward_and_backward()
         self.backend.sync()
-        self.net.forget()
+        self.net.start_over()
 
     def step(self) -> None:
         if self.count and len(self.batches) > 1:
@@ -197,28 +178,28 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> ConvNet:
 
 
 def inputs(case: Case, seed: int) -> Inputs:
-    """Images, and targets: labels drawn evenly, as rows of zeros and a one, or the gradient at the output itself, uniform
-    with variance 1. Parameters as is usual before training: weights uniform with a variance of 2 over the numbers that an
-    output reads. Biases are usually 0 and gains 1; these are near, so that a step that left them out would not pass as
-    correct. `plan`: what is checked.
+    """Images, and targets: labels drawn evenly, as rows of zeros and a one, or the gradient at the output itself,
+    uniform with variance 1. Parameters as is usual before training: weights uniform with a variance of 2 over the
+    numbers that an output reads. Biases are usually 0 and gains 1; these are near, so that a step that left them out
+    would not pass as correct. `plan`: what is checked.
     """
-    sizes = _sizes(case)
-    images = sizes.nodes[0].layer
+    net = sizes_of(case)
+    images = net.nodes[0].layer
     assert isinstance(images, Images)
-    B, classes, batches = sizes.batch, sizes.shapes[-1][0], BATCHES if sizes.learns else 1
+    B, classes, batches = net.batch, net.shapes[-1][0], BATCHES if net.learns else 1
     random = np.random.Generator(np.random.SFC64([seed, 0]))
-    if sizes.learns:
+    if net.learns:
         targets = np.eye(classes, dtype=np.float32)[random.integers(0, classes, (batches, B))]
     else:
-        targets = (12**0.5 * (random.random((batches, B, classes), dtype=np.float32) - 0.5)).astype(np.float32)
+        targets = np.float32(12**0.5) * (random.random((batches, B, classes), dtype=np.float32) - np.float32(0.5))
     return {
-        "images": Drawn((batches, B, *sizes.shapes[0]), images.low, images.high, [seed, 1]),
+        "images": Drawn((batches, B, *net.shapes[0]), images.low, images.high, [seed, 1]),
         "targets": targets,
         "parameters": [
-            [_start(node, shape, index, [seed, 2, number, index]) for index, shape in enumerate(learned)]
-            for number, (node, learned) in enumerate(zip(sizes.nodes, sizes.learned, strict=True))
+            [_start(node, shape, index, [seed, 2, number, index]) for index, shape in enumerate(shapes)]
+            for number, (node, shapes) in enumerate(zip(net.nodes, net.learned, strict=True))
         ],
-        "plan": make_plan(sizes.nodes, sizes.shapes, B, sizes.images_too, seed),
+        "plan": make_plan(net, seed),
     }
 
 
@@ -234,68 +215,44 @@ def _start(node: Node, shape: Shape, index: int, seed: list[int]) -> Drawn:
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64, node by node (`_net_check`)."""
-    sizes, plan = _sizes(case), inputs["plan"]
+    net, plan = sizes_of(case), inputs["plan"]
     error, target, rate = inputs["targets"][0], inputs["targets"][0], None
-    given = {**seen, "y_0": np.asarray(inputs["images"][0])}
     extra = {}
-    if sizes.learns:
-        scores = seen[f"y_{len(sizes.nodes) - 1}"].astype(np.float64)
+    if net.learns:
+        scores = seen[f"y_{len(net.nodes) - 1}"].astype(np.float64)
         scores -= scores.max(axis=1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        error, rate = (np.exp(logarithms) - target) / sizes.batch, case.parameters["learning_rate"]
-        extra["loss"] = -(logarithms * target).sum(keepdims=True)[0, :1] / sizes.batch
-    expected = expected_values(plan, inputs["parameters"], error, given, rate)
+        error, rate = (np.exp(logarithms) - target) / net.batch, case.parameters["learning_rate"]
+        extra["loss"] = -(logarithms * target).sum(keepdims=True)[0, :1] / net.batch
+    expected = expected_values(
+        plan, inputs["parameters"], error, {**seen, "y_0": np.asarray(inputs["images"][0])}, rate
+    )
     return {**scaled(expected, found_values(plan, seen)), **extra}
 
 
 def flops(case: Case) -> float:
     """Two for every multiply-add of convolutions and linear layers: forward, for the gradients of the weights, and, but
     for what reads the images, for those of the inputs. The elementwise work is not counted."""
-    sizes = _sizes(case)
-    counts = multiply_adds(sizes.nodes, sizes.shapes[0][1])
-    unneeded = 0 if sizes.images_too else sum(
-        count for node, count in zip(sizes.nodes, counts, strict=True) if node.sources == (0,)
-    )
-    return 2.0 * sizes.batch * (3 * sum(counts) - unneeded)
+    net = sizes_of(case)
+    counts = net.multiply_adds
+    first = sum(count for node, count in zip(net.nodes, counts, strict=True) if node.sources == (0,))
+    return 2.0 * net.batch * (3 * sum(counts) - (0 if net.images_too else first))
 
 
 def traffic_bytes(case: Case) -> float:
-    """Parameters read by both passes, their gradients written; outputs written, and read by both passes; their gradients
-    written, and read twice: for the inputs and for the parameters. Fp32."""
-    sizes = _sizes(case)
-    outputs, gradients, learned = _numbers(sizes)
-    update = 3 * learned if sizes.learns else 0
-    return 4.0 * (3 * learned + update + 3 * outputs + 3 * gradients)
+    """Parameters read by both passes, their gradients written, and all three for the update; outputs written, and read
+    by both passes; their gradients written, and read for those of the inputs and of the parameters. Fp32."""
+    net = sizes_of(case)
+    return 4.0 * ((6 if net.learns else 3) * net.parameters + 3 * net.outputs + 3 * net.gradients)
 
 
 def memory_bytes(case: Case) -> float:
-    """Parameters and their gradients, images, outputs, their gradients, fp32; what pooling and local responses keep."""
-    sizes = _sizes(case)
-    outputs, gradients, learned = _numbers(sizes)
-    images = sizes.batch * math.prod(sizes.shapes[0]) * (BATCHES if sizes.learns else 1)
-    kept = {MaxPool: 2, LocalResponse: 1}  # 64-bit indices; the scale
-    beside = sum(
-        kept.get(type(node.layer), 0) * sizes.batch * math.prod(shape)
-        for node, shape in zip(sizes.nodes, sizes.shapes, strict=True)
+    """Parameters and their gradients, mini-batches, outputs and their gradients, fp32, and what pooling (64-bit places)
+    and local responses keep."""
+    net = sizes_of(case)
+    kept = sum(
+        KEPT.get(type(node.layer), 0) * net.batch * math.prod(shape)
+        for node, shape in zip(net.nodes, net.shapes, strict=True)
     )
-    return 4.0 * (2 * learned + images + outputs + gradients + beside)
-
-
-def _numbers(sizes: Sizes) -> tuple[float, float, float]:
-    """Of the nodes' outputs, images included; of those gradients of them that are arrays of their own; of parameters."""
-    each = [sizes.batch * math.prod(shape) for shape in sizes.shapes]
-    gradients = sum(each[number] for number in own_gradients(sizes.nodes, sizes.images_too)) + each[-1]
-    learned = sum(math.prod(shape) for shapes in sizes.learned for shape in shapes)
-    return sum(each), gradients, learned
-
-
-def _sizes(case: Case) -> Sizes:
-    given = case.parameters
-    nodes = make_network(str(given["network"]), float(given["width"]), int(given["classes"]))
-    return Sizes(
-        nodes,
-        shapes(nodes, int(given["side"])),
-        int(given["batch"]),
-        str(given["update"]) == "sgd",
-        str(given["gradients"]) == "parameters-and-images",
-    )
+    batches = BATCHES * net.batch * math.prod(net.shapes[0]) if net.learns else 0
+    return 4.0 * (2 * net.parameters + batches + net.outputs + net.gradients + kept)

@@ -1,0 +1,134 @@
+"""A step of a convolutional net as a tutorial writes it in PyTorch, over ours (workloads/convnet.py). Run by
+bench/peers.py.
+
+The same net, made of torch.nn's modules from the same data, with the same parameters: images lie channel by channel, as
+they do by default, ReLU is in place, and derivatives are automatic. zero_grad, forward, backward from the same gradient
+of the output; where ours learns, from the cross-entropy of the same labels, and a step of torch.optim's SGD.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from paired import Step, paired_ratio
+from torch import nn
+
+from respeed.backends import make_backend
+from respeed.model.paper import Case
+from respeed.workloads import Inputs, convnet
+from respeed.workloads._network_sizes import sizes_of
+from respeed.workloads._networks import (
+    Convolution,
+    Linear,
+    LocalResponse,
+    MaxPool,
+    Mean,
+    Node,
+    Normalization,
+)
+
+# A comparison that would take longer has fewer pairs, and says so.
+MOST_SECONDS = 60.0
+
+IMAGENET = {
+    "width": 1.0, "batch": 16, "side": 224, "classes": 1000,
+    "update": "none", "learning_rate": 0.0, "gradients": "parameters",
+}  # fmt: skip
+DIGITS = {
+    "width": 1.0, "side": 28, "classes": 10, "update": "sgd", "learning_rate": 0.1, "gradients": "parameters",
+}  # fmt: skip
+CASES = (
+    Case("ResNet-50", "convnet", IMAGENET | {"network": "resnet50"}),
+    Case("LeNet", "convnet", DIGITS | {"network": "lenet", "batch": 500}),
+    Case("small net on digits", "convnet", DIGITS | {"network": "digits", "batch": 128}),
+)
+
+
+class NaiveNet(nn.Module):
+    """A net of torch.nn's modules, one for each node but the images."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        net = sizes_of(case)
+        self.nodes = net.nodes
+        self.layers = nn.ModuleList(
+            _module(node, net.shapes[node.sources[0]], len(shapes) == 2) if node.sources else nn.Identity()
+            for node, shapes in zip(net.nodes, net.learned, strict=True)
+        )
+        self.activations = nn.ModuleList(_activation(node.activation) for node in net.nodes)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        outputs = [images]
+        for node, layer, activate in list(zip(self.nodes, self.layers, self.activations, strict=True))[1:]:
+            first, *added = (outputs[source] for source in node.sources)
+            y = layer(first)
+            for array in added:
+                y += array
+            outputs.append(activate(y))
+        return outputs[-1]
+
+
+def _module(node: Node, source: Sequence[int], bias: bool) -> nn.Module:
+    layer: Any = node.layer
+    channels = source[0]
+    if isinstance(layer, Convolution):
+        geometry = {"stride": layer.stride, "padding": layer.padding, "groups": layer.groups}
+        return nn.Conv2d(channels, layer.channels, layer.kernel, bias=bias, **geometry)
+    if isinstance(layer, Linear):
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(source)), layer.units))
+    made: dict[type, Callable[[], nn.Module]] = {
+        Normalization: lambda: nn.BatchNorm2d(channels),
+        LocalResponse: lambda: nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta),
+        MaxPool: lambda: nn.MaxPool2d(layer.kernel, layer.stride, layer.padding, ceil_mode=layer.up),
+        Mean: lambda: nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+    }
+    return made[type(layer)]()
+
+
+def _activation(name: str) -> nn.Module:
+    return nn.ReLU(inplace=True) if name == "relu" else nn.Tanh() if name == "tanh" else nn.Identity()
+
+
+class NaiveTorch:
+    """`step` trains the net, or only computes its gradients, on the case's first mini-batch."""
+
+    def __init__(self, case: Case, inputs: Inputs) -> None:
+        self.model, self.learns = NaiveNet(case), case.parameters["update"] == "sgd"
+        _load(self.model, case, inputs)
+        self.images = torch.from_numpy(np.array(inputs["images"][0]))
+        self.images.requires_grad_(case.parameters["gradients"] == "parameters-and-images")
+        self.target = torch.from_numpy(np.array(inputs["targets"][0]))
+        self.labels, self.criterion = self.target.argmax(1), nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=case.parameters["learning_rate"])
+
+    @torch.enable_grad()
+    def step(self) -> None:
+        self.optimizer.zero_grad()
+        scores = self.model(self.images)
+        if self.learns:
+            self.criterion(scores, self.labels).backward()
+            self.optimizer.step()
+        else:
+            scores.backward(self.target)
+
+
+def _load(model: NaiveNet, case: Case, inputs: Inputs) -> None:
+    """Our parameters. The inputs of a linear layer that reads images are in the order of their pixels there."""
+    shapes = sizes_of(case).shapes
+    for node, layer, arrays in zip(model.nodes, model.layers, inputs["parameters"], strict=True):
+        for place, array in zip(layer.parameters(), arrays, strict=True):
+            values = torch.from_numpy(np.array(array))
+            if isinstance(node.layer, Linear) and values.dim() == 2 and len(shape := shapes[node.sources[0]]) == 3:
+                values = values.view(-1, *shape[1:], shape[0]).permute(0, 3, 1, 2).reshape(place.shape)
+            place.data.copy_(values)
+
+
+def compare_convnet(threads: int) -> None:
+    """The tutorial's time over ours for each net."""
+    for case in CASES:
+        inputs = convnet.inputs(case, 1)
+        backend = make_backend("torch", device="cpu", precision="fp32", threads=threads, seed=1)
+        ours: Step = convnet.build(backend, case, inputs).step
+        ratio = paired_ratio(NaiveTorch(case, inputs).step, ours, most_seconds=MOST_SECONDS)
+        print(f"    {case.name:<20} PyTorch as in a tutorial {ratio} times as long as ours", flush=True)

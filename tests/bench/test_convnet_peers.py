@@ -1,0 +1,55 @@
+"""The tutorial's net that ours is timed beside does the same work; its derivatives are automatic, ours written out."""
+
+from typing import Any
+
+import pytest
+import torch
+from convnet_peers import NaiveTorch
+
+from respeed.backends import make_backend
+from respeed.model.paper import Case
+from respeed.workloads import convnet
+from respeed.workloads._network_sizes import sizes_of
+from respeed.workloads._networks import Linear
+
+TINY = {
+    "width": 0.07, "batch": 5, "side": 64, "classes": 7,
+    "update": "none", "learning_rate": 0.0, "gradients": "parameters-and-images",
+}  # fmt: skip
+LEARNING = TINY | {"width": 1.0, "side": 28, "update": "sgd", "learning_rate": 0.1, "gradients": "parameters"}
+CASES = [
+    Case(name, "convnet", (LEARNING if name in ("lenet", "digits") else TINY) | {"network": name})
+    for name in convnet.PARAMETERS["network"]
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does(case: Case) -> None:
+    inputs = convnet.inputs(case, seed=3)
+    backend = make_backend("torch", device="cpu", precision="fp64", threads=1, seed=1)
+    ours = convnet.build(backend, case, inputs)
+    ours.step()
+    theirs = NaiveTorch(case, inputs)
+    theirs.model.double()
+    theirs.images, theirs.target = (
+        array.detach().double().requires_grad_(array.requires_grad) for array in (theirs.images, theirs.target)
+    )
+    theirs.step()
+    net = sizes_of(case)
+    for number, node in enumerate(net.nodes[1:], 1):
+        layer, module = ours.net.layers[number], theirs.model.layers[number]
+        for index, (array, gradient, other) in enumerate(
+            zip(layer.parameters, layer.gradients, module.parameters(), strict=True)
+        ):
+            shape = net.shapes[node.sources[0]]
+            reordered = isinstance(node.layer, Linear) and not index and len(shape) == 3
+            for mine, yours in ((gradient, other.grad), (array, other.data)):
+                if reordered:
+                    mine = mine.view(-1, *shape[1:], shape[0]).permute(0, 3, 1, 2).reshape(yours.shape)
+                assert relative(mine, yours) < 1e-9, f"node {number}, parameter {index}"
+    if case.parameters["gradients"] == "parameters-and-images":
+        assert relative(ours.net.gradients[0], theirs.images.grad) < 1e-9
+
+
+def relative(found: Any, right: torch.Tensor) -> float:
+    return float((found - right).abs().max() / right.abs().max())
