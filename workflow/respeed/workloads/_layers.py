@@ -1,9 +1,7 @@
 """The layers of a net over torch: forward, and backward by the same operations that torch's own gradients use.
 
-Images lie pixel by pixel (channels_last), which oneDNN and cuDNN compute on without a change of layout: convolutions
-in fp32 were up to 2.5 times as fast on a CPU as on images that lie channel by channel. Every layer keeps what its
-backward pass needs, and the gradients of what it learns; it gives up an array before it asks for its successor, which
-then takes the same memory.
+Every layer keeps what its backward pass needs, and the gradients of what it learns; it gives up an array before it asks
+for its successor, which then takes the same memory. Layers keep the layout of the images that they read.
 """
 
 from collections.abc import Sequence
@@ -22,29 +20,30 @@ EPSILON = 1e-5
 MOMENTUM = 0.1
 
 
-def pixel_by_pixel(array: Tensor) -> Tensor:
-    """The same images (B, C, H, W), or weights, with the channels of a pixel next to one another."""
-    return array.contiguous(memory_format=torch.channels_last) if array.dim() == 4 else array
+def laid_out(array: Tensor, layout: Any) -> Tensor:
+    """The same images (B, C, H, W), or kernels, in the layout; other arrays as they are."""
+    return array.contiguous(memory_format=layout) if array.dim() == 4 else array
 
 
 def rows_of(images: Tensor) -> Tensor:
-    """A view (B, H W C) of images (B, C, H, W) that lie pixel by pixel; rows stay what they are."""
+    """Images (B, C, H, W) as rows (B, H W C), pixel by pixel, a view if they lie so; rows stay what they are."""
     return images.permute(0, 2, 3, 1).reshape(len(images), -1) if images.dim() == 4 else images
 
 
 def as_images(rows: Tensor, like: Tensor) -> Tensor:
-    """A view of rows (B, H W C) in the shape of `like`: the inverse of `rows_of`."""
+    """Rows (B, H W C) in the shape and layout of `like`: the inverse of `rows_of`."""
     if like.dim() == 2:
         return rows
     B, C, H, W = like.shape
-    return rows.view(B, H, W, C).permute(0, 3, 1, 2)
+    images = rows.view(B, H, W, C).permute(0, 3, 1, 2)
+    return images.contiguous() if like.is_contiguous() else images
 
 
 class Layer:
-    """`parameters`: the weights first. `gradients`: theirs, after a backward pass."""
+    """`parameters`: the weights first, kernels in the layout of the images. `gradients`: theirs, after `backward`."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
-        self.parameters = [pixel_by_pixel(array) for array in parameters]
+        self.parameters = parameters
         self.gradients: list[Any] = [torch.full_like(array, 0.0) for array in self.parameters]
 
     def forward(self, x: Tensor, *added: Tensor) -> Tensor:
@@ -121,30 +120,30 @@ class NormalizationLayer(Layer):
 
 
 class LocalResponseLayer(Layer):
-    """y = x s^-beta, s = 1 + alpha / size x^2 N, where N (C, C) is 1 for channels near one another: a band."""
+    """y = x s^-beta, s = 1 + N x^2, N (C, C) being alpha / size for channels near one another, a band."""
 
     def __init__(self, layer: LocalResponse, y: Tensor) -> None:
         super().__init__(())
         self.beta, channels = layer.beta, y.shape[1]
         near = y.new_ones(channels, channels).triu(-(layer.size // 2)).tril(layer.size // 2)
-        self.band, self.one = layer.alpha / layer.size * near, y.new_ones(channels)
-        self.scale: Any = torch.full_like(self._flat(y), 0.0)
+        self.band = layer.alpha / layer.size * near
+        self.scale: Any = torch.full_like(y, 0.0)
 
     def forward(self, x: Tensor, *added: Tensor) -> Tensor:
-        flat = self._flat(x)  # (B H W, C)
         self.scale = None
-        self.scale = torch.addmm(self.one, flat * flat, self.band)
-        return as_images(self.scale.pow(-self.beta).mul_(flat), x)
+        self.scale = self._near(x * x).add_(1.0)
+        return self.scale.pow(-self.beta).mul_(x)
 
     def backward(self, g: Tensor, x: Tensor, y: Tensor, wanted: bool) -> Shares:
-        # dx = g s^-beta - 2 beta alpha / size x ((g y / s) N)
-        flat = self._flat(x)
-        far = (self._flat(g) * self._flat(y)).div_(self.scale) @ self.band
-        share = self.scale.pow(-self.beta).mul_(self._flat(g)).addcmul_(flat, far, value=-2 * self.beta)
-        return (as_images(share, x),)
+        # dx = g s^-beta - 2 beta x N (g y / s)
+        far = self._near((g * y).div_(self.scale))
+        return (self.scale.pow(-self.beta).mul_(g).addcmul_(x, far, value=-2 * self.beta),)
 
-    def _flat(self, images: Tensor) -> Tensor:
-        return rows_of(images).view(-1, images.shape[1])
+    def _near(self, images: Tensor) -> Tensor:
+        """N times the channels of every pixel."""
+        if images.is_contiguous():
+            return (self.band @ images.flatten(2)).view(images.shape)
+        return as_images(rows_of(images).view(-1, len(self.band)) @ self.band, images)
 
 
 class MaxPoolLayer(Layer):

@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import Tensor
 
-from respeed.workloads._layers import activate, make_layer, through_activation
+from respeed.workloads._layers import activate, laid_out, make_layer, through_activation
 from respeed.workloads._network_sizes import Shape, own_gradients
 from respeed.workloads._networks import Node
 
 
 class Net:
-    """`zeros` makes an array; `images_too`: whether the gradient of the images is computed, of which learning has no
-    use."""
+    """`zeros` makes an array; `layout` is a memory format of torch. `images_too`: whether the gradient of the images is
+    computed, of which learning has no use."""
 
     def __init__(
         self,
@@ -25,23 +25,24 @@ class Net:
         batch: int,
         parameters: Sequence[Sequence[Tensor]],
         zeros: Callable[..., Tensor],
+        layout: Any,
         images_too: bool,
     ) -> None:
         self.nodes, self.images_too = nodes, images_too
-        written = [None, *(_zero_images(zeros, batch, shape) for shape in shapes[1:])]
+        written = [None, *(laid_out(zeros(batch, *shape), layout) for shape in shapes[1:])]
         self.layers: list[Any] = [  # the images have none
-            None if y is None else make_layer(node.layer, learned, y)
+            None if y is None else make_layer(node.layer, [laid_out(array, layout) for array in learned], y)
             for node, learned, y in zip(nodes, parameters, written, strict=True)
         ]
         self.outputs: list[Any] = written
         # Of what each activation is applied to.
         self.gradients: list[Any] = [
-            _zero_images(zeros, batch, shape) if number in own_gradients(nodes, images_too) else None
+            laid_out(zeros(batch, *shape), layout) if number in own_gradients(nodes, images_too) else None
             for number, shape in enumerate(shapes)
         ]
 
     def forward(self, images: Tensor) -> Tensor:
-        """What the last node gives for images (B, C, H, W) that lie pixel by pixel."""
+        """What the last node gives for images (B, C, H, W) in the layout of the net."""
         self.outputs[0] = images
         for number, node in enumerate(self.nodes[1:], 1):
             self.outputs[number] = None
@@ -76,11 +77,3 @@ class Net:
         for layer in self.layers[1:]:
             layer.start_over()
         self.outputs[:] = self.gradients[:] = len(self.nodes) * [None]
-
-
-def _zero_images(zeros: Callable[..., Tensor], batch: int, shape: Shape) -> Tensor:
-    """As a layer gives them: (B, C, H, W), pixel by pixel."""
-    if len(shape) == 1:
-        return zeros(batch, *shape)
-    channels, *pixels = shape
-    return zeros(batch, *pixels, channels).permute(0, 3, 1, 2)
