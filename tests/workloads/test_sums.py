@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
+from respeed.backends._torch_mirror import HostTwin
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
@@ -71,3 +73,16 @@ def test_on_a_gpu_copies_and_copied_sums_arrive(memory: str) -> None:
         assert largest_error(made, case) == 0.0
     case = Case("sum", "vector_sum_copied", {"length": 70001, "memory": memory})
     assert largest_error(made, case) <= TOLERANCE["fp32"]
+
+
+def test_an_array_of_a_device_and_its_twin_differ_until_they_are_copied() -> None:
+    """As on an accelerator, where there is none."""
+    values = np.arange(1.0, 6.0, dtype=np.float32)
+    twin = HostTwin(torch.from_numpy(values.copy()), pinned=False)
+    np.testing.assert_array_equal(twin.values(), values)
+    np.testing.assert_array_equal(twin.array.numpy(), 0.0)
+    twin.upload()
+    np.testing.assert_array_equal(twin.array.numpy(), values)
+    twin.array.mul_(2.0)
+    twin.download()
+    np.testing.assert_array_equal(twin.values(), 2 * values)

@@ -16,7 +16,7 @@ class HostTwin:
         """The twin of an array that is on the device, which is all 0 from now on."""
         if pinned and array.device.type != "cuda":
             raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
-        host = array.to("cpu")
+        host = array.to("cpu", copy=True)
         self.array, self._pinned = array.zero_(), pinned
         self._host = host.pin_memory() if pinned else host
 

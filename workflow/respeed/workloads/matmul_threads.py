@@ -16,8 +16,8 @@ ASKS = ("limited",)
 
 class _Limited(matmul.Matmul):
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
         self.limited = backend.limited(int(case.parameters["threads"]))
+        super().__init__(backend, case, inputs)
         self.step = self.step_limited
 
     def step_limited(self) -> None:

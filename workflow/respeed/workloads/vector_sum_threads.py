@@ -17,8 +17,8 @@ ASKS = ("limited", "sum")
 
 class _Limited(vector_sum.Sum):
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
         self.limited = backend.limited(int(case.parameters["threads"]))
+        super().__init__(backend, case, inputs)
         self.step = self.step_limited
 
     def step_limited(self) -> None:
