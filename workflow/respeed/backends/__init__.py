@@ -35,7 +35,7 @@ Step = Callable[[], None]
 
 # The members of Required, for who reads them without importing this.
 REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "host_dtype", "array", "zeros", "parameters", "captured",
+    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured",
     "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
 )  # fmt: skip
 
