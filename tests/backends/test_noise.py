@@ -9,9 +9,10 @@ from respeed.backends import BackendContract, make_backend
 from respeed.model.errors import NotMeasurable
 
 HERE = [("openblas", "fp32", 1), ("openblas", "fp32", 2), ("torch", "fp32", 1), ("torch", "fp32", 2)]
+HERE += [("openblas", "fp64", 1), ("torch", "fp64", 1)]
 BACKENDS = [(name, "cpu", precision, threads) for name, precision, threads in HERE]
 BACKENDS += [("torch", "cpu", "bf16", 1), ("torch", "cpu", "fp16", 1)]
-GPU = [pytest.param("torch", "cuda", name, 1, marks=pytest.mark.gpu) for name in ("fp32", "bf16", "fp16")]
+GPU = [pytest.param("torch", "cuda", name, 1, marks=pytest.mark.gpu) for name in ("fp64", "fp32", "bf16", "fp16")]
 backends: Any = pytest.mark.parametrize(("name", "device", "precision", "threads"), [*BACKENDS, *GPU])
 
 
@@ -70,5 +71,5 @@ def test_a_layer_is_sampled_in_either_direction_and_kept_with_either_sign(
     made.sample_layer(*arguments, transpose=transpose, scale=-1.0)
     made.sync()
     probabilities = 1 / (1 + np.exp(-(x @ weights + bias)))
-    np.testing.assert_allclose(made.host(out), -probabilities, atol={"fp32": 1e-6}.get(precision, 2e-2))
+    np.testing.assert_allclose(made.host(out), -probabilities, atol={"fp64": 1e-12, "fp32": 1e-6}.get(precision, 2e-2))
     np.testing.assert_array_equal(made.host(sample), draws.last() < -made.host(out))
