@@ -1,7 +1,7 @@
 """What Numba keeps of compiled kernels: thrown away when any of their sources has changed.
 
-Numba looks at the time stamp of a kernel's own file alone. One that calls a kernel of another file would go on with what
-that was when it was compiled: after an update, wrong results.
+Numba looks at the time stamp of a kernel's own file alone. One that calls a kernel of another file would go on with
+what that was when it was compiled: after an update, wrong results.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ _STAMP = "sources.sha256"
 
 
 def forget_stale(folder: Path = FOLDER) -> None:
-    """Delete what was compiled of other sources than those in `folder` now. Without the right to write, nothing is: then
-    nothing was kept there either."""
+    """Delete what was compiled of other sources than those in `folder` now. Without the right to write, nothing is:
+    then nothing was kept there either."""
     sources = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
     kept = folder / "__pycache__"
     stamp = kept / _STAMP
