@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 from respeed.estimators.intervals import estimate_location, smallest_sample
-from respeed.measure.child import bind
 from respeed.measure.environment import child_environment
+from respeed.process import bind
 from respeed.provenance.cpu import usable_cores
 from respeed.timing.clock import seconds_now
 

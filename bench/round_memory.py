@@ -26,12 +26,12 @@ from paired import in_fresh_process
 
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_paper
-from respeed.measure.child import bind
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import SMOKE
 from respeed.plan.availability import resolve_threads, why_not
 from respeed.plan.spec import make_spec
+from respeed.process import bind
 
 # A round's peak is at most so many times what its program cannot do without.
 ALLOWED = 1.3

@@ -36,7 +36,7 @@ def test_without_a_measurement_the_papers_roofs_are_drawn_all_the_same() -> None
 
 
 def test_a_paper_without_hardware_and_a_machine_without_measurements_make_an_empty_figure(tmp_path: Path) -> None:
-    bare = replace(PAPER, architectures=tuple(replace(row, hardware=None) for row in PAPER.architectures))
+    bare = replace(PAPER, rows=tuple(replace(row, hardware=None) for row in PAPER.rows))
     save_figure(draw_roofline(bare, [], [], COLORS, "no measurement"), tmp_path / "empty")
     assert (tmp_path / "empty.svg").exists()
 

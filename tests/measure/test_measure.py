@@ -342,3 +342,11 @@ def test_a_round_carries_the_proof_of_its_threads_its_ceilings_and_every_blas(tm
     files = [library["file"] for library in record["provenance"]["libraries"]]
     assert any("numpy" in file for file in files)
     assert any("scipy" in file for file in files)
+
+
+def test_a_case_that_makes_no_sense_on_a_row_is_not_run_and_says_why() -> None:
+    spec = make_spec(RoundId("box", "lectures", "copies", "openblas-1", 1, smoke=True), 1)
+    bench, _ = make_bench(openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1))
+    facts = measure_case(spec, 0, bench)
+    assert (facts["status"], facts["reason"]) == ("not-run", "nothing to copy: its arrays lie in the host's memory")
+    assert facts["blocks"] == []

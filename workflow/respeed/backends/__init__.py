@@ -35,7 +35,7 @@ Step = Callable[[], None]
 
 # The members of Required, for who reads them without importing this.
 REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "host_dtype", "array", "zeros", "parameters", "captured",
+    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured",
     "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
 )  # fmt: skip
 
@@ -66,6 +66,45 @@ class Stream(Protocol):
     def advance(self) -> int:
         """Which of the arrays the next chunk is in, from now on and until the next call; after the last chunk comes the
         first. What is asked of the device after this call finds it there, and the other array begins to be filled."""
+
+
+class Mirror(Protocol):
+    """An array of the device and its twin in the host's memory. On the CPU they are one, and nothing is copied: `apart`
+    says whether they are two."""
+
+    array: Array
+    apart: bool
+
+    def upload(self) -> None:
+        """array <- the host's. It need not be done on return."""
+
+    def download(self) -> None:
+        """The host's <- array. It need not be done on return."""
+
+    def values(self) -> np.ndarray:
+        """The host's, as NumPy."""
+
+
+class Group(Protocol):
+    """A replica's place among `count` of them."""
+
+    rank: int
+    count: int
+
+    def all_reduce(self, array: Array) -> None:
+        """array <- the sum of this array of all replicas, when all have come to here."""
+
+
+class Replicas(Protocol):
+    """Processes with a backend each, as large as one core or one GPU. `processes` are their ids."""
+
+    processes: tuple[int, ...]
+
+    def build(self, make: Callable[..., Any], *arguments: Any) -> None:
+        """make(backend, group, *arguments) in each of them, by name: a function or class of a module."""
+
+    def call(self, method: str) -> list[Any]:
+        """What the method of what was built returns in each of them, when all are done. RuntimeError if one fails."""
 
 
 class Required(Protocol):
@@ -153,6 +192,19 @@ class BackendContract(Required, Protocol):
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
 
+    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
+        """`values` in the host's memory, and a place for them on the device, all 0 where it is another. Pinned memory
+        stays where it is, and the device reads it by itself; pageable memory is first copied to such by the driver.
+        NotMeasurable with the reason where the device has no use for pinned memory."""
+
+    def replicas(self, count: int) -> Replicas:
+        """Processes on a core of the backend's each, or on a GPU each. Those of the last call are no more to be used.
+        NotMeasurable with the reason where there are fewer cores or GPUs."""
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        """What is asked for within it uses so many of the backend's threads. To be entered again and again.
+        NotMeasurable with the reason where there are fewer, and on what is no CPU."""
+
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
 
@@ -168,6 +220,15 @@ class BackendContract(Required, Protocol):
 
     def add(self, source: Array, out: Array) -> None:
         """out <- out + source."""
+
+    def sum(self, a: Array, b: Array, out: Array) -> None:
+        """out <- a + b, all of one shape, in one pass."""
+
+    def factors(self, n: int) -> Any:
+        """What `inverse` needs for matrices (n, n): room for the factors and for what comes between."""
+
+    def inverse(self, a: Array, factors: Any, out: Array) -> None:
+        """out (n, n) <- the inverse of a (n, n), by LU factors with pivoting. Not to be `captured`."""
 
     def sigmoid(self, out: Array) -> None:
         """out <- 1 / (1 + exp(-out))."""
@@ -200,10 +261,25 @@ class BackendContract(Required, Protocol):
         """
 
     def draws(self, *shape: int) -> Draws:
-        """What `sample_layer` needs for layers of this shape."""
+        """What `sample_layer` and `mask` need for layers of this shape."""
 
-    def sample_layer(self, x: Array, weights: Array, bias: Array, out: Array, sample: Array, draws: Draws) -> None:
-        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out, else 0."""
+    def sample_layer(
+        self,
+        x: Array,
+        weights: Array,
+        bias: Array,
+        out: Array,
+        sample: Array,
+        draws: Draws,
+        *,
+        transpose: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale,
+        else 0."""
+
+    def mask(self, x: Array, share: float, out: Array, draws: Draws) -> None:
+        """out <- x, but 0 where a fresh draw from [0, 1) is below `share`."""
 
     def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
         """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the

@@ -10,7 +10,7 @@ import numpy as np
 
 from respeed.backends import Activation, Draws, Item, host_dtype
 from respeed.backends._host import OnHost
-from respeed.kernels import dense, layers, rows, windows
+from respeed.kernels import dense, layers, noise, rows, windows
 from respeed.kernels.workers import Workers
 
 # Of one core. Today's have 0.5 to 2 MiB; to be off by that much costs little.
@@ -29,6 +29,7 @@ class CpuSteps(OnHost, ABC):
     array: Any
     host: Any
     gemm: Any
+    limit: Any
     workers: Workers
 
     def __init__(self, precision: str, threads: int, seed: int, least_spread: int) -> None:
@@ -45,10 +46,6 @@ class CpuSteps(OnHost, ABC):
     @abstractmethod
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         """kernel(start, stop, *arguments) over rows 0 ... count - 1, which have so many elements in all."""
-
-    @abstractmethod
-    def limit(self, threads: int) -> None:
-        """Products that the calling thread asks for use so many threads."""
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         return nullcontext(), self._as_if_large()
@@ -121,13 +118,29 @@ class CpuSteps(OnHost, ABC):
     def draws(self, *shape: int) -> Draws:
         return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))
 
-    def sample_layer(self, x: Any, weights: Any, bias: Any, out: Any, sample: Any, draws: Any) -> None:
-        self.gemm(x, weights, out)
+    def sample_layer(
+        self,
+        x: Any,
+        weights: Any,
+        bias: Any,
+        out: Any,
+        sample: Any,
+        draws: Any,
+        *,
+        transpose: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        self.gemm(x, weights, out, transpose_b=transpose)
         key = draws.next()
         here = stack(self.host(out))
         count = here.shape[0] * here.shape[1]
-        arguments = (here, stack(self.host(bias)), stack(self.host(sample)), *key)
+        arguments = (here, stack(self.host(bias)), stack(self.host(sample)), scale, *key)
         self.run(layers.sample_rows, count, here.size, *arguments)
+
+    def mask(self, x: Any, share: float, out: Any, draws: Any) -> None:
+        here, there = stack(self.host(x)), stack(self.host(out))
+        count = there.shape[0] * there.shape[1]
+        self.run(noise.mask_rows, count, there.size, here, share, there, *draws.next())
 
     def cut(self, image: Any, first: int, across: int, out: Any, top: int) -> None:
         here, there = self.host(image), self.host(out)

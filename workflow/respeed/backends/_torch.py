@@ -6,6 +6,8 @@ import numpy as np
 import torch
 
 from respeed.backends import Facts, host_dtype
+from respeed.backends._torch_lu import LuFactors
+from respeed.backends._torch_replicas import TorchReplicas
 from respeed.kernels.workers import Workers
 
 # What arrays are of, by precision.
@@ -62,6 +64,12 @@ class Torch:
         # What arrays are on their way to the host, and draws always: float64, or else float32.
         self._wide = torch.promote_types(self.dtype, torch.float32)
 
+    def replicas(self, count: int) -> TorchReplicas:
+        return TorchReplicas(count, self._device.type, self.precision, self.threads)
+
+    def limit(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+
     def array(self, values: np.ndarray) -> torch.Tensor:
         return self._as_tensor(values, self.dtype)
 
@@ -89,6 +97,15 @@ class Torch:
 
     def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
         out.add_(source)
+
+    def sum(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        torch.add(a, b, out=out)
+
+    def factors(self, n: int) -> LuFactors:
+        return LuFactors(n, self.dtype, self._device)
+
+    def inverse(self, a: torch.Tensor, factors: LuFactors, out: torch.Tensor) -> None:
+        factors.invert(a, out)
 
     def gemm(
         self,

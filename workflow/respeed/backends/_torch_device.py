@@ -1,14 +1,16 @@
 """Torch on an accelerator: operations are asked for and not waited for."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
 
-from respeed.backends import Step, Stream
+from respeed.backends import Mirror, Step, Stream
 from respeed.backends._host import Copies
 from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
+from respeed.backends._torch_mirror import HostTwin
 from respeed.backends._torch_steps import TorchSteps
 from respeed.model.errors import NotMeasurable
 
@@ -37,6 +39,12 @@ class OnAccelerator(TorchSteps):
         if self._cuda:
             return PinnedChunks(chunks, self.host_dtype, self.dtype)
         return Copies(self, chunks)
+
+    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
+        return HostTwin(self.array(values), pinned=pinned)
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        raise NotMeasurable("an accelerator's threads are not its cores")
 
     def bytes_free(self) -> float | None:
         if self._device.type == "mps":  # the host's memory

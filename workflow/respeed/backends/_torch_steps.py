@@ -108,13 +108,27 @@ class TorchSteps(Torch):
         out: torch.Tensor,
         sample: torch.Tensor,
         draws: Any,
+        *,
+        transpose: bool = False,
+        scale: float = 1.0,
     ) -> None:
-        self.dense_layer(x, weights, bias, out, activation="sigmoid")
+        self.dense_layer(x, weights, bias, out, activation="sigmoid", transpose=transpose)
         draws.array.uniform_(generator=self._random)
         self._compare(draws.array, out, sample)
+        if scale != 1.0:
+            out.mul_(scale)
 
     def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
         torch.lt(draws, probabilities, out=sample)
+
+    def mask(self, x: torch.Tensor, share: float, out: torch.Tensor, draws: Any) -> None:
+        draws.array.uniform_(generator=self._random)
+        self._where_least(draws.array, share, out)
+        out.mul_(x)
+
+    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+        """out <- 1 where a draw is at least so large, else 0."""
+        torch.ge(draws, least, out=out)
 
     def cut(self, image: torch.Tensor, first: int, across: int, out: torch.Tensor, top: int) -> None:
         # All windows at once, as views: (R, R, B, across, across, n).

@@ -13,6 +13,7 @@ from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
 from respeed.kernels import aligned
 from respeed.kernels.gemm import TAKES_INT, make_gemm
+from respeed.kernels.lu import LuFactors
 from respeed.kernels.workers import Workers
 from respeed.model.errors import NotMeasurable
 
@@ -20,8 +21,8 @@ DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
-    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "cut", "add_up", "coordinate_step",
-    "line_search", "gradient_step",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner, in a millisecond, than others have been woken.
@@ -97,6 +98,17 @@ class Backend(CpuSteps):
         here = np.broadcast_to(source, out.shape)
         add = np.add
         self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
+
+    def sum(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        add = np.add
+        self._spread(lambda start, stop: add(a[start:stop], b[start:stop], out[start:stop]), len(out), out.size)
+
+    def factors(self, n: int) -> LuFactors:
+        return LuFactors(n, self.host_dtype)
+
+    def inverse(self, a: np.ndarray, factors: LuFactors, out: np.ndarray) -> None:
+        self.copy(a, out)
+        factors.invert(out)
 
     def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
         pieces = 1 if self.apart or elements < self.least_spread else None

@@ -17,8 +17,8 @@ DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
-    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "cut", "add_up", "coordinate_step",
-    "line_search", "gradient_step",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited", "replicas",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
@@ -51,9 +51,6 @@ class OnCpu(CpuSteps, Torch):
         Torch.__init__(self, "cpu", precision, threads)
         CpuSteps.__init__(self, precision, threads, seed, TWO_THREADS)
 
-    def limit(self, threads: int) -> None:
-        torch.set_num_threads(threads)
-
     def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
         if self.threads == 1 or self.apart or elements < self.least_spread:
             kernel(0, count, *arguments)
@@ -76,6 +73,9 @@ class MixedOnCpu(OnHost, Mixed):
         wide = self._scratch(draws)
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
+
+    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+        out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
 
     def describe(self) -> TorchFacts:
         return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")

@@ -42,15 +42,16 @@ def dense_rows(start: int, stop: int, out: np.ndarray, bias: np.ndarray, activat
 def backward_elements(start: int, stop: int, out: np.ndarray, error: np.ndarray, activation: int) -> None:
     """error <- error f'(z), where out = f(z); both of one dimension."""
     one, zero = out.dtype.type(1), out.dtype.type(0)
+    o, e = out[start:stop], error[start:stop]  # places from 0 on: a loop over others, perhaps negative, stays scalar
     if activation == _SIGMOID:
-        for j in range(start, stop):
-            error[j] *= out[j] * (one - out[j])
+        for j in range(o.shape[0]):
+            e[j] *= o[j] * (one - o[j])
     elif activation == _TANH:
-        for j in range(start, stop):
-            error[j] *= (one - out[j]) * (one + out[j])
+        for j in range(o.shape[0]):
+            e[j] *= (one - o[j]) * (one + o[j])
     else:
-        for j in range(start, stop):
-            error[j] = error[j] if out[j] > zero else zero
+        for j in range(o.shape[0]):
+            e[j] = e[j] if o[j] > zero else zero
 
 
 @compiled

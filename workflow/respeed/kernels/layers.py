@@ -31,17 +31,24 @@ def uniform(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32
 
 @compiled
 def sample_rows(
-    start: int, stop: int, out: np.ndarray, bias: np.ndarray, sample: np.ndarray, first: np.uint32, second: np.uint32
+    start: int,
+    stop: int,
+    out: np.ndarray,
+    bias: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    first: np.uint32,
+    second: np.uint32,
 ) -> None:
-    """out <- sigmoid(out + bias), sample <- 1 where a fresh draw is below it, else 0."""
-    each, n = out.shape[1], np.uint32(out.shape[2])
+    """out <- scale sigmoid(out + bias), sample <- 1 where a fresh draw is below out / scale, else 0."""
+    each, n, factor = out.shape[1], np.uint32(out.shape[2]), out.dtype.type(scale)
     for row in range(start, stop):
         p, m = row // each, row % each
         o, s, b = out[p, m], sample[p, m], bias[p % bias.shape[0], 0]
         place = np.uint32(np.uint32(row) * n)
         for j in range(o.shape[0]):
             probability = sigmoid(o[j] + b[j])
-            o[j] = probability
+            o[j] = factor * probability
             s[j] = _ONE if uniform(np.uint32(place + np.uint32(j)), first, second) < probability else np.float32(0.0)
 
 
@@ -68,5 +75,6 @@ def fill_uniform(out: np.ndarray, begin: int, low: float, width: float, first: n
 @compiled
 def sigmoid_elements(start: int, stop: int, out: np.ndarray) -> None:
     """out <- sigmoid(out), out of one dimension."""
-    for j in range(start, stop):
-        out[j] = sigmoid(out[j])
+    o = out[start:stop]  # places from 0 on: a loop over others, perhaps negative, stays scalar
+    for j in range(o.shape[0]):
+        o[j] = sigmoid(o[j])

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numba import njit, prange
 
-from respeed.kernels import dense, layers, rows, windows
+from respeed.kernels import dense, layers, noise, rows, windows
 from respeed.kernels.compiled import FAST, Kernel
 
 # Pieces for each thread where rows may be done already, and then cost nothing.
@@ -56,12 +56,21 @@ def _sample_rows(
     out: np.ndarray,
     bias: np.ndarray,
     sample: np.ndarray,
+    scale: float,
     first: np.uint32,
     second: np.uint32,
 ) -> None:
     for part in prange(threads):
         start, stop = part * count // threads, (part + 1) * count // threads
-        layers.sample_rows(start, stop, out, bias, sample, first, second)
+        layers.sample_rows(start, stop, out, bias, sample, scale, first, second)
+
+
+@_parallel
+def _mask_rows(
+    count: int, threads: int, x: np.ndarray, share: float, out: np.ndarray, first: np.uint32, second: np.uint32
+) -> None:
+    for part in prange(threads):
+        noise.mask_rows(part * count // threads, (part + 1) * count // threads, x, share, out, first, second)
 
 
 @_parallel
@@ -133,6 +142,7 @@ SPREAD: dict[Callable[..., None], Callable[..., None]] = {
     dense.backward_elements: _backward_elements,
     dense.softmax_error_rows: _softmax_error_rows,
     layers.sample_rows: _sample_rows,
+    noise.mask_rows: _mask_rows,
     windows.cut: _cut,
     windows.add_up: _add_up,
     rows.coordinate_step: _coordinate_step,

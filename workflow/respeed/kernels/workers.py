@@ -11,8 +11,12 @@ class Workers:
     """`threads` threads, the calling one among them; the others `begin` with what must be set for each."""
 
     def __init__(self, threads: int, begin: Callable[[], None] | None = None) -> None:
-        self.threads = threads
+        self.threads, self._begin = threads, begin
         self._pool = ThreadPoolExecutor(threads - 1, "respeed-worker", begin) if threads > 1 else None
+
+    def fewer(self, threads: int) -> "Workers":
+        """Others like these, so many."""
+        return Workers(threads, self._begin)
 
     def spread(self, kernel: Callable[[int, int, int], object], rows: int, pieces: int | None = None) -> None:
         """Call kernel(start, stop, worker) until all of `rows` are done; worker = 0, ... threads - 1 tells whose

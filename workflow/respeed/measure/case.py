@@ -12,6 +12,7 @@ from respeed.measure.bench import Bench
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.seeds import derive_seed
 from respeed.model.block import Block, contamination, quiet_probe
+from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
 from respeed.model.round import RoundSpec
@@ -57,6 +58,8 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
+    except NotMeasurable as reason:
+        facts |= {"status": "not-run", "reason": str(reason)}
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
         _discard_times(facts)
         text = " ".join(str(error).split()) or type(error).__name__
@@ -144,6 +147,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         protocol=spec.timing,
         probe=bench.probe,
         probes=bench.probes,
+        helpers=getattr(program, "helpers", ()),
     )
 
 

@@ -4,14 +4,12 @@ Run as `python -m respeed.measure.child` by `respeed.measure.parent`, which sets
 libraries only after it has bound itself to its cores.
 """
 
-import ctypes
 import gc
 import json
-import os
-import signal
 import sys
-from collections.abc import Collection
 from typing import Any, TextIO
+
+from respeed.process import allowed_cpus, bind, die_with_parent, private_stdout
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them.
@@ -23,31 +21,6 @@ def main() -> None:
     events = private_stdout()
     die_with_parent()
     _run(sys.stdin.read(), events)
-
-
-def private_stdout() -> TextIO:
-    """Keep the pipe to the parent for events alone: whatever a library prints goes to standard error."""
-    events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)
-    return events
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent ends, however that happens (Linux)."""
-    if sys.platform == "linux":
-        PR_SET_PDEATHSIG = 1
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def ignore_interrupts() -> None:
-    """For a process that is about to be started: Ctrl-C is for whoever started it, who then ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def bind(cpus: Collection[int]) -> None:
-    """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
-    if cpus and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cpus)
 
 
 def _run(text: str, events: TextIO) -> None:
@@ -88,14 +61,13 @@ def _run(text: str, events: TextIO) -> None:
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return
-    affinity = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     emit(
         "ready",
         backend=backend.describe(),
         versions=package_versions(),
         libraries=blas_libraries(),
         environment=telling_environment(),
-        affinity=affinity,
+        affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
     )
     if complaint := thread_complaint(spec, threads_proof):

@@ -15,11 +15,11 @@ import numpy as np
 
 from respeed.load.folders import ROOT
 from respeed.load.papers import load_paper
-from respeed.measure.child import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case
+from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.software import source_commit
 from respeed.record.files import LEARNING_SCHEMA, write_json

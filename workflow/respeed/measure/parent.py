@@ -11,11 +11,11 @@ from random import Random
 from typing import Any
 
 from respeed.load.folders import ROOT
-from respeed.measure.child import ignore_interrupts
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
+from respeed.process import ignore_interrupts
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit

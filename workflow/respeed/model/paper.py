@@ -107,7 +107,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper as its folder in workflow/papers describes it. `doi` is empty where it has none.
+    """A paper as its folder in workflow/papers describes it. `doi` and `url` are empty where it has none.
 
     `published` has the printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
     """
@@ -172,6 +172,12 @@ class Paper:
             return None
         best = max if unit.counted else min
         return self.row(best(found, key=lambda name: found[name]))
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Where to read it: the text of each link, and its address."""
+        doi = {f"doi:{self.doi}": f"https://doi.org/{self.doi}"} if self.doi else {}
+        return doi | ({self.url.partition("://")[2]: self.url} if self.url else {})
 
     @property
     def cpu_rows(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def make_work(config: Config, papers: Mapping[str, Paper], profiles: Mapping[str
             for profile in runnable:
                 found = _cells(paper, experiment, profile, machine, config.preset.is_smoke)
                 cells |= dict.fromkeys(found)
-                if config.preset.whole and experiment.examples:
+                if config.preset.whole and experiment.is_extrapolated:
                     wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
     return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes))
 

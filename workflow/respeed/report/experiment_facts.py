@@ -23,7 +23,7 @@ def experiment_facts(
         "total": experiment.total,
         "examples": f"{experiment.examples:,}" if experiment.examples else "",
         "unit": table.unit,
-        "extrapolated": experiment.examples is not None,
+        "extrapolated": experiment.is_extrapolated,
         "share": _timed_share(experiment, tables.smoke),
         "table": asdict(fold(table, tables.origins)),
         "facts": known_facts(experiment.facts),

@@ -37,7 +37,7 @@ def _paper(paper: Paper, machines: list[str], tables: Tables, others: Others) ->
         "title": paper.title,
         "authors": ", ".join(paper.authors),
         "venue": f"{paper.venue} {paper.year}",
-        "doi": paper.doi,
+        "links": [{"address": address, "text": text} for text, address in paper.links.items()],
         "claim": paper.claim,
         "claims": claim_facts(paper, machines, tables),
         "summaries": summary_facts(paper, machines, tables),

@@ -171,12 +171,12 @@ def _speedup_text(row: Speedup) -> str:
 
 
 def _parts(experiment: Experiment, rows: list[Any], *, smoke: bool) -> dict[str, list[Any]]:
-    """A row a profile, algorithm and part, a column a case."""
-    cases = experiment.case_names(smoke)
+    """A row a profile, algorithm and part, a column a case that is timed in parts."""
+    cases = [case for case in experiment.case_names(smoke) if case in {row.case for row in rows}]
     found = {(row.label, row.part, row.case): row for row in rows}
     names = list(dict.fromkeys((row.label, row.part) for row in rows))
     return {
-        "cases": list(cases),
+        "cases": cases,
         "rows": [
             [
                 f"{label}: {part}",

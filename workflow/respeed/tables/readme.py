@@ -36,7 +36,8 @@ def write_readme(
 
 
 def _introduce(paper: Paper) -> list[str]:
-    who = f"{escape_markdown(reference(paper))}, [doi:{escape_markdown(paper.doi)}](https://doi.org/{quote(paper.doi)})"
+    links = [f"[{escape_markdown(text)}]({quote(address, safe=':/')})" for text, address in paper.links.items()]
+    who = ", ".join([escape_markdown(reference(paper)), *links])
     return [f"## {escape_markdown(paper.title)}", who, f"> {escape_markdown(paper.claim)}"]
 
 

@@ -16,6 +16,8 @@ class Timer:
     """Times the steps of one program, each the `parts` one after another. `step_seconds` is what warm-up says a step
     takes, to size the samples.
 
+    `helpers` are processes that compute for it.
+
     `probes` collects those of the whole round: what is quiet shows only in comparison.
     """
 
@@ -27,6 +29,7 @@ class Timer:
     protocol: TimingProtocol
     probe: Probe
     probes: list[float]
+    helpers: tuple[int, ...] = ()
 
     def first_step(self) -> Block:
         """A block of one step: the program's first, which is yet to be checked."""
@@ -77,10 +80,10 @@ class Timer:
         if refill:
             self._run(1)
         self.sync()
-        before = take_snapshot()
+        before = take_snapshot(self.helpers)
         for _ in range(count):
             samples.append(self._run(steps))
-        happened = difference(before, take_snapshot())
+        happened = difference(before, take_snapshot(self.helpers))
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
         seconds = tuple(math.fsum(sample) for sample in samples)

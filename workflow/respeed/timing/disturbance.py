@@ -1,6 +1,7 @@
 """What the kernel can tell about who disturbed a block: waiting, throttling, page faults, threads that ran."""
 
 import resource
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ class Snapshot:
     clock_throttles: int | None
 
 
-def take_snapshot() -> Snapshot:
+def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
+    """Of this process, and of the `helpers`, processes that compute for it, each by its first thread. Others that they
+    have, for what they send to one another, share a core with that one and wait for it, as they are meant to."""
     return Snapshot(
-        _threads(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _quota_throttles(), _clock_throttles()
+        _threads(helpers), resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _quota_throttles(), _clock_throttles()
     )
 
 
@@ -53,9 +56,9 @@ def _change(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def _threads() -> dict[str, tuple[int, int]]:
+def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
     threads = {}
-    for path in _TASKS.glob("*/schedstat"):
+    for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
         try:
             on_cpu, waiting, _ = path.read_text().split()
         except (OSError, ValueError):  # the thread has just ended

@@ -70,7 +70,8 @@ Expected = Mapping[str, np.ndarray | Product]
 
 
 class Program(Protocol):
-    """A workload built on a backend for one case."""
+    """A workload built on a backend for one case. It may have `helpers`: the ids of processes that compute for it, each
+    on one thread."""
 
     def step(self) -> None:
         """Do one step. Allocates nothing; on an asynchronous backend it need not be finished on return."""

@@ -14,23 +14,23 @@ TESTS = {
 }
 
 
-class _Matmul:
+class Matmul:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend = backend
         self.a = backend.array(inputs["a"])  # (m, k)
         self.b = backend.array(inputs["b"])  # (k, n)
         self.c = backend.zeros(len(inputs["a"]), inputs["b"].shape[1])  # (m, n)
-        self.step = backend.captured(self._multiply)
+        self.step = backend.captured(self.multiply)
 
-    def _multiply(self) -> None:
+    def multiply(self) -> None:
         self.backend.gemm(self.a, self.b, self.c)
 
     def state(self) -> Arrays:
         return {"c": self.backend.host(self.c)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Matmul:
-    return _Matmul(backend, case, inputs)
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> Matmul:
+    return Matmul(backend, case, inputs)
 
 
 def inputs(case: Case, seed: int) -> Inputs:

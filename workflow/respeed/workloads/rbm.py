@@ -78,6 +78,11 @@ class Rbm:
         sample, weights = self.sample, self.weights
         backend.dense_layer(sample, weights, self.visible_bias, self.v1, activation="sigmoid", transpose=True)
         backend.dense_layer(self.v1, weights, self.hidden_bias, self.h1, activation="sigmoid", scale=-1.0)
+        self.change()
+
+    def change(self) -> None:
+        """The parameters by the statistics of both phases."""
+        backend = self.backend
         backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
         backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
@@ -140,21 +145,23 @@ def inputs(case: Case, seed: int) -> Inputs:
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
     and biases from the activations of all examples, as they were seen."""
-    V, _, B = _sizes(case)
-    rate, rows = case.parameters["learning_rate"] / B, inputs["rows"]
-    W = inputs["weights"]
+    V, _, _ = _sizes(case)
+    rows, W = inputs["rows"], inputs["weights"]
     v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
     b, c = np.split(inputs["biases"].astype(np.float64), [V])
     h0 = sigmoid(W.times(v0) + c)
     # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
     sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
     v1 = sigmoid(W.transposed_times(sample) + b)
-    visible, hidden = seen["visible"], seen["hidden"]
+    return {"h0": h0, "v1": v1, "h1": -sigmoid(W.times(v1) + c), **changes(case, seen)}
+
+
+def changes(case: Case, seen: Arrays) -> Expected:
+    """What a step changes in the parameters, by the activations of both phases as they were seen."""
+    _, _, B = _sizes(case)
+    rate, visible, hidden = case.parameters["learning_rate"] / B, seen["visible"], seen["hidden"]
     change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
     return {
-        "h0": h0,
-        "v1": v1,
-        "h1": -sigmoid(W.times(v1) + c),
         "weights": Product(visible.T, hidden, rate),
         # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
         "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),

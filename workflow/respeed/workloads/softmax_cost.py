@@ -31,7 +31,7 @@ class _Cost:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         D, C, N, B = _sizes(case)
         self.backend, self.rows = backend, inputs["rows"]
-        self.parts = [slice(first, min(first + B, N)) for first in range(0, N, B)]
+        self.places = [slice(first, min(first + B, N)) for first in range(0, N, B)]
         self.examples = backend.array(inputs["examples"])  # (N, D)
         self.labels = backend.labels(inputs["labels"])
         self.weights = backend.array(inputs["weights"])  # (D, C)
@@ -46,7 +46,7 @@ class _Cost:
 
     def _evaluate(self) -> None:
         backend, each = self.backend, 1.0 / len(self.logits)
-        for part in self.parts:
+        for part in self.places:
             x, logits, errors = self.examples[part], self.logits[part], self.errors[part]
             backend.dense_layer(x, self.weights, self.bias, logits, activation="none")
             backend.softmax_error(logits, self.labels[part], errors, self.costs[part])

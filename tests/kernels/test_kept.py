@@ -1,0 +1,36 @@
+"""Compiled kernels are kept only as long as all of their sources are the same."""
+
+from pathlib import Path
+
+from respeed.kernels._kept import forget_stale
+
+
+def kernels(folder: Path) -> list[Path]:
+    """Two sources, and something compiled of one of them."""
+    (folder / "__pycache__").mkdir()
+    sources = [folder / "one.py", folder / "two.py"]
+    for source in sources:
+        source.write_text("x = 1\n")
+    forget_stale(folder)
+    compiled = folder / "__pycache__/one.f-1.py311.nbi"
+    compiled.write_bytes(b"")
+    return [*sources, compiled]
+
+
+def test_what_was_compiled_stays_while_the_sources_stay(tmp_path: Path) -> None:
+    *_, compiled = kernels(tmp_path)
+    forget_stale(tmp_path)
+    assert compiled.exists()
+
+
+def test_a_change_in_another_file_throws_it_away(tmp_path: Path) -> None:
+    _, other, compiled = kernels(tmp_path)
+    other.write_text("x = 2\n")
+    forget_stale(tmp_path)
+    assert not compiled.exists()
+
+
+def test_a_folder_that_cannot_be_written_to_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("x = 1\n")
+    (tmp_path / "__pycache__").write_text("no folder")
+    forget_stale(tmp_path)

@@ -1,0 +1,62 @@
+"""The inverse: right for any matrix that has one, and seen to be wrong where it is."""
+
+import numpy as np
+import pytest
+
+from respeed.backends import make_backend
+from respeed.kernels.lu import LuFactors
+from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.model.paper import Case
+from respeed.workloads import inverse
+from tests.workloads.agrees import largest_error
+
+
+@pytest.mark.parametrize("name", ["openblas", "torch"])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [1, 5, 67, 512])
+def test_an_inverse_agrees_with_float64_and_leaves_its_matrix_as_it_was(name: str, threads: int, size: int) -> None:
+    made = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
+    case = Case("inverse", "inverse", {"size": size})
+    assert largest_error(made, case) <= TOLERANCE["fp32"]
+    inputs = inverse.inputs(case, 5)
+    program = inverse.build(made, case, inputs)
+    program.step()
+    first = made.host(program.inverse).copy()
+    program.step()
+    np.testing.assert_array_equal(made.host(program.matrix), inputs["matrix"])
+    np.testing.assert_allclose(made.host(program.inverse), first, rtol=1e-5, atol=1e-7)
+
+
+def test_the_matrix_is_well_conditioned_and_its_rows_must_be_exchanged() -> None:
+    matrix = inverse.inputs(Case("inverse", "inverse", {"size": 300}), 5)["matrix"]
+    assert np.linalg.cond(matrix) < 3
+    assert (np.abs(matrix).argmax(axis=0) != np.arange(300)).mean() > 0.9
+
+
+def test_an_inverse_whose_numbers_were_rounded_to_ten_bits_does_not_pass() -> None:
+    made = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
+    case = Case("inverse", "inverse", {"size": 67})
+    inputs = inverse.inputs(case, 5)
+    program = inverse.build(made, case, inputs)
+    program.step()
+    program.inverse[...] = (program.inverse.view(np.int32) & ~0x1FFF).view(np.float32)
+    errors = state_errors(inputs, program.state(), inverse.reference(case, inputs, {}))
+    assert errors["vectors"] > TOLERANCE["fp32"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lapack_inverts_in_place_what_numpy_inverts(dtype: type) -> None:
+    matrix = np.random.default_rng(1).standard_normal((50, 50)).astype(dtype)
+    inverted = matrix.copy()
+    LuFactors(50, dtype).invert(inverted)
+    rounding = 1e4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(inverted, np.linalg.inv(matrix.astype(float)), rtol=rounding, atol=rounding)
+
+
+def test_lapack_is_given_no_matrix_that_it_could_not_invert_in_place() -> None:
+    factors = LuFactors(4)
+    for wrong in (np.eye(5, dtype=np.float32), np.eye(4), np.eye(8, dtype=np.float32)[::2, ::2]):
+        with pytest.raises(ValueError, match="C-contiguous"):
+            factors.invert(wrong)
+    with pytest.raises(FloatingPointError, match="no inverse"):
+        factors.invert(np.zeros((4, 4), np.float32))
