@@ -28,7 +28,7 @@ from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._drawn import Drawn
 from respeed.workloads._layers import laid_out
-from respeed.workloads._net import Net
+from respeed.workloads._net import SPARE, Net
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
 from respeed.workloads._network_sizes import Shape, sizes_of
 from respeed.workloads._networks import Convolution, Images, LocalResponse, MaxPool, Node, Normalization
@@ -269,11 +269,11 @@ def traffic_bytes(case: Case) -> float:
 
 def memory_bytes(case: Case) -> float:
     """Parameters and their gradients, mini-batches, outputs and their gradients, fp32, and what pooling (64-bit places)
-    and local responses keep."""
+    and local responses keep; and the memory that is free between these (SPARE)."""
     net = sizes_of(case)
     kept = sum(
         KEPT.get(type(node.layer), 0) * net.batch * math.prod(shape)
         for node, shape in zip(net.nodes, net.shapes, strict=True)
     )
     batches = BATCHES * net.batch * math.prod(net.shapes[0]) if net.learns else 0
-    return 4.0 * (2 * net.parameters + batches + net.outputs + net.gradients + kept)
+    return 4.0 * (2 * net.parameters + batches + (1 + SPARE) * (net.outputs + net.gradients) + kept)
