@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Preset:
-    """How much to measure: `rounds` of everything, and then, as long as not more than `minutes` of measuring are used
-    up, again what is not settled, up to `most` rounds of it. `sizes` is "paper" or "smoke"; `whole` adds runs in which
+    """How much to measure: `rounds` of everything, and then, as long as not more than `minutes` a paper are used up,
+    again what is not settled, up to `most` rounds of it. `sizes` is "paper" or "smoke"; `whole` adds runs in which
     nothing is extrapolated."""
 
     name: str

@@ -72,7 +72,7 @@ class Plan:
             if again is None:
                 return 0.0
             least = self.history.seconds_of(again.cells)
-        return max(least, 60 * self.work.preset.minutes - self.history.spent_seconds())
+        return max(least, self.work.seconds - self.history.spent_seconds())
 
     def _first_rounds(self) -> Turn | None:
         """Round 1 of everything comes before round 2 of anything. Profiles take turns in random order."""
@@ -86,7 +86,7 @@ class Plan:
         """What the look after the first rounds left unsettled, as long as there is time for one more turn of it."""
         if not self._unsettled:
             return None
-        seconds, without = 60 * self.work.preset.minutes, self._still_without_interval()
+        seconds, without = self.work.seconds, self._still_without_interval()
         settled = {cell for cell, why in self._unsettled.items() if why == NO_INTERVAL} - without
         waiting = [cell for cell in self._unsettled if cell not in settled]
         return self._turn_again(waiting, seconds) or self._turn_again(list(without), OVERTIME * seconds)
@@ -118,7 +118,7 @@ class Plan:
         if preset.most <= preset.rounds:
             return {}
         first = self.history.first_rounds()
-        return choose_unsettled(first, 60 * preset.minutes - first.spent_seconds())
+        return choose_unsettled(first, self.work.seconds - first.spent_seconds())
 
     def _turn(self, cells: list[CellKey], number: int) -> Turn:
         profiles = list(dict.fromkeys(cell.profile for cell in cells))

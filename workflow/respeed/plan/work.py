@@ -28,6 +28,11 @@ class Work:
         return self.preset.is_smoke
 
     @property
+    def seconds(self) -> float:
+        """What the preset has for measuring in all: its minutes are those of one paper."""
+        return 60 * self.preset.minutes * len({cell.paper for cell in self.cells})
+
+    @property
     def profiles(self) -> list[str]:
         return list(dict.fromkeys(cell.profile for cell in self.cells))
 

@@ -140,11 +140,22 @@ def _scales(plan: Plan, seen: Seen) -> dict[str, dict[int, float]]:
         for name, of in found_values(plan, seen).items()
     }
     for number in range(1, len(plan.nodes)):
+        if len(plan.entries[number]) > 1:
+            of = scales[f"{plan.kind(number)} bias gradients"]
+            of[number] = max(of[number], _size_of_sums(seen[f"g_{number}"], plan.entries[number][1]))
         for index, name in enumerate(("weight", "bias")):
             if (before := f"before_{number}_{index}") in seen:
                 of = scales[f"{plan.kind(number)} {name} changes"]
                 of[number] = max(of[number], SMALL_CHANGE * float(np.abs(seen[before]).max()))
     return scales
+
+
+def _size_of_sums(g: np.ndarray, channels: tuple[slice, ...]) -> float:
+    """How large sums of gradients (B, C, ...) over all but the channels are if signs fall at random. One that cancels
+    more, as all do below a normalisation, is no measure of its terms' rounding."""
+    chosen = np.moveaxis(g[:, channels[0]], 1, 0)
+    squares = np.square(chosen.reshape(len(chosen), -1), dtype=np.float64).sum(1)
+    return float(np.sqrt(squares.max()))
 
 
 def _activated(z: np.ndarray, activation: str) -> Any:
