@@ -35,10 +35,11 @@ def test_a_crossover_lies_where_all_later_cases_are_faster() -> None:
 
 
 def test_a_limit_is_a_speedup_clearly_below_its_ideal() -> None:
-    assert judge_limited(["2", "4"], near(1.6, 2.2), [2, 4], 6) == ("reproduced", "efficiency 55% to 80%")
+    assert judge_limited(["2", "4"], near(1.6, 2.2), [2, 4], 6) == ("reproduced", "efficiency 55 % to 80 %")
     assert judge_limited(["2", "4"], near(2, 4.1), [2, 4], 6)[0] == "larger"
     assert judge_limited(["2", "4"], near(0.9, 2.2), [2, 4], 6) == ("smaller", "no faster at 2")
     assert judge_limited(["2"], near(1.95, margin=0.06), [2], 6)[0] == "not settled"
+    assert judge_limited(["2"], near(1.0), [2], 6) == ("not settled", "2: its interval leaves it open")
 
 
 def test_a_program_is_bound_by_memory_if_it_moves_nearly_as_much_as_a_copy() -> None:

@@ -143,12 +143,12 @@ def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
 
 
 def test_a_limit_is_judged_between_two_cases_of_one_row(make_record: MakeRecord, tmp_path: Path) -> None:
-    claim = "test: limited, experiment: rbm, row: cpu, over_case: large, by: hidden"
+    claim = "test: limited, experiment: rbm, row: cpu, over_case: small, by: hidden"
     paper = draft(tmp_path, YAML.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
-    # A tenth of the hidden units would ideally take a tenth of the time; 100 large steps stand beside one small one.
+    # Ten times the hidden units, as if they were threads.
     found = claim_of(paper, measured(make_record, {"small": 0.05, "large": 0.01}))
     assert found.profile == found.base_profile == "torch-1"
-    assert (found.verdict, found.reason) == ("smaller", "no faster at small")
+    assert (found.verdict, found.reason) == ("reproduced", "efficiency 50 %")
 
 
 def test_a_share_of_a_copy_s_rate_tells_whether_memory_is_the_limit(make_record: MakeRecord, tmp_path: Path) -> None:

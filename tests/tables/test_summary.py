@@ -27,7 +27,7 @@ def test_claims_are_counted_by_their_verdict_and_what_came_out_follows(make_reco
     two = replace(VERDICT, claim="patches-speedup", verdict="larger", published="9.4x", here="30.0x")
     larger = replace(VERDICT, claim="rbm-largest", verdict="larger")
     assert paragraph(make_record, VERDICT, two, larger) == (
-        "Of 3 claims, 1 is reproduced and 2 come out larger than published. "
+        "Of 3 claims, 1 is reproduced and 2 come out larger than claimed. "
         "Densely connected RBM: 12.8x to 72.5x here, 12.9x to 72.6x published. "
         "Overlapping patches: 30.0x here, 9.4x published."
     )

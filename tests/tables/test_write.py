@@ -27,7 +27,7 @@ def test_tidy_tables_have_exactly_their_columns(make_record: MakeRecord, tmp_pat
     )
     assert (tmp_path / "speedups.csv").read_text().splitlines()[0] == (
         "machine,paper,experiment,case,algorithm,profile,precision,base_algorithm,base_profile,speedup,speedup_low,"
-        "speedup_high,published,verdict,reason,confidence"
+        "speedup_high,published,published_precisions,verdict,reason,confidence"
     )
 
 

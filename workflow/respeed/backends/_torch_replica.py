@@ -51,6 +51,9 @@ class Replica:
             )  # fmt: skip
         self.backend = make_backend("torch", device=device, precision=precision, threads=1, seed=rank)
         self.group: Group = TorchGroup(rank, count)
+        # NCCL connects at the first of these, by the file: while there is one.
+        self.group.all_reduce(self.backend.zeros(1))
+        self.backend.sync()
 
     def build(self, make: Callable[..., Any], *arguments: Any) -> None:
         self.program = make(self.backend, self.group, *arguments)

@@ -77,9 +77,12 @@ class Pool:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def take(self, count: int) -> list[subprocess.Popen[bytes]]:
+        """So many. Others end: of a larger group before, some would wait for them."""
+        if len(self._processes) > count:
+            self.end()
         while len(self._processes) < count:
             self._processes.append(_start())
-        return self._processes[:count]
+        return list(self._processes)
 
     def end(self) -> None:
         """End them at once, and wait until they are gone."""

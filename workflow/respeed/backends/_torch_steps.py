@@ -85,16 +85,9 @@ class TorchSteps(Torch):
         wide = self._scratch(out, torch.float32) if low else out
         torch.log_softmax(self._scratch(out, torch.float32, "logits").copy_(logits) if low else logits, 1, out=wide)
         costs.copy_(torch.gather(wide, 1, places, out=self._scratch(costs, wide.dtype, "costs"))).neg_()
-        wide.exp_().scatter_add_(1, places, self._minus_ones(len(labels), wide.dtype))
+        wide.exp_().scatter_(1, places, -1.0, reduce="add")
         if low:
             out.copy_(wide)
-
-    def _minus_ones(self, rows: int, dtype: torch.dtype) -> torch.Tensor:
-        """Made once for each length, (rows, 1)."""
-        kept = self._kept.setdefault(("minus ones", dtype, rows), [])
-        if not kept:
-            kept.append(torch.full((rows, 1), -1.0, dtype=dtype, device=self._device))
-        return kept[0]
 
     def draws(self, *shape: int) -> Draws:
         # At least fp32 however low the precision is: of bf16's every 256th would be 0, below any probability.

@@ -3,18 +3,17 @@
 from respeed.load.config import check_config
 from respeed.load.hardware import profile_names, read_profile
 from respeed.load.mistakes import Mistakes
-from respeed.load.papers import paper_names, read_paper
+from respeed.load.papers import check_folders, paper_names, read_paper
 
 
 def check_files() -> bool:
     """Print a line for each mistake in config.yaml, the hardware profiles and the papers; True if there is none."""
     mistakes = Mistakes(check_config())
     profiles: tuple[str, ...] = ()
-    papers: tuple[str, ...] = ()
     with mistakes.collecting():
         profiles = profile_names()
-    with mistakes.collecting():
-        papers = paper_names()
+    papers = paper_names()
+    mistakes += check_folders()
     for profile in profiles:
         mistakes += read_profile(profile)[1]
     for paper in papers:

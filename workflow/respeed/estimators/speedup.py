@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from respeed.estimators.intervals import TWO_LOOKS, Estimate, estimate_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 
-# The precision of the papers. A row of another is compared, but nothing is compared with it.
+# The precision of what rows are compared with in tables. A row of another is compared, but is no base.
 FULL_PRECISION = "fp32"
 # A row this many times slower than the fastest is no rival for the first place: noise does not reach so far.
 RIVAL = 1.5

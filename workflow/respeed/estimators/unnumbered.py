@@ -22,6 +22,13 @@ def judge_faster(cases: Sequence[str], here: Sequence[Estimate], rounds: int) ->
     return _all_known(cases, here, rounds, [_above(one, 1.0) for one in here]) or (REPRODUCED, "")
 
 
+def judge_side(one: Estimate, rounds: int) -> Verdict:
+    """On which side of 1 one of the cases of a crossover lies."""
+    if _above(one, 1.0):
+        return "faster here", ""
+    return ("slower here", "") if _below(one, 1.0) else (NOT_SETTLED, what_is_missing(one, rounds) or "near 1")
+
+
 def judge_crossover(cases: Sequence[str], here: Sequence[Estimate], rounds: int) -> Verdict:
     """Whether speedups begin below 1 and end above it."""
     if _above(here[0], 1.0):
@@ -45,7 +52,10 @@ def judge_limited(cases: Sequence[str], here: Sequence[Estimate], ideals: Sequen
     near = [_above(one, NEAR_IDEAL * ideal) for one, ideal in zip(here, ideals, strict=True)]
     if all(near):
         return LARGER, f"{efficiency}: nearly no limit shows"
-    known = [is_near or _below(one, ideal) for one, ideal, is_near in zip(here, ideals, near, strict=True)]
+    known = [
+        _above(one, 1.0) and (is_near or _below(one, ideal))
+        for one, ideal, is_near in zip(here, ideals, near, strict=True)
+    ]
     return _all_known(cases, here, rounds, known) or (REPRODUCED, efficiency)
 
 
@@ -55,7 +65,7 @@ def judge_memory(share: Estimate, rounds: int) -> Verdict:
         return REPRODUCED, ""
     if _below(share, NEAR_COPY):
         return SMALLER, "something else than the memory limits it"
-    return NOT_SETTLED, what_is_missing(share, rounds) or f"its interval reaches {NEAR_COPY:.0%}"
+    return NOT_SETTLED, what_is_missing(share, rounds) or f"its interval reaches {100 * NEAR_COPY:.0f} %"
 
 
 def _all_known(cases: Sequence[str], here: Sequence[Estimate], rounds: int, known: Sequence[bool]) -> Verdict | None:
@@ -76,5 +86,5 @@ def _below(one: Estimate, bound: float) -> bool:
 
 
 def _span(shares: Sequence[float]) -> str:
-    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    low, high = f"{100 * min(shares):.0f} %", f"{100 * max(shares):.0f} %"
     return low if low == high else f"{low} to {high}"

@@ -61,4 +61,13 @@ def place_cases(experiment: Experiment, cells: list[Cell], smoke: bool) -> tuple
         placed = {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
         if all(right > APART * left for left, right in pairwise(placed.values())):
             return placed, True
-    return {case: 2.0**position for position, case in enumerate(cases)}, not work
+    return {case: 2.0**position for position, case in enumerate(cases)}, not work and _are_alike(experiment, smoke)
+
+
+def _are_alike(experiment: Experiment, smoke: bool) -> bool:
+    """Whether the cases are one program's at several sizes: those of other networks or directions have no order."""
+    kinds: dict[str, set[tuple[str, ...]]] = {}
+    for case in experiment.smoke_cases if smoke else experiment.cases:
+        texts = (str(value) for value in case.parameters.values() if isinstance(value, str))
+        kinds.setdefault(case.name, set()).add((case.workload, *texts))
+    return len({frozenset(kind) for kind in kinds.values()}) == 1

@@ -55,8 +55,8 @@ def _build_pair(
     shown = shown_speedups(tables, others, paper, experiment.name, machine)
     folder = results_folder(tables.smoke) / "figures" / paper.name / experiment.name
     for name, chart in (
-        ("seconds", chart_seconds(tables, paper, experiment, cells, colors, spreads)),
-        ("speedup", chart_speedup(paper, experiment, cells, shown, colors)),
+        ("seconds", chart_seconds(tables, paper, experiment, machine, cells, colors, spreads)),
+        ("speedup", chart_speedup(paper, experiment, machine, cells, shown, colors)),
     ):
         save_figure(draw_chart(chart, places, ordered, stamp), folder / f"{machine}-{name}")
 

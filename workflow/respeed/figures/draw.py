@@ -22,10 +22,10 @@ EMPTY = 40.0  # points
 
 
 def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str) -> Figure:
-    """Lines along an axis where the cases are `ordered`, with a place for each of them, or else dots."""
+    """Lines along an axis where several cases are `ordered`, with a place for each of them, or else dots."""
     if not chart.cases:
         return _draw_nothing(chart, stamp)
-    if ordered and set(chart.cases) <= set(places):
+    if ordered and len(chart.cases) > 1 and set(chart.cases) <= set(places):
         return draw_lines(chart, places, stamp)
     return draw_dots(chart, stamp)
 

@@ -74,7 +74,7 @@ def look_at_rows(
 def look_at_theirs(paper: Paper) -> dict[str, Look]:
     """The paper's rows are grey, whatever ours are."""
     rows = zip(paper.rows, cycle(THEIR_MARKERS), strict=False)
-    return {row.name: Look(THEIRS, mark, line=DASHED if ONE_CORE in row.beside else SOLID) for row, mark in rows}
+    return {row.name: Look(THEIRS, mark, line=DASHED if row.beside[0] == ONE_CORE else SOLID) for row, mark in rows}
 
 
 def swatch(x: float, y: float, look: Look, **where: Any) -> Line2D:

@@ -12,7 +12,7 @@ from respeed.tables.cells import Cell
 from respeed.tables.fastest import rows_in_front
 from respeed.tables.rates import measured_ceilings, rate_of
 from respeed.tables.row_labels import label_row
-from respeed.tables.shown_speedups import our_totals, their_seconds
+from respeed.tables.shown_speedups import our_totals, their_totals
 from respeed.tables.spread import Spread
 from respeed.tables.units import in_unit, spreads_in_unit
 
@@ -21,6 +21,7 @@ def chart_seconds(
     tables: Tables,
     paper: Paper,
     experiment: Experiment,
+    machine: str,
     cells: list[Cell],
     colors: Mapping[tuple[str, bool], str],
     spreads: dict[str, Spread],
@@ -36,22 +37,32 @@ def chart_seconds(
         point = _rate(cell) if rates else _number(cell, experiment.unit)
         if point:
             points.setdefault(cell.row, []).append(point)
-    for total in our_totals(tables, [cell for cell in cells if cell.seconds]):
-        points[total.cell.row].append(Point(total.case, total.value, total.low, total.high))
+    # The amount of work of a total is that of no single case: it is a time, or has no place here.
+    totals = [] if rates or experiment.unit.counted else our_totals(tables, [cell for cell in cells if cell.seconds])
+    for total in totals:
+        low, high = (bound / experiment.unit.size if bound else None for bound in (total.low, total.high))
+        points.setdefault(total.cell.row, []).append(Point(total.case, total.value / experiment.unit.size, low, high))
     labels = {cell.row: cell.label for cell in cells}
     ours = [Series(labels[row], looks[row], tuple(found), ceilings.get(row)) for row, found in points.items()]
-    printed = {
-        (row, case): value
-        for (row, case), seconds in ({} if rates else their_seconds(tables, paper, experiment.name)).items()
-        if (value := experiment.unit.value(seconds, amounts.get(case)))
-    }
-    theirs = series_of_theirs(paper, printed)
+    theirs = [] if rates else series_of_theirs(paper, _printed(tables, paper, experiment))
     shown = {} if rates else spreads_in_unit(spreads, experiment.unit, amounts)
     known = {point.case for one in (*theirs, *ours) for point in one.points}
     cases = (*experiment.case_names(tables.smoke), experiment.total or "")
     there = tuple(case for case in cases if case in known | set(shown))
-    words = words_of_seconds(paper, experiment, cells[0].machine, shown, bool(theirs))
+    words = words_of_seconds(paper, experiment, machine, shown, bool(theirs))
     return Chart(words.title, words.note, there, (*theirs, *ours), spreads=shown)
+
+
+def _printed(tables: Tables, paper: Paper, experiment: Experiment) -> dict[tuple[str, str], float]:
+    """The paper's numbers as it prints them, and its totals at its own rates where these are times."""
+    printed = {
+        (row.name, case): found.value
+        for row in paper.rows
+        for case in experiment.case_names(tables.smoke)
+        if (found := paper.printed(experiment.name, case, row.name))
+    }
+    totals = {} if experiment.unit.counted else their_totals(tables, paper, experiment.name)
+    return printed | {place: seconds / experiment.unit.size for place, seconds in totals.items()}
 
 
 def series_of_theirs(paper: Paper, values: Mapping[tuple[str, str], float]) -> list[Series]:

@@ -15,6 +15,7 @@ from respeed.tables.shown_speedups import ShownSpeedups
 def chart_speedup(
     paper: Paper,
     experiment: Experiment,
+    machine: str,
     cells: list[Cell],
     shown: ShownSpeedups,
     colors: Mapping[tuple[str, bool], str],
@@ -29,7 +30,7 @@ def chart_speedup(
         found.append(Point(one.case, one.value, one.low, one.high, program=one.cell.workload))
     labels = {cell.row: cell.label for cell in cells}
     ours = [Series(labels[row], looks[row], tuple(found)) for row, found in points.items()]
-    words = words_of_speedup(experiment, cells[0].machine, paper.year, shown)
+    words = words_of_speedup(paper, experiment, machine, shown)
     return Chart(
         title=words.title,
         note=words.note,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
 from respeed.model.unit import SECONDS
+from respeed.tables.row_labels import label_row
 from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, OVER_THEIR_DEVICE, ShownSpeedups
 from respeed.tables.spread import Spread
 from respeed.tables.units import words_of_unit
@@ -39,17 +40,18 @@ def words_of_seconds(
     return Words(f"{experiment.title}: {experiment.unit.name}", note)
 
 
-def words_of_speedup(experiment: Experiment, machine: str, year: int, shown: ShownSpeedups) -> Words:
+def words_of_speedup(paper: Paper, experiment: Experiment, machine: str, shown: ShownSpeedups) -> Words:
     """Of the figure <machine>-speedup."""
     if shown.kind == ALL_CORES_OVER_ONE:
         note = f"How many times as fast all cores of {machine} are as one, with the same package."
         return Words(f"{experiment.title}: what all cores bring", note, "one core")
     if shown.kind == OVER_THEIR_DEVICE and shown.device:
-        note = f"How many times as fast as the paper's {_device(shown.device)}: "
+        device = label_row(paper, shown.device)
+        note = f"How many times as fast as the paper's {_device(device, shown.device)}: "
         note += f"{machine}, and the paper's other rows (grey)."
         note += _derived(experiment, True)
-        title = f"{experiment.title}: {machine} over the paper's {shown.device.label}"
-        return Words(title, note + _many(shown.spreads, "the fastest row"), f"{shown.device.label}, {year}")
+        title = f"{experiment.title}: {machine} over the paper's {device}"
+        return Words(title, note + _many(shown.spreads, "the fastest row"), f"{device}, {shown.device.year}")
     where = f"on {machine}, and in the paper (grey)" if shown.theirs else f"on {machine}"
     note = f"How many times as fast a GPU is as the fastest CPU row: {where}."
     note += _derived(experiment, bool(shown.theirs)) + _many(shown.spreads, "GPUs")
@@ -61,8 +63,8 @@ def _derived(experiment: Experiment, theirs: bool) -> str:
     return " The paper's total is worked out from its rates at other sizes." if theirs and experiment.total else ""
 
 
-def _device(device: PublishedRow) -> str:
-    return f"{device.label}, a {device.hardware.label}" if device.hardware else device.label
+def _device(label: str, device: PublishedRow) -> str:
+    return f"{label}, a {device.hardware.label}" if device.hardware else label
 
 
 def _many(spreads: Mapping[str, Spread], what: str) -> str:

@@ -9,6 +9,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from numba import config
+
 FOLDER = Path(__file__).parent
 _STAMP = "sources.sha256"
 
@@ -17,6 +19,9 @@ def forget_stale(folder: Path = FOLDER) -> None:
     """Delete what was compiled of other sources than those in `folder` now. Without the right to write, nothing is:
     then nothing was kept there either."""
     sources = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
+    if config.CACHE_DIR:  # a place of the user's, for others' kernels too: a folder of our own there
+        config.CACHE_DIR = str(Path(config.CACHE_DIR) / f"respeed-{sources[:16]}")
+        return
     kept = folder / "__pycache__"
     stamp = kept / _STAMP
     with contextlib.suppress(OSError):

@@ -12,11 +12,14 @@ class Workers:
 
     def __init__(self, threads: int, begin: Callable[[], None] | None = None) -> None:
         self.threads, self._begin = threads, begin
+        self._fewer: dict[int, Workers] = {}
         self._pool = ThreadPoolExecutor(threads - 1, "respeed-worker", begin) if threads > 1 else None
 
     def fewer(self, threads: int) -> "Workers":
-        """Others like these, so many."""
-        return Workers(threads, self._begin)
+        """Others like these, so many: always the same ones."""
+        if threads not in self._fewer:
+            self._fewer[threads] = Workers(threads, self._begin)
+        return self._fewer[threads]
 
     def spread(self, kernel: Callable[[int, int, int], object], rows: int, pieces: int | None = None) -> None:
         """Call kernel(start, stop, worker) until all of `rows` are done; worker = 0, ... threads - 1 tells whose

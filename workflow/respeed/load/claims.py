@@ -1,12 +1,13 @@
 """The claims of a paper, checked against its tables."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from respeed.load.modules import workload_parameters
 from respeed.model.claim import Claim
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Experiment
+from respeed.model.published import PublishedRow
 
 # What each test needs beside a row, and no other may have.
 NEEDS = {
@@ -22,7 +23,11 @@ NEEDS = {
 
 
 def read_claim(
-    name: str, data: Mapping[str, Any], experiments: Mapping[str, Experiment], rows: Collection[str], where: str
+    name: str,
+    data: Mapping[str, Any],
+    experiments: Mapping[str, Experiment],
+    rows: Mapping[str, PublishedRow],
+    where: str,
 ) -> Claim:
     """The claim `name`; UserError, a line that begins with `where`, for one about what is not there."""
     if data["experiment"] not in experiments:
@@ -39,6 +44,11 @@ def read_claim(
     if data["row"] in over:
         raise UserError(f"{where}.over: {data['row']} is the claim's own row; name what it is compared with")
     experiment = experiments[data["experiment"]]
+    for one in over:
+        if not experiment.algorithms and _alike(rows[data["row"]], rows[one]):
+            raise UserError(
+                f"{where}.over: {one} stands beside the same rows of ours as {data['row']}: they cannot differ"
+            )
     if data["test"] == "total" and experiment.total is None:
         raise UserError(f"{where}.test: {data['experiment']} has no total; name a table that has one, or test each")
     if data["test"] == "limited":
@@ -47,6 +57,11 @@ def read_claim(
         name, data["says"], data["test"], data["experiment"], data["row"], tuple(over), data.get("threads"),
         data.get("over_case", ""), data.get("by", ""),
     )  # fmt: skip
+
+
+def _alike(one: PublishedRow, other: PublishedRow) -> bool:
+    """Whether the same rows of ours answer both."""
+    return bool(set(one.beside) & set(other.beside)) and (one.precision or "fp32") == (other.precision or "fp32")
 
 
 def _check_keys(data: Mapping[str, Any], where: str) -> None:
@@ -67,3 +82,9 @@ def _check_scaling(data: Mapping[str, Any], experiment: Experiment, where: str) 
         if data["by"] not in case.parameters:
             known = nearest(data["by"], workload_parameters()[case.workload])
             raise UserError(f"{where}.by: {case.name} has no parameter {data['by']!r}{known}")
+    sizes = {case.name: case.parameters[data["by"]] for case in experiment.cases}
+    first = sizes.pop(data["over_case"])
+    if any(isinstance(size, str) or size <= first for size in sizes.values()) or isinstance(first, str) or first <= 0:
+        raise UserError(
+            f"{where}.by: {data['by']} must be a number that is larger in every case than in {data['over_case']}"
+        )

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.load.mistakes import Mistakes
 from respeed.load.modules import workload_parameters
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
@@ -15,8 +16,20 @@ from respeed.model.unit import SECONDS, UNITS
 NOT_PARAMETERS = {"case", "workload", "from", "column", "examples"}
 
 
-def read_experiment(name: str, experiments: Mapping[str, Any], rows: Collection[str], path: Path) -> Experiment:
-    """The experiment `name` of the mapping in the file; UserError for the first thing that is wrong with it."""
+def read_experiment(
+    name: str, experiments: Mapping[str, Any], rows: Collection[str], path: Path, mistakes: Mistakes
+) -> Experiment | None:
+    """The experiment `name` of the mapping in the file; None if anything is wrong with it, which goes to `mistakes`."""
+    before = len(mistakes)
+    experiment = None
+    with mistakes.collecting():
+        experiment = _read(name, experiments, rows, path, mistakes)
+    return experiment if len(mistakes) == before else None
+
+
+def _read(
+    name: str, experiments: Mapping[str, Any], rows: Collection[str], path: Path, mistakes: Mistakes
+) -> Experiment:
     data, where = experiments[name], f"{path}: experiments.{name}"
     check_name("experiment", name, str(path))
     unit = UNITS[data.get("unit", SECONDS.name)]
@@ -27,16 +40,24 @@ def read_experiment(name: str, experiments: Mapping[str, Any], rows: Collection[
         for workload, facts in data.get("algorithms", {}).items()
     }
     _check_workload(data["workload"], f"{where}.workload")
-    _check_protocol(data, algorithms, where)
+    with mistakes.collecting():
+        _check_protocol(data, algorithms, where)
+    both = {case["case"] for case in data["cases"]} & {case["case"] for case in data["smoke_cases"]}
+    if both:
+        raise UserError(f"{where}.smoke_cases: {min(both)} is the name of one of the cases; give the tiny one another")
     return Experiment(
         name=name,
         title=data["title"],
         unit=unit,
         examples=data.get("examples"),
-        case_examples={case["case"]: case["examples"] for case in _all_cases(data) if "examples" in case},
-        cases=_cases("cases", name, experiments, algorithms, where),
-        smoke_cases=_cases("smoke_cases", name, experiments, algorithms, where),
-        learning=_cases("learning", name, experiments, algorithms, where) if "learning" in data else (),
+        case_examples={
+            case["case"]: found["examples"]
+            for case in _all_cases(data)
+            if "examples" in (found := _source(case, experiments) or case)
+        },
+        cases=_cases("cases", name, experiments, algorithms, where, mistakes),
+        smoke_cases=_cases("smoke_cases", name, experiments, algorithms, where, mistakes),
+        learning=_cases("learning", name, experiments, algorithms, where, mistakes) if "learning" in data else (),
         algorithms=algorithms,
         columns={case["case"]: case["column"] for case in data["cases"] if "column" in case},
         sources={case["case"]: case["from"] for case in _all_cases(data) if "from" in case},
@@ -58,6 +79,8 @@ def check_measured_once(experiments: Mapping[str, Experiment], path: Path) -> No
                     continue
                 work = (kind, case.workload, tuple(sorted(case.parameters.items())))
                 other, name = seen.setdefault(work, (experiment.name, case.name))
+                if other == experiment.name and name != case.name:
+                    raise UserError(f"{path}: experiments.{other}.{kind}: {case.name} and {name} are the same work")
                 if (other, name) != (experiment.name, case.name):
                     raise UserError(
                         f"{path}: experiments.{experiment.name}.{kind}: {case.name} is the case {name} of {other}; "
@@ -91,27 +114,53 @@ def _check_protocol(data: Mapping[str, Any], algorithms: Collection[str], where:
         raise UserError(f"{where}.protocol: unknown key {unknown!r}{nearest(unknown, used)}")
 
 
+def _source(case: Mapping[str, Any], experiments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Of a case that another experiment measures, the case there."""
+    there = _all_cases(experiments[case["from"]]) if case.get("from") in experiments else []
+    return next((one for one in there if one["case"] == case["case"] and "from" not in one), None)
+
+
 def _cases(
-    key: str, name: str, experiments: Mapping[str, Any], algorithms: Collection[str], where: str
+    key: str,
+    name: str,
+    experiments: Mapping[str, Any],
+    algorithms: Collection[str],
+    where: str,
+    mistakes: Mistakes,
 ) -> tuple[Case, ...]:
     """The cases listed under `key`, once for each algorithm."""
     data = experiments[name]
     found: list[Case] = []
     for position, case in enumerate(data[key]):
-        here = f"{where}.{key}.{position}"
-        if case["case"] in {other.name for other in found}:
-            raise UserError(f"{where}.{key}: the case {case['case']!r} stands twice")
-        if "from" in case:
-            found.append(_taken(case, key, name, experiments, here))
-            continue
-        if algorithms and "workload" in case:
-            raise UserError(f"{here}: workload: a table of several algorithms has them in `algorithms` alone")
-        for program in tuple(algorithms) or (data["workload"],):
-            # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
-            own = data["algorithms"][program].get("parameters", {}) if algorithms and key == "cases" else {}
-            found.append(_case({**case, **own}, {**data, "workload": program}, here))
-            _case({**case, **data.get("whole_parameters", {})}, {**data, "workload": program}, f"{here}: whole run")
+        with mistakes.collecting():
+            if case["case"] in {other.name for other in found}:
+                raise UserError(f"{where}.{key}: the case {case['case']!r} stands twice")
+            found += _programs(case, key, name, experiments, algorithms, f"{where}.{key}.{position}")
     return tuple(found)
+
+
+def _programs(
+    case: Mapping[str, Any],
+    key: str,
+    name: str,
+    experiments: Mapping[str, Any],
+    algorithms: Collection[str],
+    where: str,
+) -> list[Case]:
+    """One case, once for each algorithm."""
+    data = experiments[name]
+    for other in ("workload", "from"):
+        if algorithms and other in case:
+            raise UserError(f"{where}: {other}: a table of several algorithms has its programs in `algorithms` alone")
+    if "from" in case:
+        return [_taken(case, key, name, experiments, where)]
+    found = []
+    for program in tuple(algorithms) or (data["workload"],):
+        # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
+        own = data["algorithms"][program].get("parameters", {}) if algorithms and key == "cases" else {}
+        found.append(_case({**case, **own}, {**data, "workload": program}, where))
+        _case({**case, **data.get("whole_parameters", {})}, {**data, "workload": program}, f"{where}: whole run")
+    return found
 
 
 def _taken(case: Mapping[str, Any], key: str, name: str, experiments: Mapping[str, Any], where: str) -> Case:
@@ -143,7 +192,8 @@ def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) ->
         if key not in parameters:
             raise UserError(f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it")
         _check_parameter(parameters[key], kind, f"{where}: {key}")
-    if (experiment.get("examples") or "examples" in data) and "batch" not in parameters:
+    counted = UNITS[experiment.get("unit", SECONDS.name)].counted == "examples"
+    if (counted or experiment.get("examples") or "examples" in data) and "batch" not in parameters:
         raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
     return Case(name, workload, parameters)
 

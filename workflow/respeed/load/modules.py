@@ -108,5 +108,5 @@ def backend_precisions() -> dict[str, tuple[str, ...]]:
 @functools.cache
 def backend_offers() -> dict[str, tuple[str, ...]]:
     """Each backend's name and what workloads may ask of it: REQUIRED of the contract, and OFFERS of its module."""
-    required = _constant(BACKENDS / "__init__.py", "REQUIRED")
+    required = _constant(BACKENDS / "_required.py", "REQUIRED")
     return {name: (*required, *(_constant(_modules(BACKENDS)[name], "OFFERS") or ())) for name in backend_devices()}

@@ -12,7 +12,7 @@ from respeed.load.published import Numbers, read_published
 from respeed.load.schema import misfits
 from respeed.load.yaml_file import read_yaml
 from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
+from respeed.model.names import NAME, check_name
 from respeed.model.paper import Experiment, Fact, Paper
 from respeed.model.published import CPU_ARCHITECTURES, Hardware, PublishedRow
 
@@ -21,10 +21,18 @@ SECTIONS = ("rows", "claims", "experiments")
 
 
 def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:
-    """The names of all papers there are, checked as names."""
-    return tuple(
-        check_name("paper", path.parent.name, str(path.parent)) for path in sorted(folder.glob("*/paper.yaml"))
-    )
+    """The names of all papers there are. A folder whose name is none is a draft that nobody can ask for."""
+    folders = (path.parent.name for path in sorted(folder.glob("*/paper.yaml")))
+    return tuple(name for name in folders if NAME.fullmatch(name))
+
+
+def check_folders(folder: Path = PAPERS) -> Mistakes:
+    """A line for each folder of a paper whose name is none."""
+    mistakes = Mistakes()
+    for path in sorted(folder.glob("*/paper.yaml")):
+        with mistakes.collecting():
+            check_name("paper", path.parent.name, str(path.parent))
+    return mistakes
 
 
 def load_papers(names: Iterable[str] | None = None, folder: Path = PAPERS) -> dict[str, Paper]:
@@ -57,25 +65,26 @@ def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes
     known = {*data["rows"], *wrong["rows"]}
     experiments: dict[str, Experiment] = {}
     for key in data["experiments"]:
-        with mistakes.collecting():
-            experiments[key] = read_experiment(key, data["experiments"], known, path)
+        experiment = read_experiment(key, data["experiments"], known, path, mistakes)
+        if experiment:
+            experiments[key] = experiment
+    # What is said of an experiment, or of a row, that is wrong itself waits until that is mended.
+    unread = {*data["experiments"], *wrong["experiments"]} - set(experiments)
     claims = []
     for key, one in data.get("claims", {}).items():
-        # One about an experiment that is wrong itself waits until that is mended.
-        if one["experiment"] not in {*data["experiments"], *wrong["experiments"]} - set(experiments):
+        if one["experiment"] not in unread and not {one["row"], *one.get("over", ())} & (known - set(rows)):
             with mistakes.collecting():
                 check_name("claim", key, str(path))
-                claims.append(read_claim(key, one, experiments, known, f"{path}: claims.{key}"))
+                claims.append(read_claim(key, one, experiments, rows, f"{path}: claims.{key}"))
     with mistakes.collecting():
         check_measured_once(experiments, path)
-    # Lines about an experiment that could not be read would say nothing but that.
-    whole = len(experiments) == len(data["experiments"]) and not any(wrong.values())
     printed = folder / name / "published.csv"
-    numbers = read_published(printed, experiments, known, mistakes) if whole else Numbers()
+    numbers = read_published(printed, experiments, unread, known, mistakes)
     if mistakes:
         return None, mistakes
     paper = _paper(name, data, rows, experiments, numbers, claims)
     _check_speedups(paper, printed, mistakes)
+    _check_claims(paper, path, mistakes)
     return (None if mistakes else paper), mistakes
 
 
@@ -143,4 +152,19 @@ def _check_speedups(paper: Paper, path: Path, mistakes: Mistakes) -> None:
             mistakes.append(
                 f"{path}: the speedup {printed.text} of {experiment}, {column}, {row} contradicts the printed numbers, "
                 f"which make {made:.3g}"
+            )
+
+
+def _check_claims(paper: Paper, path: Path, mistakes: Mistakes) -> None:
+    """A claim about printed numbers must be about some."""
+    for claim in paper.claims:
+        cases = paper.experiments[claim.experiment].case_names()
+        if claim.test in {"each", "largest", "growth"} and not any(
+            paper.speedup(claim.experiment, case, claim.row, claim.over)
+            or paper.printed_speedup(claim.experiment, case, claim.row)
+            for case in cases
+        ):
+            over = " or ".join(claim.over)
+            mistakes.append(
+                f"{path}: claims.{claim.name}: nothing is printed of {claim.row} over {over} in {claim.experiment}"
             )

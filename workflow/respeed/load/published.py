@@ -26,15 +26,21 @@ class Numbers:
 
 
 def read_published(
-    path: Path, experiments: Mapping[str, Experiment], rows: Collection[str], mistakes: Mistakes
+    path: Path,
+    experiments: Mapping[str, Experiment],
+    unread: Collection[str],
+    rows: Collection[str],
+    mistakes: Mistakes,
 ) -> Numbers:
-    """All numbers of the file; a paper that prints none needs none. What is wrong in a line goes to `mistakes`."""
+    """All numbers of the file; a paper that prints none needs none. What is wrong in a line goes to `mistakes`, but not
+    what is said of an experiment that could not be read."""
     numbers = Numbers()
     if path.exists():
         with mistakes.collecting():
             for where, line in _lines(path, mistakes):
-                with mistakes.collecting():
-                    _read_line(line, where, experiments, rows, numbers)
+                if line["experiment"] not in unread:
+                    with mistakes.collecting():
+                        _read_line(line, where, experiments, rows, numbers)
     for experiment in experiments.values():
         there = {place[1] for place in (*numbers.values, *numbers.speedups) if place[0] == experiment.name}
         for case, column in experiment.columns.items():

@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 import psutil
 
 from respeed.backends import BackendContract
@@ -103,6 +104,9 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
         )
     timer = replace(timer, step_seconds=warmup.step_seconds)
     blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
+    if reason := _not_finite(program):
+        facts |= {"status": "wrong", "reason": reason}
+        return
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
@@ -135,6 +139,13 @@ def _is_right(workload: Workload, case: Case, inputs: Inputs, program: Program, 
         facts |= {"status": "wrong", "reason": reason}
         return False
     return True
+
+
+def _not_finite(program: Program) -> str | None:
+    """Why nothing counts of a program that learned until its numbers overflowed: it then computes with none."""
+    overflown = (name for name, array in program.state().items() if not np.isfinite(array).all())
+    name = next(overflown, None)
+    return f"after the timed steps {name} has numbers that are not finite" if name else None
 
 
 def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:

@@ -18,7 +18,7 @@ class Claim:
     - crossover: it is below 1 in the first cases and above 1 in the last ones;
     - limited: `row` alone, each case over its case `over_case`: faster, but by less than the ratio of the parameter
       `by`, such as threads, of the two;
-    - memory: `row` alone: the largest case moves its bytes as fast as a plain copy does.
+    - memory: `row` alone: the last case moves its bytes as fast as a plain copy does.
 
     With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
     """

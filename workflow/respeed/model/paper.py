@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from respeed.model.claim import Claim
+from respeed.model.precision import number_bytes
 from respeed.model.published import Place, Printed, PublishedRow
 from respeed.model.unit import Unit
 
@@ -97,11 +98,15 @@ class Experiment:
         """How many examples the seconds of the case stand for; None where a step has none."""
         return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
 
-    def amount(self, case: str, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
+    def case(self, name: str) -> Case:
+        """The table's case of that name; of several algorithms the first one's."""
+        return next(case for case in (*self.cases, *self.smoke_cases) if case.name == name)
+
+    def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
         """How much of what the table's unit counts the seconds of a case stand for; None where it counts nothing, or
         where nobody knows. `flops` and `traffic_bytes` are those of these seconds."""
         if self.unit.counted == "examples":
-            return next((self.examples_of(one) for one in (*self.cases, *self.smoke_cases) if one.name == case), None)
+            return self.examples_of(case)
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
@@ -150,28 +155,28 @@ class Paper:
     def seconds(
         self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
     ) -> float | None:
-        """What is printed there in seconds; of a rate of operations or of bytes, how many these are must be known."""
+        """What is printed there in seconds; of a rate of operations or of bytes, how many these are must be known,
+        `traffic_bytes` at 4 bytes a number."""
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
-        return table.unit.seconds(printed.value, table.amount(case, flops, traffic_bytes)) if printed else None
+        if printed is None:
+            return None
+        moved = traffic_bytes * self._width(row) if traffic_bytes else None
+        return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
-        """The fastest of the rows `over` against `row`, from what is printed of both: the work is the same, so that it
-        need not be known. None where one of the two is missing."""
-        unit = self.experiments[experiment].unit
-        fast = self.printed(experiment, case, row)
-        slow = [printed.value for name in over if (printed := self.printed(experiment, case, name))]
-        if not (fast and slow):
+        """The fastest of the rows `over` against `row`, from what is printed of both; if their work is
+        the same, it need not be known. None if it is not, or if one of the two is missing."""
+        table = self.experiments[experiment]
+        if table.unit.counted == "flops" and table.algorithms:
             return None
-        return fast.value / max(slow) if unit.counted else min(slow) / fast.value
+        fast = self._speed(experiment, case, row)
+        slow = [speed for name in over if (speed := self._speed(experiment, case, name))]
+        return fast / max(slow) if fast and slow else None
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Of these rows the one with the best number in the case; None where nothing is printed of any."""
-        unit = self.experiments[experiment].unit
-        found = {name: printed.value for name in rows if (printed := self.printed(experiment, case, name))}
-        if not found:
-            return None
-        best = max if unit.counted else min
-        return self.row(best(found, key=lambda name: found[name]))
+        found = {name: speed for name in rows if (speed := self._speed(experiment, case, name))}
+        return self.row(max(found, key=lambda name: found[name])) if found else None
 
     @property
     def links(self) -> dict[str, str]:
@@ -186,6 +191,19 @@ class Paper:
     @property
     def device_rows(self) -> tuple[str, ...]:
         return tuple(row.name for row in self.rows if not row.is_cpu)
+
+    def _speed(self, experiment: str, case: str, row: str) -> float | None:
+        """What is printed there as a speed, in a measure of the table's own."""
+        printed, unit = self.printed(experiment, case, row), self.experiments[experiment].unit
+        if printed is None:
+            return None
+        if unit.counted == "bytes":  # of wider numbers the same work moves more
+            return printed.value / self._width(row)
+        return printed.value if unit.counted else 1 / printed.value
+
+    def _width(self, row: str) -> float:
+        """Bytes of the row's numbers over those of fp32."""
+        return number_bytes(self.row(row).precision) / number_bytes("fp32")
 
     def _place(self, experiment: str, case: str, row: str) -> Place:
         return experiment, self.experiments[experiment].columns.get(case, case), row

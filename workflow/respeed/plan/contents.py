@@ -17,7 +17,7 @@ TIDY = {
     "roofline": "Rates beneath their roofs",
 }
 # What is drawn of every table, and of every program that learns.
-DRAWN = {"seconds": "Seconds", "speedup": "Speedups"}
+DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
 
 # Braces would be wildcards to Snakemake, and it writes labels into a script as they are.

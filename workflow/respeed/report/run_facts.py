@@ -13,6 +13,9 @@ from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
 from respeed.tables.totals import Total
 
+# What the figures show.
+SHOWN = {"seconds": "times or rates", "speedup": "speedups"}
+
 
 def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables, others: Others) -> dict[str, Any]:
     where = (machine, paper.name, experiment.name)
@@ -91,7 +94,7 @@ def _figure(
         "path": f"{figures}-{kind}.svg",
         "caption": f"{experiment.title} on {machine}. Bars are 95 % intervals."
         + behind(others, what[kind], others.spread_of(kind, paper.name, experiment.name)),
-        "alt": f"Chart: {experiment.title} on {machine}, {kind} by case. Its numbers are in the tables.",
+        "alt": f"Chart: {experiment.title} on {machine}, {SHOWN[kind]} by case. Its numbers are in the tables.",
     }
 
 

@@ -98,8 +98,9 @@ def _peaks(mine: list[Breakdown], paper: Paper) -> list[list[str]]:
 
 def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]:
     """The roofline of a machine: path, caption and alt text."""
-    points = [one for one in tables.roofline if one.paper == paper.name and one.precision == FULL_PRECISION]
-    ours, theirs = ([one for one in points if one.machine == name] for name in (machine, PAPER))
+    points = [one for one in tables.roofline if one.paper == paper.name]
+    ours = [one for one in points if one.machine == machine and one.precision == FULL_PRECISION]
+    theirs = [one for one in points if one.machine == PAPER]
     reached = [
         f"{text} {' to '.join(dict.fromkeys(map(format_share, found)))} of their roofs"
         for text, found in (
@@ -110,7 +111,8 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
     ]
     return {
         "path": f"/{results_folder(tables.smoke)}/figures/{paper.name}/{machine}-roofline.svg",
-        "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey. "
+        "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey, in "
+        "the precision of its rows. "
         "Left of the bend the memory is the limit. Broken lines and hollow markers are one core. Named is the paper's "
         "case farthest below each of its roofs, with its share of it." + (f" {'; '.join(reached)}." if reached else ""),
         "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: "

@@ -11,8 +11,9 @@ from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.load.modules import why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
+from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
-from respeed.model.published import ARCHITECTURES
+from respeed.model.published import ARCHITECTURES, PublishedRow
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -76,8 +77,13 @@ class Cell:
 
     @property
     def in_full_precision(self) -> bool:
-        """Whether it may be set beside the paper's numbers, which are of single precision, and be a base."""
+        """Whether it may be a base, and stands in figures of one precision."""
         return self.precision == FULL_PRECISION
+
+    @property
+    def traffic_of_fp32(self) -> float | None:
+        """The bytes at 4 a number, as those of another precision are worked out from."""
+        return self.traffic * number_bytes(FULL_PRECISION) / number_bytes(self.precision) if self.traffic else None
 
     @property
     def row(self) -> tuple[str, str]:
@@ -119,7 +125,7 @@ def make_cells(
                     found, why = None, "measured at other parameters than the paper's file has now; measure again"
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
-                cells.append(_cell(key, found, facts, paper, experiment, experiment.steps(case), why))
+                cells.append(_cell(key, found, facts, paper, experiment, case, why))
     return cells
 
 
@@ -159,10 +165,10 @@ def _cell(
     facts: Mapping[str, Any],
     paper: Paper,
     experiment: Experiment,
-    steps: float,
+    case: Case,
     why_missing: str,
 ) -> Cell:
-    algorithm = experiment.algorithms.get(key.workload)
+    algorithm, steps = experiment.algorithms.get(key.workload), experiment.steps(case)
     answers = tuple(
         row.name
         for row in paper.rows_beside(facts["architecture"])
@@ -194,7 +200,7 @@ def _cell(
         gflops=flops / step.value / 1e9 if flops and step else None,
         peak_share=judged.peak_share,
         error=rounds.error if rounds else None,
-        published_seconds=paper.seconds(experiment.name, key.case, theirs.name, work, traffic) if theirs else None,
+        published_seconds=_published(paper, experiment, key.case, theirs, work, traffic, facts["precision"]),
         published_row=theirs.name if theirs else "",
         seconds_median=steps * float(np.median(rounds.means)) if rounds and step else None,
         sessions=len({time.session for time in rounds.times.values()}) if rounds else 0,
@@ -203,7 +209,22 @@ def _cell(
         is_cpu=facts["device"] == "cpu",
         work=work,
         traffic=traffic,
-        amount=experiment.amount(key.case, work, traffic),
+        amount=experiment.amount(case, work, traffic),
         answers=answers,
         round_seconds=tuple(steps * seconds for seconds in rounds.means) if rounds and step else (),
     )
+
+
+def _published(
+    paper: Paper,
+    experiment: Experiment,
+    case: str,
+    row: PublishedRow | None,
+    work: float | None,
+    traffic: float | None,
+    precision: str,
+) -> float | None:
+    if row is None:
+        return None
+    of_fp32 = traffic * number_bytes(FULL_PRECISION) / number_bytes(precision) if traffic else None
+    return paper.seconds(experiment.name, case, row.name, work, of_fp32)

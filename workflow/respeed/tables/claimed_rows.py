@@ -67,14 +67,20 @@ def choose_rows(claim: Claim, paper: Paper, cells: list[Cell], rounds: Mapping[C
 
 def choose_own(claim: Claim, paper: Paper, case: str, cells: list[Cell], rounds: Mapping[CellKey, CellRounds]) -> Rows:
     """The fastest row of `case` beside the claim's, and the same row in the case that it is compared with."""
-    if not cells:
+    mine = [cell for cell in cells if cell.case == case]
+    if not mine:
         return Rows((), NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, [cell for cell in cells if cell.case == case], rounds)
+    fast = _candidates(paper, (claim.row,), claim.threads, mine, rounds)
     if not (fast.found and claim.over_case):
         return fast
     first = {cell.row: cell for cell in cells if cell.case == claim.over_case}
-    pairs = [(row, base) for row in fast.rows if (base := first.get(row.row)) and base.seconds]
-    return Rows(pairs[0]) if pairs else Rows((), f"{claim.over_case} has no time on the same row")
+    pairs = [(row, base) for row in fast.rows if (base := first.get(row.row))]
+    timed = next((pair for pair in pairs if pair[1].seconds), None)
+    if timed:
+        return Rows(timed)
+    base = pairs[0][1] if pairs else None
+    why = f"{claim.over_case}: {base.reason}" if base else f"{claim.over_case} does not run on the same row"
+    return Rows((), why, base is not None and _may_come(base))
 
 
 def _candidates(
@@ -97,7 +103,7 @@ def _candidates(
     whole = {row: column for row, column in columns.items() if len(column) == most and all(c.seconds for c in column)}
     if not whole:
         missing = [cell for cell in answering if not cell.seconds]
-        to_come = next((cell for cell in missing if cell.status == "contaminated" or cell.reason == NOT_YET), None)
+        to_come = next((cell for cell in missing if _may_come(cell)), None)
         reason = (to_come or missing[0]).reason if missing else "no row here runs all cases"
         return Rows((), reason, to_come is not None)
     fitting = [
@@ -109,6 +115,11 @@ def _candidates(
         return Rows((), f"{text}; add a hardware profile with `threads: {threads}`")
     fitting.sort(key=lambda column: sum(cell.seconds or 0.0 for cell in column))
     return Rows(tuple(column[0] for column in fitting))
+
+
+def _may_come(cell: Cell) -> bool:
+    """Whether it has no time only because it was disturbed, or not measured yet."""
+    return cell.status == "contaminated" or cell.reason == NOT_YET
 
 
 def _in_their_precision(paper: Paper, names: Iterable[str], cells: list[Cell]) -> list[Cell]:
@@ -123,4 +134,5 @@ def published_value(claim: Claim, paper: Paper, case: str) -> float | None:
     CPU row."""
     made = paper.speedup(claim.experiment, case, claim.row, claim.over)
     printed = paper.printed_speedup(claim.experiment, case, claim.row)
-    return made or (printed.value if printed else None)
+    alone = printed.value if printed and set(paper.cpu_rows) <= set(claim.over) else None
+    return made or alone

@@ -75,7 +75,7 @@ def fold(
     return FoldedTable(
         stamp=stamp,
         title=table.title,
-        unit=table.unit,
+        unit=f"{table.unit}, larger is better" if table.better == "larger" else table.unit,
         reference=table.reference,
         columns=table.columns,
         groups=tuple(groups),

@@ -6,6 +6,7 @@ A CPU row stands in for the accelerator, each time with the algorithm of the pub
 from collections.abc import Mapping
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.claim import Claim
 from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
@@ -14,6 +15,7 @@ from respeed.tables.claimed_rows import published_value
 from respeed.tables.compared import NUMBERED
 from respeed.tables.fastest import fastest_by_case
 from respeed.tables.numbers import format_duration, format_number
+from respeed.tables.row_labels import label_row
 from respeed.tables.totals import Total
 from respeed.tables.units import in_unit, words_of_unit
 
@@ -50,7 +52,7 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
     where = f"At {cells[0].case} the" if claim.test == "largest" else "The"
     with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
     return (
-        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's {there.label} "
+        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's {label_row(paper, there)} "
         f"({_hardware(there)}), and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
     )
 
@@ -136,7 +138,7 @@ def _beside(cells: list[Cell], paper: Paper, claim: Claim, there: PublishedRow |
         if cell.is_cpu and (cell.algorithm not in algorithms or there.name in algorithms[cell.algorithm].published_for)
     )
     pairs = (
-        (cell, paper.seconds(claim.experiment, case, there.name, cell.work, cell.traffic))
+        (cell, paper.seconds(claim.experiment, case, there.name, cell.work, cell.traffic_of_fp32))
         for case, cell in fastest_by_case(alike).items()
     )
     return [(cell, printed) for cell, printed in pairs if printed]
@@ -152,7 +154,8 @@ def _fastest_published(claim: Claim, paper: Paper) -> PublishedRow | None:
 
 
 def _hardware(row: PublishedRow) -> str:
-    return row.hardware.label if row.hardware else row.device or row.label
+    label = row.hardware.label if row.hardware else row.device or row.label
+    return label if row.precision in {"", FULL_PRECISION} else f"{label}, {row.precision}"
 
 
 def _span(values: list[float], mark: str = "") -> str:

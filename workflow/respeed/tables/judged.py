@@ -33,6 +33,10 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Judged:
         may_come = any(one.rows.may_come for one in compared)
         kind = verdicts.NOT_SETTLED if may_come else verdicts.NOT_TESTABLE
         return Judged(kind, "; ".join(missing) or NOT_MEASURED, published, (), singles)
+    if claim.test == "crossover" and (end := next((one for one in (compared[0], compared[-1]) if not one.here), None)):
+        # Between which sizes it lies, the ends decide.
+        kind = verdicts.NOT_SETTLED if end.rows.may_come else verdicts.NOT_TESTABLE
+        return Judged(kind, f"{end.case}: {end.rows.missing}", (), tuple(here), singles)
     fewest = min(one.rounds for one in measured)
     shown = (verdicts.largest(here),) if claim.test == "largest" else tuple(here)
     verdict = _judge_together(claim, measured, shown, published, singles, fewest)
@@ -74,6 +78,8 @@ def _judge_case(claim: Claim, one: Compared) -> verdicts.Verdict:
         return verdicts.NOT_SETTLED if one.rows.may_come else verdicts.NOT_TESTABLE, one.rows.missing
     if claim.test == "limited":
         return unnumbered.judge_limited([one.case], [one.here], [one.ideal], one.rounds)
+    if claim.test == "crossover":
+        return unnumbered.judge_side(one.here, one.rounds)
     if one.published is None:  # its part of a claim about all cases: on which side of 1 it is
         return unnumbered.judge_faster([one.case], [one.here], one.rounds)
     return verdicts.judge_value(one.published, one.here, one.rounds)

@@ -1,6 +1,7 @@
 """What the HTML pages show: tables in the paper's shape, every cell, every speedup."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -21,7 +22,7 @@ def make_published_page(folded: FoldedTable, data: str) -> Page:
     """The paper's rows, then ours, and below what is missing."""
     return Page(
         title=folded.title,
-        caption=f"{folded.unit.capitalize()}. Grey: {folded.reference}. Blue: measured here.",
+        caption=f"{folded.unit[0].upper()}{folded.unit[1:]}. Grey: {folded.reference}. Blue: measured here.",
         head=("Row", *folded.columns),
         groups=tuple(
             (group.heading, tuple(_published_line(line, theirs=group.is_theirs) for line in group.lines))
@@ -40,7 +41,7 @@ def make_cells_page(papers: dict[str, Paper], cells: Sequence[Cell], left_out: i
     )
     return Page(
         title="Every cell",
-        caption="Seconds as in the table of that name. Published: the paper's own.",
+        caption="Seconds of a step, or of as many examples as the table counts. Published: the paper's own.",
         head=("Row", "Case", "Seconds", "Published", "Rounds", "GFLOP/s", "Of peak", "Status"),
         groups=groups,
         notes=(*_not_run(cells), *_about(line for _, lines in groups for line in lines), *_others(left_out)),
@@ -101,7 +102,7 @@ def _speedup_line(row: Speedup, labels: Mapping[tuple[str, ...], str], smoke: bo
             Entry(row.case),
             split_number(format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)),
             Entry(base),
-            split_number(format_speedup(row.published)),
+            replace(split_number(format_speedup(row.published)), small=row.published_precisions),
             Entry(row.verdict, row.reason),
         ),
         "ours",

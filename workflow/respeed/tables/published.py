@@ -140,7 +140,7 @@ def _machine_rows(machine: str, cases: tuple[str, ...], cells: list[Cell], unit:
         found = {cell.case: cell for cell in cells if cell.row == name}
         row = [found[case] for case in cases]
         if not row[0].in_full_precision and all(cell.seconds is None for cell in row):
-            continue  # answers no row of the paper; why it is missing says cells.csv
+            continue  # nobody asked for it; why it is missing says cells.csv
         values = tuple(_cell_value(cell, unit, bare=bare) for cell in row)
         rows.append(Row(machine, row[0].package, row[0].label, "seconds", values))
     return rows

@@ -19,6 +19,7 @@ from respeed.model.precision import number_bytes
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.published import PAPER
+from respeed.tables.row_labels import label_row
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "profile", "precision", "intensity", "gflops", "peak_gflops",
@@ -124,7 +125,7 @@ def _theirs(paper: Paper, known: Mapping[tuple[str, str, str], tuple[float, floa
     for (name, experiment, case), (work, intensity) in known.items():
         if name == paper.name:
             for roof in paper_roofs(paper):
-                seconds = paper.seconds(experiment, case, roof.profile, work)
+                seconds = paper.seconds(experiment, case, roof.profile, work, work / intensity)
                 if seconds:
                     width = number_bytes(roof.precision) / number_bytes(FULL_PRECISION)
                     yield Point(roof, experiment, case, intensity / width, work / seconds / 1e9)
@@ -134,7 +135,7 @@ def paper_roofs(paper: Paper) -> list[Roof]:
     """Those of the rows whose hardware the paper's file knows."""
     return [
         Roof(
-            PAPER, paper.name, row.name, f"{row.label}, {row.year}", row.package, row.beside[0],
+            PAPER, paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
             row.precision or FULL_PRECISION, row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9,
         )
         for row in paper.rows

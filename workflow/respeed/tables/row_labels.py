@@ -7,9 +7,11 @@ from respeed.model.published import PublishedRow
 
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
-    """A published row in words; with its device and its precision where another row has the same label."""
+    """A published row in words; with its algorithm, device and precision where another row has the same label."""
     alike = [other for other in paper.rows if (other.label, other.package) == (row.label, row.package)]
-    return row.label if len(alike) == 1 else ", ".join(filter(None, [row.label, row.device, row.precision]))
+    if len(alike) == 1:
+        return row.label
+    return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:

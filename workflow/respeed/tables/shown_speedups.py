@@ -1,7 +1,7 @@
 """Which speedups say what a table is about: the accelerator over the CPU, theirs and ours, or the nearest to it.
 
-On a machine without an accelerator its rows stand over the paper's accelerator; where the paper prints no seconds, all
-cores over one. A table with a total has one more case, named as the total is.
+On a machine without an accelerator its rows stand over the paper's accelerator; where the paper prints nothing of one,
+all cores over one. A table with a total has one more case, named as the total is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,7 +74,7 @@ def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str
             if name != device.name and case in there
         }
     else:
-        ours = list(_all_cores_over_one(tables, cells))
+        ours, theirs = list(_all_cores_over_one(tables, cells)), {}
     table = paper.experiments[experiment]
     known = {one.case for one in ours} | {case for _, case in theirs} | set(spreads)
     cases = tuple(case for case in (*table.case_names(tables.smoke), table.total or "") if case in known)
@@ -102,7 +102,7 @@ def their_seconds(tables: Tables, paper: Paper, experiment: str) -> Theirs:
     table = paper.experiments[experiment]
     # Of a rate of operations or of bytes, how many these are must be known: as they were counted here.
     amounts = {
-        cell.case: (cell.work, cell.traffic)
+        cell.case: (cell.work, cell.traffic_of_fp32)
         for cell in tables.cells
         if (cell.paper, cell.experiment) == (paper.name, experiment) and (cell.work or cell.traffic)
     }
@@ -111,12 +111,17 @@ def their_seconds(tables: Tables, paper: Paper, experiment: str) -> Theirs:
         for row in paper.rows
         for case in table.case_names(tables.smoke)
     }
-    totals = {
-        (row.profile, table.total or ""): row.seconds
-        for row in tables.totals
-        if (row.machine, row.paper, row.experiment) == ("paper", paper.name, experiment)
-    }
+    totals = their_totals(tables, paper, experiment)
     return {key: seconds for key, seconds in (printed | totals).items() if seconds}
+
+
+def their_totals(tables: Tables, paper: Paper, experiment: str) -> dict[tuple[str, str], float]:
+    """The paper's total of a table, at its own rates, in seconds."""
+    return {
+        (row.profile, paper.experiments[experiment].total or ""): row.seconds
+        for row in tables.totals
+        if row.seconds and (row.machine, row.paper, row.experiment) == ("paper", paper.name, experiment)
+    }
 
 
 def _device_over_cpu(tables: Tables, ours: list[Ours]) -> Iterator[Ours]:

@@ -8,10 +8,11 @@ from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import Comparison, compare_column
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
+from respeed.tables.row_labels import across_precisions
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "precision", "base_algorithm",
-    "base_profile", "speedup", "speedup_low", "speedup_high", "published", "verdict", "reason",
+    "base_profile", "speedup", "speedup_low", "speedup_high", "published", "published_precisions", "verdict", "reason",
     "confidence",
 )  # fmt: skip
 
@@ -34,6 +35,7 @@ class Speedup:
     speedup_low: float | None
     speedup_high: float | None
     published: float | None
+    published_precisions: str
     verdict: str
     reason: str
     confidence: float | None
@@ -77,6 +79,14 @@ def published_speedup_of(cell: Cell, paper: Paper) -> float | None:
     return next((value for value in found if value), None)
 
 
+def _published_precisions(cell: Cell, paper: Paper) -> str:
+    """Marks a printed speedup across precisions."""
+    base = paper.fastest(cell.experiment, cell.case, paper.cpu_rows)
+    if not (cell.published_row and base):
+        return ""
+    return across_precisions(paper.row(cell.published_row).precision, [base.precision])
+
+
 def _speedup(cell: Cell, found: Comparison | None, column: Mapping[CellKey, Cell], paper: Paper) -> Speedup:
     why_none = "no CPU row in fp32 was measured to compare with" if cell.seconds else cell.reason
     base = column[found.base] if found else None
@@ -94,6 +104,7 @@ def _speedup(cell: Cell, found: Comparison | None, column: Mapping[CellKey, Cell
         speedup_low=found.estimate.low if found else None,
         speedup_high=found.estimate.high if found else None,
         published=published_speedup_of(cell, paper),
+        published_precisions=_published_precisions(cell, paper),
         verdict=found.verdict if found else "none",
         reason=found.reason if found else why_none,
         confidence=found.confidence if found else None,

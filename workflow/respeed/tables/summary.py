@@ -14,7 +14,7 @@ from respeed.tables.numbers import format_share
 # How a number of claims of each verdict is said, of one and of several.
 _SAID = {
     verdicts.REPRODUCED: ("is reproduced", "are reproduced"),
-    verdicts.LARGER: ("comes out larger than published", "come out larger than published"),
+    verdicts.LARGER: ("comes out larger than claimed", "come out larger than claimed"),
     verdicts.SMALLER: ("comes out smaller", "come out smaller"),
     verdicts.ANOTHER_SHAPE: ("has another shape", "have another shape"),
     verdicts.NOT_SETTLED: ("is not settled yet", "are not settled yet"),

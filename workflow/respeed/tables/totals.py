@@ -17,6 +17,7 @@ from respeed.estimators.intervals import estimate_sum
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.tables.cells import Cell
+from respeed.tables.row_labels import label_row
 
 COLUMNS = (
     "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds",
@@ -113,6 +114,8 @@ def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[
     work = {cell.case: cell.work for cell in mine if cell.work}
     if set(work) != set(experiment.case_names()):
         return
+    if not all({"visible", "hidden"} <= set(case.parameters) for case in experiment.cases):
+        return  # rates are known of layers alone
     weights = {case.name: _weights(case) for case in experiment.cases}
     for row in paper.rows:
         points = sorted(_rates(paper, row.name))
@@ -123,7 +126,7 @@ def _theirs(paper: Paper, experiment: Experiment, mine: list[Cell]) -> Iterator[
                 for case, amount in work.items()
                 if amount
             )
-            label = f"{row.label}, {row.year}, at its own rates"
+            label = f"{label_row(paper, row)}, {row.year}, at its own rates"
             yield Total("paper", paper.name, experiment.name, row.name, seconds, None, None, 0, "", label)
 
 

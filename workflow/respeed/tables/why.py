@@ -93,13 +93,12 @@ def make_why(
 
 
 def _amounts(experiment: Experiment, machines: Mapping[str, list[Cell]]) -> tuple[float | None, float | None]:
-    """FLOP and bytes of the case's seconds, on whatever machine it was measured; algorithms differ in theirs."""
+    """FLOP and bytes, in fp32, of the case's seconds, wherever it was measured; algorithms differ in theirs."""
     if experiment.algorithms:
         return None, None
     cells = [cell for mine in machines.values() for cell in mine]
-    return next((one.work for one in cells if one.work), None), next(
-        (one.traffic for one in cells if one.traffic), None
-    )
+    work = next((cell.work for cell in cells if cell.work), None)
+    return work, next((cell.traffic_of_fp32 for cell in cells if cell.traffic_of_fp32), None)
 
 
 def _theirs(column: _Column) -> Iterator[Breakdown]:

@@ -124,11 +124,13 @@ def expected_values(
 
 def scaled(plan: Plan, values: Values, seen: Seen) -> dict[str, np.ndarray]:
     """Each node's values over the largest of those that were found, all nodes' one after another: as far off as each is
-    by its own measure, they can be compared as one array."""
+    by its own measure, they can be compared as one array. A 1 stands last: errors are over an array's largest value,
+    and a measure may be larger than all that was found."""
     scales = _scales(plan, seen)
     return {
         name: np.concatenate(
             [np.divide(array.ravel(), scales[name][number], dtype=np.float64) for number, array in sorted(of.items())]
+            + [np.ones(1)]
         )
         for name, of in values.items()
     }

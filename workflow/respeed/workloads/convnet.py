@@ -39,57 +39,25 @@ from respeed.workloads._networks import Convolution, Images, LocalResponse, MaxP
 # `gradients`: whether backward also computes that of the images, of which training has no use.
 PARAMETERS = {
     "network": (
-        "alexnet",
-        "vgg16",
-        "vgg19",
-        "resnet18",
-        "resnet34",
-        "resnet50",
-        "resnet101",
-        "resnet152",
-        "lenet",
-        "digits",
+        "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "lenet", "digits",
     ),
-    "width": "real",
-    "batch": "whole",
-    "side": "whole",
-    "classes": "whole",
-    "update": ("none", "sgd"),
-    "learning_rate": "real",
-    "gradients": ("parameters", "parameters-and-images"),
-}
+    "width": "real", "batch": "whole", "side": "whole", "classes": "whole", "update": ("none", "sgd"),
+    "learning_rate": "real", "gradients": ("parameters", "parameters-and-images"),
+}  # fmt: skip
 TESTS = {
     "smoke": {
-        "network": "lenet",
-        "width": 1.0,
-        "batch": 20,
-        "side": 28,
-        "classes": 10,
-        "update": "sgd",
-        "learning_rate": 0.1,
-        "gradients": "parameters",
+        "network": "lenet", "width": 1.0, "batch": 20, "side": 28, "classes": 10, "update": "sgd",
+        "learning_rate": 0.1, "gradients": "parameters",
     },
     "odd": {
-        "network": "resnet50",
-        "width": 0.07,
-        "batch": 5,
-        "side": 53,
-        "classes": 7,
-        "update": "none",
-        "learning_rate": 0.0,
-        "gradients": "parameters",
+        "network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "none",
+        "learning_rate": 0.0, "gradients": "parameters",
     },
     "large": {
-        "network": "vgg16",
-        "width": 0.25,
-        "batch": 3,
-        "side": 64,
-        "classes": 320,
-        "update": "none",
-        "learning_rate": 0.0,
-        "gradients": "parameters",
+        "network": "vgg16", "width": 0.25, "batch": 3, "side": 64, "classes": 320, "update": "none",
+        "learning_rate": 0.0, "gradients": "parameters",
     },
-}
+}  # fmt: skip
 BACKENDS = ("torch",)
 PRECISIONS = ("fp32", "tf32", "fp64")
 ALLOCATES = True

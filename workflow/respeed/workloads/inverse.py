@@ -37,9 +37,10 @@ class _Inverse:
         self.backend.inverse(self.matrix, self.factors, self.inverse)
 
     def state(self) -> Arrays:
-        """A (X r), where X alone is the program's."""
+        """A (X r), where X alone is the program's; and its own A, which must be as it was."""
         X, A = self.backend.host(self.inverse), self.inputs["matrix"]
-        return {"vectors": A.astype(np.float64) @ (X.astype(np.float64) @ self.inputs["random"])}
+        vectors = A.astype(np.float64) @ (X.astype(np.float64) @ self.inputs["random"])
+        return {"vectors": vectors, "matrix": self.backend.host(self.matrix)}
 
 
 def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Inverse:
@@ -56,7 +57,7 @@ def inputs(case: Case, seed: int) -> Inputs:
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return {"vectors": inputs["random"]}
+    return {"vectors": inputs["random"], "matrix": np.zeros_like(inputs["matrix"])}
 
 
 def flops(case: Case) -> float:

@@ -38,6 +38,7 @@ class Pcd(rbm.Rbm):
         self.on_the_way = backend.zeros(B, H)
         self.mean = backend.zeros(B, V)  # of v
         self.visible_draws = backend.draws(B, V)
+        self.taken = 0  # Gibbs steps that the last call of `train` asked for
         super().__init__(backend, case, inputs)
 
     def train(self, batch: Array) -> None:
@@ -45,7 +46,9 @@ class Pcd(rbm.Rbm):
         backend, last = self.backend, self.gibbs - 1
         backend.copy(batch, self.v0)
         backend.dense_layer(self.v0, self.weights, self.hidden_bias, self.h0, activation="sigmoid")
+        self.taken = 0
         for step in range(self.gibbs):
+            self.taken += 1
             begin = self.chains if step == 0 else self.on_the_way
             end, scale = (self.chains, -1.0) if step == last else (self.on_the_way, 1.0)
             backend.sample_layer(
@@ -58,6 +61,7 @@ class Pcd(rbm.Rbm):
         rows, host = self.rows, self.backend.host
         found = dict(super().state())
         return found | {
+            "gibbs_steps": np.array([self.taken]),
             "mean": host(self.mean)[rows],
             "samples": host(self.chains)[rows],
             "on_the_way": host(self.on_the_way)[rows],
@@ -91,6 +95,7 @@ def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     v = (seen["visible_uniform"] < seen["mean"]).astype(np.float64)
     return {
         **rbm.changes(case, seen),
+        "gibbs_steps": np.array([gibbs]),
         "h0": sigmoid(W.times(v0) + c),
         "mean": sigmoid(W.transposed_times(begin.astype(np.float64)) + b),
         "v1": v,
@@ -109,7 +114,7 @@ def traffic_bytes(case: Case) -> float:
     """W read by every product and written by one; of each Gibbs step both layers' probabilities and samples written,
     and the samples read, fp32."""
     V, H, B, gibbs = _sizes(case)
-    return 4.0 * ((4 + 2 * gibbs) * V * H + B * (4 * V + 4 * H + gibbs * 3 * (V + H)))
+    return 4.0 * ((3 + 2 * gibbs) * V * H + B * (4 * V + 4 * H + gibbs * 3 * (V + H)))
 
 
 def memory_bytes(case: Case) -> float:
