@@ -51,8 +51,9 @@ def _beside_theirs(claim: Claim, paper: Paper, cells: list[Cell]) -> str:
         return ""
     where = f"At {cells[0].case} the" if claim.test == "largest" else "The"
     with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
+    takes = f"{_span(fast)} of the time" if max(fast) < 1 else f"{_span(fast, 'x')} the time"
     return (
-        f"{where} fastest CPU program here takes {_span(fast)} of the time of the paper's {label_row(paper, there)} "
+        f"{where} fastest CPU program here takes {takes} of the paper's {label_row(paper, there)} "
         f"({_hardware(there)}), and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
     )
 
