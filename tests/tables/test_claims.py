@@ -129,7 +129,7 @@ def test_a_machine_without_the_row_says_what_is_missing_and_what_it_can_say_all_
     records = measure(make_record, [time / (1_000_000 / 192) for time in seconds], **ALL)
     whole, *cases = judge(records, claim("each"))
     assert (whole.verdict, whole.reason, whole.here) == ("not testable here", "no CUDA device", "")
-    assert "takes 0.50 to 2.0 of the time of the paper's GPU (GeForce GTX 280)" in whole.instead
+    assert "takes 0.50x to 2.0x the time of the paper's GPU (GeForce GTX 280)" in whole.instead
     assert "and is 6.4x to 145x as fast as its CPU (two cores at 3.16 GHz)" in whole.instead
     assert {one.verdict for one in cases} == {"not testable here"}
     largest = judge(records, claim("largest"))[0]

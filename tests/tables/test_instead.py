@@ -21,7 +21,7 @@ def of_one_column(make_record: MakeRecord) -> list[dict[str, Any]]:
 def test_the_fastest_cpu_row_stands_beside_the_papers_rows(make_record: MakeRecord) -> None:
     instead = claims_of(of_one_column(make_record))["rbm-speedup"].instead
     assert instead == (
-        "The fastest CPU program here takes 1.0 of the time of the paper's GPU (GeForce GTX 280), and is 13x as fast "
+        "The fastest CPU program here takes 1.0x the time of the paper's GPU (GeForce GTX 280), and is 13x as fast "
         "as its CPU (two cores at 3.16 GHz)."
     )
 

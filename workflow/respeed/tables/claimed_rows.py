@@ -104,7 +104,7 @@ def _candidates(
     if not whole:
         missing = [cell for cell in answering if not cell.seconds]
         to_come = next((cell for cell in missing if _may_come(cell)), None)
-        reason = (to_come or missing[0]).reason if missing else "no row here runs all cases"
+        reason = (to_come or missing[-1]).reason if missing else "no row here runs all cases"
         return Rows((), reason, to_come is not None)
     fitting = [
         column for column in whole.values() if threads is None or rounds[column[0].key].threads == threads

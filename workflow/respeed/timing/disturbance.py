@@ -16,20 +16,22 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment. `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one)."""
+    """Counters at one moment. `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one);
+    `is_shared`: whether they wait for one another by design."""
 
     threads: dict[str, tuple[int, int]]
+    is_shared: bool
     minor_faults: int
     quota_throttles: int | None
     clock_throttles: int | None
 
 
 def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
-    """Of this process, and of the `helpers`, processes that compute for it, each by its first thread. Others that they
-    have, for what they send to one another, share a core with that one and wait for it, as they are meant to."""
-    return Snapshot(
-        _threads(helpers), resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _quota_throttles(), _clock_throttles()
-    )
+    """Of this process, and of the `helpers`, processes that compute for it, each by its first thread. This process, and
+    the threads by which they send one another what they computed, share their cores: that one waits for the other is
+    no sign of a neighbour. What is left to tell of one is the reference probe."""
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    return Snapshot(_threads(helpers), bool(helpers), faults, _quota_throttles(), _clock_throttles())
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         ]
         busiest = max(on_cpu for on_cpu, _ in changes)
         ran = sum(on_cpu > 0 and on_cpu >= RAN_SHARE * busiest for on_cpu, _ in changes)
-        delay = sum(waiting for _, waiting in changes) * 1e-9
+        delay = None if after.is_shared else sum(waiting for _, waiting in changes) * 1e-9
     return {
         "run_delay_seconds": delay,
         "threads_ran": ran,
