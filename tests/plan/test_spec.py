@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from respeed.load.papers import load_papers
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.plan.duration import in_words, parse_duration
@@ -32,7 +33,7 @@ def test_a_round_of_some_of_the_cases_is_of_the_same_measurement() -> None:
     part = make_spec(ROUND, 3, spec.cases[1:2])
     assert part.cases == spec.cases[1:2]
     assert part.digest == spec.digest
-    assert Digests(3).of("raina2009", "rbm", "torch-1", False, False) == spec.digest
+    assert Digests(3, load_papers(["raina2009"])).of("raina2009", "rbm", "torch-1", False, False) == spec.digest
 
 
 def test_a_seed_a_size_or_a_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:

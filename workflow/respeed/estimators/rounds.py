@@ -55,8 +55,8 @@ class CellRounds:
     """
 
     profile: dict[str, Any]
-    parameters: dict[str, float] | None = None
-    whole_parameters: dict[str, float] | None = None
+    parameters: dict[str, Any] | None = None
+    whole_parameters: dict[str, Any] | None = None
     flops: float | None = None
     traffic_bytes: float | None = None
     threads: int | None = None

@@ -66,7 +66,7 @@ def measure_session(
     """
     started, began, turns, again = utc_now(), seconds_now(), 0, 0
     with machine_lock() as lock:
-        history, unusable = read_history(work, Digests(work.seed).of)
+        history, unusable = read_history(work, Digests(work.seed, work.papers).of)
         check_same_machine(work.machine, history.made_on, describe_machine())
         for path, reason in unusable.items():
             set_aside(path)
@@ -88,7 +88,10 @@ def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int
     """Measure a turn; returns how many attempts were made again at cases that had been disturbed."""
     planned = rounds_of(turn, history)
     try:
-        specs = [make_spec(round_id, history.work.seed, cases) for round_id, cases in planned.items()]
+        work = history.work
+        specs = [
+            make_spec(round_id, work.seed, cases, work.papers[round_id.paper]) for round_id, cases in planned.items()
+        ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
     probes = history.session_probes(turn.profile, utc_now())

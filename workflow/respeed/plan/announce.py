@@ -71,7 +71,7 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
 
 def cells_without_interval(work: Work) -> int:
     """How many cells rounds were measured of, but not enough clean ones."""
-    history, _ = read_history(work, Digests(work.seed).of)
+    history, _ = read_history(work, Digests(work.seed, work.papers).of)
     rounds = collect_rounds(history.records.values())
     judged = [judge_cell(rounds[cell]) for cell in work.cells if cell in rounds]
     return sum(found.status == "contaminated" or bool(found.step and not found.step.has_interval) for found in judged)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,17 +11,19 @@ from respeed.load.hardware import load_profile
 from respeed.load.modules import runs
 from respeed.load.papers import load_paper
 from respeed.model.errors import UserError, nearest
-from respeed.model.paper import Case, Experiment
+from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import REAL, SMOKE, TimingProtocol
 from respeed.plan.availability import resolve_threads
 
 
-def make_spec(round_id: RoundId, seed: int, cases: tuple[Case, ...] | None = None) -> RoundSpec:
+def make_spec(
+    round_id: RoundId, seed: int, cases: tuple[Case, ...] | None = None, paper: Paper | None = None
+) -> RoundSpec:
     """Resolve a round to its cases, by default all that its profile runs, threads and timing; NotMeasurable if this
     machine cannot run the profile."""
-    paper = load_paper(round_id.paper)
+    paper = paper or load_paper(round_id.paper)
     if round_id.experiment not in paper.experiments:
         known = nearest(round_id.experiment, paper.experiments)
         raise UserError(f"{round_id.paper}: no experiment {round_id.experiment!r}{known}")
@@ -82,17 +85,17 @@ def _digest(spec: RoundSpec) -> str:
 
 
 class Digests:
-    """The digests that records must have now, each worked out once."""
+    """The digests that records must have now, each worked out once, of these papers."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, papers: Mapping[str, Paper]) -> None:
+        self._seed, self._papers = seed, papers
         self._known: dict[tuple[str, str, str, bool, bool], str] = {}
 
     def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
         key = (paper, experiment, profile, whole, smoke)
         if key not in self._known:
             round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
-            self._known[key] = make_spec(round_id, self._seed).digest
+            self._known[key] = make_spec(round_id, self._seed, paper=self._papers[paper]).digest
         return self._known[key]
 
 

@@ -69,7 +69,7 @@ class Workflow:
 
     @cached_property
     def _read(self) -> tuple[History, dict[Path, str]]:
-        return read_history(self.work, Digests(self.config.seed).of)
+        return read_history(self.work, Digests(self.config.seed, self.papers).of)
 
     @cached_property
     def plan(self) -> Plan:

@@ -113,7 +113,7 @@ def _totals(rows: list[Total], where: tuple[str, str, str]) -> list[list[str]]:
 
 def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
     program = shown_program(record)
-    sizes = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in program["parameters"].items())
+    sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in program["parameters"].items())
     algorithm = experiment.algorithms.get(program["workload"])
     by = f" by {algorithm.label}" if algorithm else ""
     left = (

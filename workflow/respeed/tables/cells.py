@@ -13,7 +13,7 @@ from respeed.load.modules import why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
-from respeed.model.published import ARCHITECTURES, PublishedRow
+from respeed.model.published import ARCHITECTURES
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -83,7 +83,7 @@ class Cell:
     @property
     def traffic_of_fp32(self) -> float | None:
         """The bytes at 4 a number, as those of another precision are worked out from."""
-        return self.traffic * number_bytes(FULL_PRECISION) / number_bytes(self.precision) if self.traffic else None
+        return _of_fp32(self.traffic, self.precision)
 
     @property
     def row(self) -> tuple[str, str]:
@@ -178,6 +178,7 @@ def _cell(
     step = judged.step
     flops, moved = (rounds.flops, rounds.traffic_bytes) if rounds else (None, None)
     work, traffic = (one * steps if one else None for one in (flops, moved))
+    of_fp32 = _of_fp32(traffic, facts["precision"])
     theirs = paper.fastest(experiment.name, key.case, answers)
     return Cell(
         machine=key.machine,
@@ -200,7 +201,7 @@ def _cell(
         gflops=flops / step.value / 1e9 if flops and step else None,
         peak_share=judged.peak_share,
         error=rounds.error if rounds else None,
-        published_seconds=_published(paper, experiment, key.case, theirs, work, traffic, facts["precision"]),
+        published_seconds=paper.seconds(experiment.name, key.case, theirs.name, work, of_fp32) if theirs else None,
         published_row=theirs.name if theirs else "",
         seconds_median=steps * float(np.median(rounds.means)) if rounds and step else None,
         sessions=len({time.session for time in rounds.times.values()}) if rounds else 0,
@@ -215,16 +216,5 @@ def _cell(
     )
 
 
-def _published(
-    paper: Paper,
-    experiment: Experiment,
-    case: str,
-    row: PublishedRow | None,
-    work: float | None,
-    traffic: float | None,
-    precision: str,
-) -> float | None:
-    if row is None:
-        return None
-    of_fp32 = traffic * number_bytes(FULL_PRECISION) / number_bytes(precision) if traffic else None
-    return paper.seconds(experiment.name, case, row.name, work, of_fp32)
+def _of_fp32(traffic: float | None, precision: str) -> float | None:
+    return traffic * number_bytes(FULL_PRECISION) / number_bytes(precision) if traffic else None

@@ -4,7 +4,8 @@ Every layer keeps what its backward pass needs, and the gradients of what it lea
 for its successor, which then takes the same memory. Layers keep the layout of the images that they read.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -39,24 +40,24 @@ def as_images(rows: Tensor, like: Tensor) -> Tensor:
     return images.contiguous() if like.is_contiguous() else images
 
 
-class Layer:
+class Layer(ABC):
     """`parameters`: the weights first, kernels in the layout of the images. `gradients`: theirs, after `backward`."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         self.parameters = parameters
         self.gradients: list[Any] = [torch.full_like(array, 0.0) for array in self.parameters]
 
+    @abstractmethod
     def forward(self, x: Tensor, *added: Tensor) -> Tensor:
         """What the layer gives for x (B, ...), before its activation."""
-        raise NotImplementedError
 
-    def start_over(self) -> None:
-        """Forget what earlier steps left that later ones go on from."""
-
+    @abstractmethod
     def backward(self, g: Tensor, x: Tensor, y: Tensor, wanted: bool) -> Shares:
         """The share of each source's gradient, and this layer's gradients, from that of what `forward` gave; of x only
         if it is `wanted`."""
-        raise NotImplementedError
+
+    def start_over(self) -> None:  # noqa: B027, most layers go on from nothing
+        """Forget what earlier steps left that later ones go on from."""
 
 
 class ConvolutionLayer(Layer):
@@ -182,7 +183,10 @@ def make_layer(layer: Any, parameters: Sequence[Tensor], y: Tensor) -> Layer:
         return LocalResponseLayer(layer, y)
     if isinstance(layer, MaxPool):
         return MaxPoolLayer(layer, y)
-    return {Normalization: NormalizationLayer, Linear: LinearLayer, Mean: MeanLayer}[type(layer)](parameters)
+    kinds: dict[type, Callable[[Sequence[Tensor]], Layer]] = {
+        Normalization: NormalizationLayer, Linear: LinearLayer, Mean: MeanLayer,
+    }  # fmt: skip
+    return kinds[type(layer)](parameters)
 
 
 def activate(y: Tensor, activation: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Inputs
+from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._drawn import Drawn
 
 # Elements that are checked one by one, evenly spread, and elements whose sum is checked: so few of [0, 2) that one
@@ -25,8 +25,8 @@ def summary(c: np.ndarray) -> Arrays:
     return {"elements": c[places(len(c))], "together": added(c)}
 
 
-def expected_summary(inputs: Inputs) -> Arrays:
-    """The same in float64, chunk after chunk."""
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+    """The summary in float64, chunk after chunk."""
     n = len(inputs["a"])
     chosen, elements, together = places(n), [], []
     for rows, c in _chunks(inputs):
@@ -58,6 +58,11 @@ def flops(case: Case) -> float:
 def traffic_bytes(case: Case) -> float:
     """a and b read, c written, fp32: 12 bytes an element."""
     return 12.0 * length(case)
+
+
+def memory_bytes(case: Case) -> float:
+    """a, b and c, fp32."""
+    return traffic_bytes(case)
 
 
 def length(case: Case) -> int:

@@ -2,7 +2,11 @@
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, matmul
+from respeed.workloads import Inputs
+from respeed.workloads._limited import limit_threads, limited_step
+from respeed.workloads.matmul import Matmul, flops, inputs, memory_bytes, reference, traffic_bytes
+
+__all__ = ["build", "flops", "inputs", "memory_bytes", "reference", "traffic_bytes"]
 
 PARAMETERS = {"m": "whole", "k": "whole", "n": "whole", "threads": "whole"}
 TESTS = {
@@ -14,36 +18,8 @@ PRECISIONS = ("fp32", "fp64")
 ASKS = ("limited",)
 
 
-class _Limited(matmul.Matmul):
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.limited = backend.limited(int(case.parameters["threads"]))
-        super().__init__(backend, case, inputs)
-        self.step = self.step_limited
-
-    def step_limited(self) -> None:
-        with self.limited:
-            self.multiply()
-
-
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Limited:
-    return _Limited(backend, case, inputs)
-
-
-def inputs(case: Case, seed: int) -> Inputs:
-    return matmul.inputs(case, seed)
-
-
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return matmul.reference(case, inputs, seen)
-
-
-def flops(case: Case) -> float:
-    return matmul.flops(case)
-
-
-def traffic_bytes(case: Case) -> float:
-    return matmul.traffic_bytes(case)
-
-
-def memory_bytes(case: Case) -> float:
-    return matmul.memory_bytes(case)
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> Matmul:
+    limit = limit_threads(backend, case)
+    program = Matmul(backend, case, inputs)
+    program.step = limited_step(limit, program.multiply)
+    return program

@@ -8,8 +8,11 @@ usually is.
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, _sums
+from respeed.workloads import Arrays, Inputs, _sums
 from respeed.workloads._drawn import Drawn
+from respeed.workloads._sums import flops, memory_bytes, reference, traffic_bytes
+
+__all__ = ["build", "flops", "inputs", "memory_bytes", "reference", "traffic_bytes"]
 
 PARAMETERS = {"length": "whole", "memory": ("pinned", "pageable")}
 TESTS = {
@@ -48,20 +51,3 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> _CopiedSum:
 def inputs(case: Case, seed: int) -> Inputs:
     """a and b as for the plain sum; c as it is before: all 0."""
     return {**_sums.draw_vectors(case, seed), "c": Drawn((_sums.length(case),), 0.0, 0.0, seed)}
-
-
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return _sums.expected_summary(inputs)
-
-
-def flops(case: Case) -> float:
-    return _sums.flops(case)
-
-
-def traffic_bytes(case: Case) -> float:
-    return _sums.traffic_bytes(case)
-
-
-def memory_bytes(case: Case) -> float:
-    """a, b and c, fp32."""
-    return _sums.traffic_bytes(case)

@@ -2,7 +2,11 @@
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, vector_sum
+from respeed.workloads import Inputs
+from respeed.workloads._limited import limit_threads, limited_step
+from respeed.workloads.vector_sum import Sum, flops, inputs, memory_bytes, reference, traffic_bytes
+
+__all__ = ["build", "flops", "inputs", "memory_bytes", "reference", "traffic_bytes"]
 
 PARAMETERS = {"length": "whole", "threads": "whole"}
 TESTS = {
@@ -15,36 +19,8 @@ PRODUCTS = False
 ASKS = ("limited", "sum")
 
 
-class _Limited(vector_sum.Sum):
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.limited = backend.limited(int(case.parameters["threads"]))
-        super().__init__(backend, case, inputs)
-        self.step = self.step_limited
-
-    def step_limited(self) -> None:
-        with self.limited:
-            self.add()
-
-
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Limited:
-    return _Limited(backend, case, inputs)
-
-
-def inputs(case: Case, seed: int) -> Inputs:
-    return vector_sum.inputs(case, seed)
-
-
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return vector_sum.reference(case, inputs, seen)
-
-
-def flops(case: Case) -> float:
-    return vector_sum.flops(case)
-
-
-def traffic_bytes(case: Case) -> float:
-    return vector_sum.traffic_bytes(case)
-
-
-def memory_bytes(case: Case) -> float:
-    return vector_sum.memory_bytes(case)
+def build(backend: BackendContract, case: Case, inputs: Inputs) -> Sum:
+    limit = limit_threads(backend, case)
+    program = Sum(backend, case, inputs)
+    program.step = limited_step(limit, program.add)
+    return program
