@@ -16,6 +16,7 @@ from respeed.tables.cells import make_cells
 from respeed.tables.roofline import (
     Point,
     Roof,
+    hardware_roofs,
     highest_roofs,
     lowest_shares,
     make_roofline,
@@ -157,13 +158,28 @@ def test_the_roofs_of_a_paper_are_those_of_its_rows_with_hardware() -> None:
     ]
 
 
-def test_of_each_profile_the_highest_roof_and_the_lowest_share_are_found() -> None:
+def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
+    paper = load_papers(["bergstra2010"])["bergstra2010"]
+    assert len(paper_roofs(paper)) == 6
+    assert [one.label for one in hardware_roofs(paper)] == [
+        "one core at 3.16 GHz, double precision, 2010",
+        "GeForce GTX 285, 2010",
+    ]
+    assert [one.label for one in hardware_roofs(PAPER)] == [one.label for one in paper_roofs(PAPER)]
+
+
+def test_of_each_profile_the_highest_roof_and_of_each_roof_the_lowest_share_are_found() -> None:
     points = [
         Point(roof(100, 10), "rbm", "a", 50.0, 50.0),
         Point(roof(200, 10), "rbm", "b", 50.0, 20.0),
+        Point(roof(200, 10), "rbm", "c", 50.0, 30.0),
         Point(roof(400, 10, "all"), "rbm", "a", 50.0, 360.0),
     ]
     assert [one.peak_gflops for one in highest_roofs(points)] == [200, 400]
-    assert [(one.profile, one.case) for one in lowest_shares(points)] == [("one", "b"), ("all", "a")]
+    assert [(one.profile, one.case) for one in lowest_shares(points)] == [
+        ("one", "a"),
+        ("one", "b"),
+        ("all", "a"),
+    ]
     assert range_of_shares(points) == (pytest.approx(0.1), pytest.approx(0.9))
     assert range_of_shares([]) is None

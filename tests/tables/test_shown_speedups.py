@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from respeed.load.papers import load_papers
+from respeed.model.round import RoundId
+from respeed.record.files import write_json
+from respeed.record.paths import round_path
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others
 from respeed.tables.shown_speedups import (
     ALL_CORES_OVER_ONE,
+    CASE_OVER_FIRST,
     DEVICE_OVER_CPU,
     OVER_THEIR_DEVICE,
     ShownSpeedups,
@@ -17,6 +22,7 @@ from respeed.tables.shown_speedups import (
 )
 from respeed.tables.spread import Spread
 from tests.figures.machines import ALL, CPU, write_machine
+from tests.tables.derived import NOISE
 
 MakeRecord = Callable[..., dict[str, Any]]
 NONE = Others(0, {}, [], [])
@@ -92,3 +98,21 @@ def test_many_machines_are_turned_round_as_one_is(make_record: MakeRecord) -> No
     assert [one.lowest, one.lower_quartile, one.median, one.upper_quartile, one.highest] == pytest.approx(
         [38.6 / seconds for seconds in (16, 8, 4, 2, 1)]
     )
+
+
+def test_of_a_table_about_cores_each_case_stands_over_its_first(make_record: MakeRecord) -> None:
+    paper = load_papers(["lectures"])["lectures"]
+    for case, seconds in (("1-core", 0.1), ("2-cores", 0.06)):
+        threads = int(case[0])
+        for index, noise in enumerate(NOISE, start=1):
+            record = make_record([seconds * noise] * 2, index=index, case=case, profile="torch-all",
+                                 architecture="multi-cpu")  # fmt: skip
+            record["id"] |= {"paper": "lectures", "experiment": "cores-product"}
+            record["cases"][0] |= {
+                "workload": "matmul_threads", "parameters": {"m": 192, "k": 4096, "n": 11008, "threads": threads},
+            }  # fmt: skip
+            write_json(round_path(RoundId(**record["id"])), record)
+    tables = make_tables(smoke=False, papers=["lectures"])
+    found = shown_speedups(tables, NONE, paper, "cores-product", "box")
+    assert (found.kind, found.first, found.cases) == (CASE_OVER_FIRST, "1-core", ("2-cores",))
+    assert found.ours[0].value == pytest.approx(0.1 / 0.06, rel=0.02)

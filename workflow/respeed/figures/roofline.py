@@ -29,12 +29,14 @@ from respeed.figures.text import plain, width_of
 from respeed.model.paper import Paper
 from respeed.model.published import CPU_ARCHITECTURES
 from respeed.tables.numbers import format_number, format_share
-from respeed.tables.roofline import Point, Roof, highest_roofs, lowest_shares, paper_roofs
+from respeed.tables.roofline import Point, Roof, hardware_roofs, highest_roofs, lowest_shares
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0
 # What the axes show if there is neither a roof nor a point.
 WITHOUT = [1.0, 1000.0]
+# As a share of the axis: a name that begins there would reach beyond it.
+NEAR_END = 0.75
 # The colour of a package that the tables of this machine do not know.
 OTHER = INK
 
@@ -47,7 +49,7 @@ def draw_roofline(
     stamp: str,
 ) -> Figure:
     """Draw one machine's cases of a paper in one precision, and the paper's own."""
-    roofs = [(one, _look(one, THEIRS)) for one in paper_roofs(paper)]
+    roofs = [(one, _look(one, THEIRS)) for one in hardware_roofs(paper)]
     roofs += [(one, _look(one, _color(one, colors))) for one in highest_roofs(ours)]
     tables = list(dict.fromkeys(point.experiment for point in (*ours, *theirs)))
     markers = dict(zip(tables, MARKERS * len(tables), strict=False))
@@ -76,7 +78,7 @@ def draw_roofline(
         color = THEIRS if point in theirs else _color(point.roof, colors)
         look = Look(color, markers[point.experiment], filled=point.roof.architecture != ONE_CORE)
         axes.plot(point.intensity, point.gflops, linestyle="", **look.mark(4.0))
-    _name_lowest(axes, theirs)
+    _name_lowest(axes, theirs, x_ends)
     ends = [(PAGE - right, along(one.at(x_ends[1]), y_ends, foot, PLOT)) for one, _ in roofs]
     label_ends(figure, labels, ends, PAGE - right + LEADER, foot, foot + PLOT + 4)
     for number, line in enumerate(_lines_of(key)):
@@ -95,13 +97,15 @@ def _color(roof: Roof, colors: Mapping[tuple[str, bool], str]) -> str:
     return colors.get((roof.package, roof.architecture in CPU_ARCHITECTURES), OTHER)
 
 
-def _name_lowest(axes: Axes, theirs: Sequence[Point]) -> None:
-    """Of the paper, the case farthest below each roof."""
+def _name_lowest(axes: Axes, theirs: Sequence[Point], ends: tuple[float, float]) -> None:
+    """Of the paper, the case farthest below each roof; near the right end, where the roofs' labels are, to its left."""
     for point in lowest_shares(list(theirs)):
+        is_near = along(point.intensity, ends, 0, 1) > NEAR_END
         axes.annotate(
             f"{plain(point.case)}: {format_share(point.share)}",
             (point.intensity, point.gflops),
-            (6, 0),
+            (-6 if is_near else 6, 0),
+            ha="right" if is_near else "left",
             textcoords="offset points",
             color=THEIRS,
             fontsize=TICK_SIZE,

@@ -7,7 +7,7 @@ from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
 from respeed.model.unit import SECONDS
 from respeed.tables.row_labels import label_row
-from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, OVER_THEIR_DEVICE, ShownSpeedups
+from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, CASE_OVER_FIRST, OVER_THEIR_DEVICE, ShownSpeedups
 from respeed.tables.spread import Spread
 from respeed.tables.units import words_of_unit
 
@@ -45,6 +45,9 @@ def words_of_speedup(paper: Paper, experiment: Experiment, machine: str, shown: 
     if shown.kind == ALL_CORES_OVER_ONE:
         note = f"How many times as fast all cores of {machine} are as one, with the same package."
         return Words(f"{experiment.title}: what all cores bring", note, "one core")
+    if shown.kind == CASE_OVER_FIRST:
+        note = f"How many times as fast as {shown.first}, on the same row of {machine}."
+        return Words(f"{experiment.title}: over {shown.first}", note, shown.first)
     if shown.kind == OVER_THEIR_DEVICE and shown.device:
         device = label_row(paper, shown.device)
         note = f"How many times as fast as the paper's {_device(device, shown.device)}: "

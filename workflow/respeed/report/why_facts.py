@@ -11,7 +11,7 @@ from respeed.tables.explain import explain
 from respeed.tables.folded import NOTHING
 from respeed.tables.numbers import format_measured_speedup, format_number, format_share, format_speedup
 from respeed.tables.published import PAPER
-from respeed.tables.roofline import Roof, highest_roofs, paper_roofs, range_of_shares
+from respeed.tables.roofline import Roof, hardware_roofs, highest_roofs, range_of_shares
 from respeed.tables.row_labels import label_row
 from respeed.tables.why import COMPARISONS
 
@@ -116,7 +116,7 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
         "Left of the bend the memory is the limit. Broken lines and hollow markers are one core. Named is the paper's "
         "case farthest below each of its roofs, with its share of it." + (f" {'; '.join(reached)}." if reached else ""),
         "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: "
-        f"{_roofs(highest_roofs(ours))}. Roofs of the paper: {_roofs(paper_roofs(paper))}. "
+        f"{_roofs(highest_roofs(ours))}. Roofs of the paper: {_roofs(hardware_roofs(paper))}. "
         "Its numbers are in results/tables/roofline.csv.",
     }
 

@@ -10,12 +10,13 @@ Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
 from respeed.model.precision import number_bytes
+from respeed.model.published import Hardware, PublishedRow
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.published import PAPER
@@ -143,6 +144,20 @@ def paper_roofs(paper: Paper) -> list[Roof]:
     ]  # fmt: skip
 
 
+def hardware_roofs(paper: Paper) -> list[Roof]:
+    """One roof for each hardware: several programs of one device have the same, which is called by the device then."""
+    sharing: dict[Hardware, list[PublishedRow]] = {}
+    for row in paper.rows:
+        if row.hardware:
+            sharing.setdefault(row.hardware, []).append(row)
+    roofs = {roof.profile: roof for roof in paper_roofs(paper)}
+    return [
+        roofs[rows[0].name] if len(rows) == 1
+        else replace(roofs[rows[0].name], label=f"{hardware.label}, {rows[0].year}")
+        for hardware, rows in sharing.items()
+    ]  # fmt: skip
+
+
 def highest_roofs(points: list[Point]) -> list[Roof]:
     """The roof to draw of each profile: of sessions that saw different ones, the highest."""
     highest: dict[str, Roof] = {}
@@ -153,10 +168,11 @@ def highest_roofs(points: list[Point]) -> list[Roof]:
 
 
 def lowest_shares(points: list[Point]) -> list[Point]:
-    """Of each profile the point that is farthest below its roof."""
-    lowest: dict[str, Point] = {}
+    """Of each roof the point that is farthest below it."""
+    lowest: dict[tuple[str, float, float], Point] = {}
     for point in points:
-        lowest[point.profile] = min(lowest.get(point.profile, point), point, key=lambda one: one.share)
+        roof = (point.roof.architecture, point.peak_gflops, point.bandwidth_gbytes)
+        lowest[roof] = min(lowest.get(roof, point), point, key=lambda one: one.share)
     return list(lowest.values())
 
 

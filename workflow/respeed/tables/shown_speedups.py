@@ -1,7 +1,8 @@
 """Which speedups say what a table is about: the accelerator over the CPU, theirs and ours, or the nearest to it.
 
 On a machine without an accelerator its rows stand over the paper's accelerator; where the paper prints nothing of one,
-all cores over one. A table with a total has one more case, named as the total is.
+all cores over one; and of a table about more cores, or replicas, each case over its first. A table with a total has one
+more case, named as the total is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from respeed.tables.spread import Spread, change_spread
 DEVICE_OVER_CPU = "device over CPU"
 OVER_THEIR_DEVICE = "over their device"
 ALL_CORES_OVER_ONE = "all cores over one"
+CASE_OVER_FIRST = "case over first"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ Theirs = Mapping[tuple[str, str], float]
 @dataclass(frozen=True)
 class ShownSpeedups:
     """`kind` says what is over what. `cases` are those with a number, in the table's order; `device` is the paper's
-    accelerator where that is the base, and `spreads` are those of many machines, by case."""
+    accelerator where that is the base, `first` the case that the others stand over where these are numbers of cores,
+    say, and `spreads` are those of many machines, by case."""
 
     kind: str
     cases: tuple[str, ...]
@@ -46,6 +49,7 @@ class ShownSpeedups:
     theirs: Theirs
     spreads: Mapping[str, Spread]
     device: PublishedRow | None = None
+    first: str = ""
 
 
 def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str, machine: str) -> ShownSpeedups:
@@ -60,7 +64,10 @@ def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str
     device = _device(paper, theirs)
     seconds, factors = (others.spread_of(quantity, paper.name, experiment) for quantity in ("seconds", "speedup"))
     kind, spreads, base = ALL_CORES_OVER_ONE, {}, None
-    if any(not cell.is_cpu for cell in cells):
+    first = next((claim.over_case for claim in paper.claims if claim.experiment == experiment and claim.over_case), "")
+    if first:
+        kind, ours, theirs = CASE_OVER_FIRST, list(_over_first(tables, cells, first)), {}
+    elif any(not cell.is_cpu for cell in cells):
         kind, spreads = DEVICE_OVER_CPU, factors
         ours, theirs = list(_device_over_cpu(tables, ours)), _their_device_over_cpu(paper, theirs)
     elif device:
@@ -78,7 +85,7 @@ def shown_speedups(tables: Tables, others: Others, paper: Paper, experiment: str
     table = paper.experiments[experiment]
     known = {one.case for one in ours} | {case for _, case in theirs} | set(spreads)
     cases = tuple(case for case in (*table.case_names(tables.smoke), table.total or "") if case in known)
-    return ShownSpeedups(kind, cases, tuple(ours), theirs, spreads, base)
+    return ShownSpeedups(kind, cases, tuple(ours), theirs, spreads, base, first)
 
 
 def _seconds_of(cells: Iterable[Cell]) -> Iterator[Ours]:
@@ -183,6 +190,16 @@ def _all_cores_over_one(tables: Tables, cells: list[Cell]) -> Iterator[Ours]:
         one = ones.get(_alike(cell))
         if one and cell.architecture == "multi-cpu":
             estimate = compare_rounds(tables.rounds[one.key], tables.rounds[cell.key])
+            yield Ours(cell, cell.case, estimate.value, estimate.low, estimate.high)
+
+
+def _over_first(tables: Tables, cells: list[Cell], first: str) -> Iterator[Ours]:
+    """What more cores, or replicas, bring to a row: its case of that name over each of its others."""
+    bases = {cell.row: cell for cell in cells if cell.case == first}
+    for cell in cells:
+        base = bases.get(cell.row)
+        if base and cell is not base:
+            estimate = compare_rounds(tables.rounds[base.key], tables.rounds[cell.key])
             yield Ours(cell, cell.case, estimate.value, estimate.low, estimate.high)
 
 
