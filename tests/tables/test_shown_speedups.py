@@ -102,16 +102,17 @@ def test_many_machines_are_turned_round_as_one_is(make_record: MakeRecord) -> No
 
 def test_of_a_table_about_cores_each_case_stands_over_its_first(make_record: MakeRecord) -> None:
     paper = load_papers(["lectures"])["lectures"]
-    for case, seconds in (("1-core", 0.1), ("2-cores", 0.06)):
-        threads = int(case[0])
-        for index, noise in enumerate(NOISE, start=1):
-            record = make_record([seconds * noise] * 2, index=index, case=case, profile="torch-all",
-                                 architecture="multi-cpu")  # fmt: skip
-            record["id"] |= {"paper": "lectures", "experiment": "cores-product"}
-            record["cases"][0] |= {
-                "workload": "matmul_threads", "parameters": {"m": 192, "k": 4096, "n": 11008, "threads": threads},
-            }  # fmt: skip
-            write_json(round_path(RoundId(**record["id"])), record)
+    for index, noise in enumerate(NOISE, start=1):
+        one, two = (
+            make_record([seconds * noise] * 2, index=index, case=case, profile="torch-all", architecture="multi-cpu")
+            for case, seconds in (("1-core", 0.1), ("2-cores", 0.06))
+        )
+        one["cases"] += two["cases"]
+        one["id"] |= {"paper": "lectures", "experiment": "cores-product"}
+        for threads, ran in enumerate(one["cases"], start=1):
+            ran["workload"] = "matmul_threads"
+            ran["parameters"] = {"m": 192, "k": 4096, "n": 11008, "threads": threads}
+        write_json(round_path(RoundId(**one["id"])), one)
     tables = make_tables(smoke=False, papers=["lectures"])
     found = shown_speedups(tables, NONE, paper, "cores-product", "box")
     assert (found.kind, found.first, found.cases) == (CASE_OVER_FIRST, "1-core", ("2-cores",))
