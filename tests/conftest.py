@@ -128,7 +128,7 @@ def make_record() -> MakeRecord:
             },
             "profile": {
                 "name": profile, "label": f"label of {profile}", "package": "package", "architecture": architecture,
-                "backend": "torch", "device": device, "threads": 1, "precision": precision, "price_per_hour": None,
+                "backend": "torch", "device": device, "threads": 1, "precision": precision,
             },
             "threads": 1, "seed": 1, "timing": asdict(REAL), "digest": digest, "started": started,
             "wall_seconds": 3.0, "start_seconds": 1.0,

@@ -338,7 +338,7 @@ def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_diffe
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed:")]
     assert done.returncode == 2
     assert len(lines) == 1, done.stdout
-    assert f"the {named} here" in lines[0]
+    assert f"here: {named}, " in lines[0]
 
 
 def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project) -> None:

@@ -65,10 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
-    new = add("new", _new, "write a commented file to start from: a paper, a workload, a hardware profile or a backend")
-    new.add_argument("kind", help="paper, workload, hardware or backend")
+    new = add(
+        "new",
+        _new,
+        "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
+    )
+    new.add_argument("kind", help="paper, workload, hardware, machine or backend")
     new.add_argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name")
-    add("check", _check, "say every mistake in config.yaml, the hardware profiles and the papers")
+    add("check", _check, "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines")
     add("doctor", _doctor, "say whether this machine is fit to measure now, and what to do about it")
     return parser
 

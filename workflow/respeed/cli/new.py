@@ -4,7 +4,7 @@ import keyword
 from dataclasses import dataclass
 from pathlib import Path
 
-from respeed.load.folders import BACKENDS, HARDWARE, PAPERS, ROOT, STARTERS, WORKLOADS
+from respeed.load.folders import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 
@@ -49,6 +49,15 @@ KINDS = {
             "say how to run; then",
             "./run respeed hardware",
             "./run snakemake --cores all --config preset=smoke profiles=NAME",
+        ),
+    ),
+    "machine": Starter(
+        {"machine.yaml": "NAME.yaml"},
+        MACHINES,
+        (
+            "say what it costs, or how Slurm finds it; then",
+            "./run respeed check",
+            "./run snakemake --cores all pdf",
         ),
     ),
     "backend": Starter(

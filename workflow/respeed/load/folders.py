@@ -6,6 +6,7 @@ WORKFLOW = Path(__file__).resolve().parents[2]
 ROOT = WORKFLOW.parent
 HARDWARE = WORKFLOW / "hardware"
 PAPERS = WORKFLOW / "papers"
+MACHINES = WORKFLOW / "machines"
 SCHEMAS = WORKFLOW / "schemas"
 STARTERS = WORKFLOW / "starters"
 WORKLOADS = WORKFLOW / "respeed" / "workloads"

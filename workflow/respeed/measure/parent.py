@@ -19,7 +19,7 @@ from respeed.process import ignore_interrupts
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
-from respeed.record.files import SCHEMA
+from respeed.record.check import SCHEMA
 from respeed.timing.clock import seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.

@@ -17,7 +17,6 @@ class Profile:
     device: str
     threads: int | Literal["all"]
     precision: str
-    price_per_hour: float | None = None
     optional: bool = False
 
     @property

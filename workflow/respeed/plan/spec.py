@@ -78,7 +78,7 @@ def _digest(spec: RoundSpec) -> str:
     Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
     """
     facts = asdict(spec)
-    for key in ("label", "package", "architecture", "price_per_hour", "optional"):
+    for key in ("label", "package", "architecture", "optional"):
         del facts["profile"][key]
     del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

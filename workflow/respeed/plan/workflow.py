@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from respeed.load.config import load_config
-from respeed.load.folders import HARDWARE, PAPERS
+from respeed.load.folders import HARDWARE, MACHINES, PAPERS
 from respeed.load.hardware import load_profiles
 from respeed.model.config import Config
 from respeed.model.errors import UserError
@@ -164,7 +164,7 @@ class Workflow:
     def described_by(self) -> list[str]:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml")]
+        files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
         sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 

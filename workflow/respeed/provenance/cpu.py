@@ -58,6 +58,14 @@ def usable_cores(sys_cpu: Path = _SYS_CPU) -> tuple[int, ...]:
     return tuple(cores if quota is None else cores[: max(1, math.floor(quota))])
 
 
+def socket_count(sys_cpu: Path = _SYS_CPU) -> int | None:
+    """How many CPU packages the machine has; None where the system does not tell."""
+    found = set()
+    for path in sys_cpu.glob("cpu[0-9]*/topology/physical_package_id"):
+        found.add(path.read_text().strip())
+    return len(found) or None
+
+
 def cpu_quota(cgroup: Path = _CGROUP) -> float | None:
     """How many CPUs' worth of time the control group allows; None where it sets no limit."""
     try:

@@ -8,7 +8,8 @@ from typing import Any
 import psutil
 
 from respeed.provenance.accelerators import accelerator_driver, accelerator_names
-from respeed.provenance.cpu import cpu_flags, cpu_model, cpu_quota, frequency_governor, usable_cores
+from respeed.provenance.cpu import cpu_flags, cpu_model, cpu_quota, frequency_governor, socket_count, usable_cores
+from respeed.provenance.host import host_mark
 
 _NOISE = re.compile(r"\((r|tm|c)\)|\bcpu\b|\bprocessor\b|\b\d+-core\b|@.*|\bwith\b.*|\bnvidia\b", re.IGNORECASE)
 
@@ -34,6 +35,8 @@ def describe_machine() -> dict[str, Any]:
         "cpu": cpu_model(),
         "cpu_flags": cpu_flags(),
         "architecture": platform.machine(),
+        "sockets": socket_count(),
+        "physical_cores": psutil.cpu_count(logical=False),
         "usable_cores": len(cores),
         "logical_cpus": os.cpu_count(),
         "cpu_quota": cpu_quota(),
@@ -41,5 +44,6 @@ def describe_machine() -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "accelerators": list(accelerator_names()),
         "accelerator_driver": accelerator_driver(),
+        "host": host_mark(),
         "system": f"{platform.system()} {platform.release()}",
     }

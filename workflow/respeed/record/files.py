@@ -1,7 +1,6 @@
 """Writes and reads records: whole or not at all."""
 
 import json
-import math
 import os
 import sys
 import tempfile
@@ -9,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from respeed.model.block import Block
 from respeed.model.errors import UserError
+from respeed.record.check import check_record
 from respeed.record.paths import record_paths, records_folder
 
-SCHEMA = 3
 LEARNING_SCHEMA = 1
 
 
@@ -106,43 +104,8 @@ def _refuse(constant: str) -> float:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read one record and check what statistics rest on: its form and that every time is a positive number."""
-    record = read_json(path)
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        found = record.get("schema") if isinstance(record, dict) else None
-        raise UserError(
-            f"{path}: has record schema {found!r}, this version reads {SCHEMA}; update respeed or delete it"
-        )
-    try:
-        times = [time for case in record["cases"] for block in case["blocks"] for time in block["sample_seconds"]]
-        if not all(isinstance(time, float) and math.isfinite(time) and time > 0 for time in times):
-            raise UserError(
-                f"{path}: holds a time that is not greater than 0; run again to measure it anew, or delete it"
-            )
-        for key in (
-            "id",
-            "profile",
-            "provenance",
-            "threads",
-            "digest",
-            "started",
-            "wall_seconds",
-            "start_seconds",
-            "timing",
-            "ceilings",
-        ):
-            record[key]
-        record["cases"][0]
-        for case in record["cases"]:
-            case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
-            [Block(**block) for block in case["blocks"]]
-            if case["status"] == "measured":
-                case["warmup"]["settled"], case["warmup"]["step_seconds"]
-    except (KeyError, IndexError, TypeError) as error:
-        raise UserError(
-            f"{path}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
-        ) from None
-    return record
+    """Read one record and check what statistics rest on; UserError, with what to do, if it cannot be used."""
+    return check_record(read_json(path), str(path))
 
 
 def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:

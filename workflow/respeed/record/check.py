@@ -1,0 +1,42 @@
+"""Is it a whole record? Checked wherever one is read: from a file of ours, or from one that somebody sent."""
+
+import math
+from typing import Any
+
+from respeed.model.block import Block
+from respeed.model.errors import UserError
+
+SCHEMA = 3
+_KEYS = (
+    "id", "profile", "provenance", "threads", "digest", "started", "wall_seconds", "start_seconds", "timing",
+    "ceilings",
+)  # fmt: skip
+
+
+def check_record(record: Any, where: str) -> dict[str, Any]:
+    """The record, if statistics can rest on it: its form is right and every time a positive number. UserError, which
+    begins with `where`, if not."""
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        found = record.get("schema") if isinstance(record, dict) else None
+        raise UserError(
+            f"{where}: has record schema {found!r}, this version reads {SCHEMA}; update respeed or delete it"
+        )
+    try:
+        times = [time for case in record["cases"] for block in case["blocks"] for time in block["sample_seconds"]]
+        if not all(isinstance(time, float) and math.isfinite(time) and time > 0 for time in times):
+            raise UserError(
+                f"{where}: holds a time that is not greater than 0; run again to measure it anew, or delete it"
+            )
+        for key in _KEYS:
+            record[key]
+        record["cases"][0]
+        for case in record["cases"]:
+            case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
+            [Block(**block) for block in case["blocks"]]
+            if case["status"] == "measured":
+                case["warmup"]["settled"], case["warmup"]["step_seconds"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise UserError(
+            f"{where}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
+        ) from None
+    return record
