@@ -1,5 +1,6 @@
 """Fixtures: a copy of the project to run and to break, and records to derive tables from."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -7,13 +8,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import hypothesis
 import pytest
 
 from respeed.model.round import RoundId
 from respeed.model.timing import REAL
+from respeed.provenance.cpu import usable_cores
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
 
@@ -37,6 +39,13 @@ class Project:
         kept = ROOT / "workflow/respeed/kernels/__pycache__"
         kept.mkdir(exist_ok=True)
         (folder / "workflow/respeed/kernels/__pycache__").symlink_to(kept)
+
+    @classmethod
+    def there(cls, folder: Path) -> Self:
+        """One that is there already, as it is."""
+        project = cls.__new__(cls)
+        project.folder = folder
+        return project
 
     def run(self, *command: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy; its standard output and error together are `stdout`."""
@@ -74,12 +83,27 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy in which the smoke preset has run whole. Tests that change it take a copy of their own."""
-    folder = tmp_path_factory.mktemp("measured")
-    project = Project(folder)
-    project.snakemake("--config", "preset=smoke", CUDA_VISIBLE_DEVICES="")
+def measured(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Project:
+    """A copy in which the smoke preset has run whole. Tests that change it take a copy of their own. Where several
+    processes share the tests, the first that asks for it makes it for all."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "measured"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "report/smoke.pdf").exists():
+            return Project.there(folder)
+        folder.mkdir()
+        project = Project(folder)
+        project.snakemake("--config", "preset=smoke", CUDA_VISIBLE_DEVICES="")
     return project
+
+
+# Beyond so many processes, tests would wait for memory and for the measurements of one another.
+MOST_PROCESSES = 4
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    return min(MOST_PROCESSES, len(usable_cores()))
 
 
 MakeRecord = Callable[..., dict[str, Any]]

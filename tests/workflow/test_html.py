@@ -26,9 +26,7 @@ def copy(measured: Project, tmp_path: Path) -> Project:
     """A copy of the measured project, to change."""
     folder = tmp_path / "copy"
     shutil.copytree(measured.folder, folder, symlinks=True)
-    copied = Project.__new__(Project)
-    copied.folder = folder
-    return copied
+    return Project.there(folder)
 
 
 @pytest.fixture

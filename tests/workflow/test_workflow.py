@@ -28,9 +28,7 @@ def copy(measured: Project, tmp_path: Path) -> Project:
     """A copy of the measured project, to change."""
     folder = tmp_path / "copy"
     shutil.copytree(measured.folder, folder, symlinks=True)
-    copied = Project.__new__(Project)
-    copied.folder = folder
-    return copied
+    return Project.there(folder)
 
 
 def test_a_run_leaves_records_tables_figures_and_the_report(measured: Project) -> None:
