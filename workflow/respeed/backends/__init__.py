@@ -1,9 +1,11 @@
 """Backends: where arrays live and how they are multiplied. One module each, named as in the hardware profiles.
 
-Every module has, as literals, since they are read without importing it,
+Every module has, as literals (or as those of a module beside it: `_scipy_blas.OFFERS`), since they are read without
+importing it,
 
 - DEVICES and PRECISIONS: tuples of names, of which a hardware profile names one each;
 - OFFERS: what it has of BackendContract beyond what it must have (Required); nothing if it is left out;
+- LIBRARY: if it computes with SciPy's BLAS, the one that this must be;
 
 and Backend(device=, precision=, threads=, seed=), a class or function: what fulfils the contract below, as far as the
 module offers it. A workload says what it asks for (ASKS) and runs on the backends that offer all of it, so a backend of

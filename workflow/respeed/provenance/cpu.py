@@ -10,7 +10,9 @@ from pathlib import Path
 
 import psutil
 
-_SYS_CPU = Path("/sys/devices/system/cpu")
+from respeed.provenance.topology import SYS, usable_topology
+
+_SYS_CPU = SYS / "system/cpu"
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -41,21 +43,16 @@ def _lscpu_model(text: str) -> str:
     return walk(json.loads(text)["lscpu"])
 
 
-def usable_cores(sys_cpu: Path = _SYS_CPU) -> tuple[int, ...]:
+def usable_cores(sys: Path = SYS) -> tuple[int, ...]:
     """One logical CPU for each physical core that this process may run on, as many as its CPU quota pays for."""
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    if not hasattr(os, "sched_getaffinity"):
-        return tuple(range(psutil.cpu_count(logical=False) or len(allowed)))
-    first_of_core: dict[str, int] = {}
-    for cpu in allowed:
-        try:
-            siblings = (sys_cpu / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text().strip()
-        except OSError:
-            siblings = str(cpu)
-        first_of_core.setdefault(siblings, cpu)
-    cores = sorted(first_of_core.values())
-    quota = cpu_quota()
-    return tuple(cores if quota is None else cores[: max(1, math.floor(quota))])
+    cores = usable_topology(sys)
+    firsts = [core.cpus[0] for core in cores] if cores else list(range(psutil.cpu_count(logical=False) or 1))
+    return tuple(sorted(firsts))[: paid_cpus(cpu_quota())]
+
+
+def paid_cpus(quota: float | None) -> int | None:
+    """How many CPUs at once a quota pays for; None if there is none."""
+    return None if quota is None else max(1, math.floor(quota))
 
 
 def socket_count(sys_cpu: Path = _SYS_CPU) -> int | None:
