@@ -33,7 +33,7 @@ def test_a_machine_has_a_readable_name(
 
 def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(8):
-        topology = tmp_path / f"cpu{number}" / "topology"
+        topology = tmp_path / f"system/cpu/cpu{number}/topology"
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{number % 4},{number % 4 + 4}\n")
     monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)

@@ -21,17 +21,24 @@ import numpy as np
 
 from respeed.backends._offered import Activation, BackendContract, Draws, Group, Item, Mirror, Replicas, Stream
 from respeed.backends._required import REQUIRED, Array, Facts, Required, Step
+from respeed.kernels.scipy_blas import scipy_library
+from respeed.model.blas import LIBRARIES, OF_BEFORE
 from respeed.model.precision import number_bytes
 
 __all__ = [
     "REQUIRED", "Activation", "Array", "BackendContract", "Draws", "Facts", "Group", "Item", "Mirror", "Replicas",
-    "Required", "Step", "Stream", "host_dtype", "make_backend",
+    "Required", "Step", "Stream", "host_dtype", "make_backend", "scipy_backend",
 ]  # fmt: skip
 
 
 def host_dtype(precision: str) -> np.dtype[Any]:
     """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
     return np.dtype(f"f{number_bytes(precision)}")
+
+
+def scipy_backend() -> str:
+    """The backend of the BLAS that SciPy computes with here; of one that none is for, another, which says so."""
+    return scipy_library() if scipy_library() in LIBRARIES else OF_BEFORE
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:

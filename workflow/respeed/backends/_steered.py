@@ -33,12 +33,12 @@ class SteeredBlas(ScipyBlas):
         self._library.set_num_threads(1)
 
     def _is_of_the_process(self) -> bool:
-        """Whether a thread that sets the number sets it for all: so it is in some libraries, and some of their versions.
-        (The others either keep a number for each thread, or listen to this one alone.)"""
+        """Whether a thread that sets the number sets it for all, as in some libraries and some of their versions. (The
+        others either keep a number for each thread, or listen to this one alone.)"""
         other = Thread(target=self._alone)
         other.start()
         other.join()
-        changed = self._library.num_threads != self.threads
+        changed = bool(self._library.num_threads != self.threads)
         self._library.set_num_threads(self.threads)
         return changed
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from respeed.backends._torch_replica import LIBRARIES
+from respeed.model.devices import split_device
 from respeed.model.errors import NotMeasurable
 from respeed.process import allowed_cpus, ignore_interrupts
 
@@ -64,9 +65,12 @@ class TorchReplicas:
 
 def why_not(count: int, device: str, threads: int) -> str | None:
     """Why there cannot be so many replicas; None if there can."""
-    if device not in LIBRARIES:
-        return f"torch.distributed has no library for {device}"
-    there, what = (threads, "cores") if device == "cpu" else (torch.cuda.device_count(), "GPUs")
+    kind, index = split_device(device)
+    if kind not in LIBRARIES:
+        return f"torch.distributed has no library for {kind}"
+    if index is not None and count > 1:
+        return f"needs {count} GPUs, and the row is of one, {device}"
+    there, what = (threads, "cores") if kind == "cpu" else (torch.cuda.device_count(), "GPUs")
     return f"needs {count} {what}, has {there}" if count > there else None
 
 

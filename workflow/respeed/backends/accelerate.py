@@ -1,5 +1,5 @@
-"""Apple's Accelerate, which SciPy's wheels for macOS 14 and later compute with. On Apple's own chips its products run on
-matrix units that the cores of a cluster share, so that one thread may do nearly what all do."""
+"""Apple's Accelerate, which SciPy's wheels for macOS 14 and later compute with. On Apple's own chips its products run
+on matrix units that the cores of a cluster share, so that one thread may do nearly what all do."""
 
 import ctypes
 import os

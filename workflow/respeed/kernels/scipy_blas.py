@@ -35,18 +35,20 @@ def controller(library: str) -> LibController | None:
 
 
 def _controllers() -> list[LibController]:
-    """SciPy's, and those that all packages share. NumPy and torch have libraries of their own, whose files may be called
-    as SciPy's is."""
+    """SciPy's, and those that all packages share. NumPy and torch have libraries of their own, whose files may be
+    called as SciPy's is."""
     from scipy.linalg import cython_blas  # noqa: F401  # loads the library
 
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
     packages = Path(scipy.__file__).resolve().parents[1]
-    owners = {
-        library: path.relative_to(packages).parts[0] if path.is_relative_to(packages) else ""
-        for library, path in ((library, Path(library.filepath).resolve()) for library in libraries)
-    }
-    ours = [library for library, owner in owners.items() if owner.startswith("scipy")]
-    return ours + [library for library, owner in owners.items() if not owner]
+    owned = [(_owner(Path(library.filepath).resolve(), packages), library) for library in found]
+    ours = [library for owner, library in owned if owner.startswith("scipy")]
+    return ours + [library for owner, library in owned if not owner]
+
+
+def _owner(file: Path, packages: Path) -> str:
+    """The package whose folder a file lies in; nothing if it is none's."""
+    return file.relative_to(packages).parts[0] if file.is_relative_to(packages) else ""
 
 
 def _behind_a_stub() -> str:

@@ -17,7 +17,7 @@ from respeed.model.profile import Profile
 
 # Keys that lived in a profile once, and where what they said is said now.
 MOVED = {
-    "price_per_hour": "a price is a machine's: write it into workflow/machines/<machine>.yaml (respeed new machine NAME)"
+    "price_per_hour": "a price is a machine's, and stands in workflow/machines/<machine>.yaml: respeed new machine NAME"
 }
 # The number of a device.
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")

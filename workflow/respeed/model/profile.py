@@ -28,9 +28,3 @@ class Profile:
     @property
     def is_cpu(self) -> bool:
         return self.device == "cpu"
-
-
-def split_device(device: str) -> tuple[str, int | None]:
-    """The kind of a device and its number, if it names one: ("cuda", 1) of "cuda:1", ("cuda", None) of "cuda"."""
-    kind, colon, index = device.partition(":")
-    return kind, int(index) if colon else None

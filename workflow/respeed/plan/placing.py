@@ -74,4 +74,6 @@ def _some(cores: tuple[Core, ...], reason: str) -> tuple[Core, ...]:
 def _among(profile: Profile) -> str:
     if profile.cpus is None:
         return ""
-    return f" among {'CPUs ' * bool(parse_list(profile.cpus))}{profile.cpus}"
+    if parse_list(profile.cpus):
+        return f" among CPUs {profile.cpus}"
+    return f" {'among' if kind_of(profile.cpus) else 'in'} {profile.cpus}"

@@ -28,7 +28,7 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None) -> dict[str
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """All profiles whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    """All whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
     profiles, wrong = read_profiles()
     for name, mistakes in wrong.items():
         if name in chosen:

@@ -6,9 +6,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from respeed.model.profile import split_device
-
-NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
+from respeed.model.devices import NAMES, split_device, too_high
 
 
 @functools.cache
@@ -33,16 +31,17 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str]) -> list[str]:
-    """The names of those that CUDA_VISIBLE_DEVICES lists, by number, by the first letters of their UUID, or by a part of
-    one (MIG-...), in its order: CUDA numbers them so, and ends at the first that it does not know."""
+    """The names of those that CUDA_VISIBLE_DEVICES lists, by number, by the first letters of their UUID, or as a part
+    of one (MIG-...). CUDA numbers them in its order, and ends at the first that it does not know."""
     found = []
     for part in (word.strip() for word in visible.split(",")):
-        if part.startswith("MIG-"):
-            found.append(f"{names[0]} MIG" if names else "MIG")
+        if part.startswith("MIG-") and names:
+            found.append(f"{names[0]} MIG")
             continue
-        places = (
-            [int(part)] if part.isdecimal() else [i for i, uuid in enumerate(uuids) if part and uuid.startswith(part)]
-        )
+        if part.isdecimal():
+            places = [int(part)]
+        else:
+            places = [place for place, uuid in enumerate(uuids) if part and uuid.startswith(part)]
         if len(places) != 1 or places[0] >= len(names):
             break
         found.append(names[places[0]])
@@ -91,10 +90,3 @@ def missing_device(device: str, counts: Mapping[str, int | None] | None = None) 
         return f"no {NAMES[kind]} device"
     there = counts[kind]
     return None if index is None or there is None else too_high(kind, index, there)
-
-
-def too_high(kind: str, index: int, there: int) -> str | None:
-    """Why there is no device of that number among so many; None if there is one."""
-    if index < there:
-        return None
-    return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"

@@ -9,7 +9,7 @@ from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
-from respeed.plan.shown import papers_shown
+from respeed.plan.shown import papers_shown, profiles_shown
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import (
