@@ -20,7 +20,9 @@ from respeed.model.errors import NotMeasurable
 from respeed.process import allowed_cpus, ignore_interrupts
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-_THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA")
+_THREADS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
 
 
 class TorchReplicas:
@@ -105,7 +107,7 @@ def _pool() -> Pool:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    counts = {f"{name}_NUM_THREADS": "1" for name in _THREADS}
+    counts = dict.fromkeys(_THREADS, "1")
     interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
     return subprocess.Popen(
         [sys.executable, "-m", "respeed.backends._torch_replica"],

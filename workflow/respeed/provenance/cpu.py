@@ -13,6 +13,16 @@ import psutil
 from respeed.provenance.topology import SYS, usable_topology
 
 _SYS_CPU = SYS / "system/cpu"
+# As Linux calls them.
+TELLING = frozenset({
+    "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
+    "asimd", "asimdhp", "bf16", "sve",
+})  # fmt: skip
+# As macOS does, under hw.optional.
+_ON_MACOS = {
+    "sse4_2": "sse4_2", "avx1_0": "avx", "avx2_0": "avx2", "fma": "fma", "avx512f": "avx512f", "AdvSIMD": "asimd",
+    "arm.AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "bf16",
+}  # fmt: skip
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -80,22 +90,8 @@ def frequency_governor() -> str | None:
 
 def cpu_flags() -> list[str]:
     """The vector extensions that decide how fast a product can be, of those the CPU has."""
-    telling = {
-        "sse4_2",
-        "avx",
-        "avx2",
-        "fma",
-        "avx512f",
-        "avx512_bf16",
-        "avx512_fp16",
-        "amx_bf16",
-        "amx_fp16",
-        "amx_tile",
-        "asimd",
-        "asimdhp",
-        "bf16",
-        "sve",
-    }
+    if platform.system() == "Darwin":
+        return _flags_of_macos()
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -103,5 +99,18 @@ def cpu_flags() -> list[str]:
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in {"flags", "Features"}:
-            return sorted(telling & set(value.split()))
+            return sorted(TELLING & set(value.split()))
     return []
+
+
+def _flags_of_macos() -> list[str]:
+    try:
+        text = subprocess.run(["sysctl", "hw.optional"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    has = {
+        name.removeprefix("hw.optional.")
+        for name, _, value in (line.partition(": ") for line in text.splitlines())
+        if value == "1"
+    }
+    return sorted({flag for name, flag in _ON_MACOS.items() if name in has})
