@@ -1,7 +1,7 @@
 """respeed check: every mistake in every file that people write, at once."""
 
 from respeed.load.config import check_config
-from respeed.load.hardware import profile_names, read_profile
+from respeed.load.hardware import read_profiles
 from respeed.load.machines import read_told, told_machines
 from respeed.load.mistakes import Mistakes
 from respeed.load.papers import check_folders, paper_names, read_paper
@@ -11,16 +11,14 @@ def check_files() -> bool:
     """Print a line for each mistake in config.yaml, the hardware profiles, the papers and workflow/machines;
     True if there is none."""
     mistakes = Mistakes(check_config())
-    profiles: tuple[str, ...] = ()
-    with mistakes.collecting():
-        profiles = profile_names()
+    profiles, wrong = read_profiles()
     machines: tuple[str, ...] = ()
     with mistakes.collecting():
         machines = told_machines()
     papers = paper_names()
     mistakes += check_folders()
-    for profile in profiles:
-        mistakes += read_profile(profile)[1]
+    for found in wrong.values():
+        mistakes += found
     for machine in machines:
         mistakes += read_told(machine)[1]
     for paper in papers:

@@ -117,11 +117,11 @@ def _learn(options: argparse.Namespace) -> None:
 
 
 def _sheet(options: argparse.Namespace) -> None:
-    from respeed.load.hardware import load_profiles
     from respeed.plan.sheet import make_sheet
+    from respeed.plan.shown import profiles_shown
     from respeed.record.files import write_json
 
-    write_json(options.path, make_sheet(options.path.parent.name, load_profiles()))
+    write_json(options.path, make_sheet(options.path.parent.name, profiles_shown()))
 
 
 def _tables(options: argparse.Namespace) -> None:

@@ -15,6 +15,8 @@ def _modules(folder: Path) -> dict[str, Path]:
 def _constant(path: Path, name: str) -> Any:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            if isinstance(node.value, ast.Attribute):  # that of a module beside it
+                return _constant(path.with_name(f"{ast.unparse(node.value.value)}.py"), node.value.attr)
             return ast.literal_eval(node.value)
     return None
 
@@ -103,6 +105,13 @@ def backend_devices() -> dict[str, tuple[str, ...]]:
 def backend_precisions() -> dict[str, tuple[str, ...]]:
     """Each backend's name and the precisions it offers: PRECISIONS of its module."""
     return {name: _constant(_modules(BACKENDS)[name], "PRECISIONS") for name in backend_devices()}
+
+
+@functools.cache
+def backend_libraries() -> dict[str, str]:
+    """The BLAS, by its name in `model.blas`, of every backend that computes with SciPy's: LIBRARY of its module."""
+    found = {name: _constant(_modules(BACKENDS)[name], "LIBRARY") for name in backend_devices()}
+    return {name: library for name, library in found.items() if library}
 
 
 @functools.cache

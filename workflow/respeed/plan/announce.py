@@ -11,9 +11,11 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.plan.availability import why_not
 from respeed.plan.duration import in_words
 from respeed.plan.history import read_history
+from respeed.plan.requirements import other_library
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments
 from respeed.plan.workflow import Workflow
+from respeed.provenance.machine import describe_machine
 
 
 def announcement(run: Workflow) -> str:
@@ -28,7 +30,7 @@ def announcement(run: Workflow) -> str:
             if cells:
                 lines.append(f"  {paper} {name}: {todo} of {len(cells)} cells to measure")
     for name in run.config.profiles:
-        if reason := why_not(run.profiles[name]):
+        if (reason := why_not(run.profiles[name])) and not _is_of_another_library(run, name):
             lines.append(f"  {name}: not measured: {reason}")
     for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
@@ -36,6 +38,13 @@ def announcement(run: Workflow) -> str:
     if left := run.plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
+
+
+def _is_of_another_library(run: Workflow, name: str) -> bool:
+    """Whether nobody asked for the profile, and a row of its own library stands in its place."""
+    everything = {profile.name for profile in run.profiles.values() if not profile.optional}
+    asked_for_all = everything <= set(run.config.profiles)
+    return asked_for_all and other_library(run.profiles[name], describe_machine()) is not None
 
 
 def may_measure(command: Sequence[str]) -> bool:

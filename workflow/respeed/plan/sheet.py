@@ -5,14 +5,17 @@ from typing import Any
 
 from respeed.model.profile import Profile
 from respeed.plan.availability import why_not
+from respeed.plan.requirements import other_library
 from respeed.provenance.machine import describe_machine
 
 
 def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show."""
-    reasons = {name: why_not(profile) for name, profile in profiles.items()}
+    hardware = describe_machine()
+    rows = {name: profile for name, profile in profiles.items() if not other_library(profile, hardware)}
+    reasons = {name: why_not(profile) for name, profile in rows.items()}
     return {
         "machine": machine,
-        "hardware": describe_machine(),
+        "hardware": hardware,
         "not_measurable": {name: reason for name, reason in reasons.items() if reason},
     }

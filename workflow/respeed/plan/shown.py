@@ -1,11 +1,13 @@
-"""Which papers tables, figures and the report are about."""
+"""Which papers and profiles tables, figures and the report are about."""
 
 import sys
 from collections.abc import Collection
 
 from respeed.load.config import load_config
+from respeed.load.hardware import read_profiles
 from respeed.load.papers import load_papers, paper_names, read_paper
 from respeed.model.paper import Paper
+from respeed.model.profile import Profile
 from respeed.record.files import recorded_papers
 
 
@@ -23,3 +25,13 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None) -> dict[str
             else:
                 papers[name] = paper
     return papers
+
+
+def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
+    """All whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    profiles, wrong = read_profiles()
+    for name, mistakes in wrong.items():
+        if name in chosen:
+            mistakes.raise_any()
+        print(f"respeed: the profile {name} is left out: {mistakes[0]}", file=sys.stderr)
+    return profiles

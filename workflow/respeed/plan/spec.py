@@ -75,11 +75,16 @@ def _digest(spec: RoundSpec) -> str:
     """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
     experiment is measured again.
 
-    Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
+    Labels do not decide a measurement, nor what must be there for it; nor does which of the cores it was pinned to, as
+    long as the profile does not say so, nor a rehearsal.
     """
     facts = asdict(spec)
-    for key in ("label", "package", "architecture", "optional"):
+    for key in ("label", "package", "architecture", "requires", "optional"):
         del facts["profile"][key]
+    # What a profile leaves to the machine is as it was before it could be said.
+    for key in ("cpus", "smt"):
+        if not facts["profile"][key]:
+            del facts["profile"][key]
     del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 

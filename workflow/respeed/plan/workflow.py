@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 from respeed.load.config import load_config
 from respeed.load.folders import HARDWARE, MACHINES, PAPERS
-from respeed.load.hardware import load_profiles
 from respeed.model.config import Config
 from respeed.model.errors import UserError
 from respeed.model.paper import Paper
@@ -23,7 +22,7 @@ from respeed.plan.machines import choose_in_full
 from respeed.plan.next_turn import Plan
 from respeed.plan.same_machine import check_same_machine
 from respeed.plan.sheet import make_sheet
-from respeed.plan.shown import papers_shown
+from respeed.plan.shown import papers_shown, profiles_shown
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
@@ -209,7 +208,8 @@ def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
     try:
         config = load_config(overrides=overrides)
         papers = papers_shown(config.preset.is_smoke, config.papers)
-        found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
+        profiles = profiles_shown(config.profiles)
+        found = Workflow(config, dict(overrides), papers, profiles, config.machine or machine_slug())
         check_same_machine(found.machine, found.history.made_on, describe_machine())
     except UserError as error:
         _give_up(error)
