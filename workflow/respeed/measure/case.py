@@ -159,6 +159,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         probe=bench.probe,
         probes=bench.probes,
         helpers=getattr(program, "helpers", ()),
+        meter=bench.meter,
     )
 
 
