@@ -23,6 +23,7 @@ from respeed.tables import (
     machines,
     origins,
     parts,
+    priced,
     roofline,
     speedups,
     spread,
@@ -104,7 +105,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
         across=machines.compare_machines(all_cells, rounds),
-        costs=cost.make_costs(all_cells, rounds, shown, all_speedups, load_told(), smoke),
+        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, load_told(), smoke),
         published=published,
         smoke=smoke,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from respeed.model.errors import UserError
 from respeed.record.files import recorded_machines
 from respeed.record.paths import results_folder
+from respeed.tables.cost import Cost, read_cost
 from respeed.tables.spread import Spread
 from respeed.tables.standings import Standing
 
@@ -16,13 +17,15 @@ from respeed.tables.standings import Standing
 class Others:
     """All machines that have records, if `left_out` of them are not shown in full; empty if all of them are.
 
-    `hardware` has the rows of hardware.csv by machine, as texts.
+    `hardware` has the rows of hardware.csv by machine, as texts; `costs` those of cost.csv that are of the machines in
+    full, or of a cheapest one.
     """
 
     left_out: int
     hardware: dict[str, dict[str, str]]
     spreads: list[Spread]
     standings: list[Standing]
+    costs: list[Cost]
 
     def spread_of(self, quantity: str, paper: str, experiment: str) -> dict[str, Spread]:
         """By case."""
@@ -34,7 +37,7 @@ def read_others(smoke: bool, in_full: Collection[str]) -> Others:
     """Read the tables that `respeed tables` wrote; none where all machines are shown in full."""
     left_out = len(recorded_machines(smoke)) - len(in_full)
     if not left_out:
-        return Others(0, {}, [], [])
+        return Others(0, {}, [], [], [])
     folder = results_folder(smoke) / "tables"
     spreads = [
         Spread(
@@ -56,6 +59,11 @@ def read_others(smoke: bool, in_full: Collection[str]) -> Others:
         hardware={row["machine"]: row for row in _rows(folder / "hardware.csv")},
         spreads=spreads,
         standings=standings,
+        costs=[
+            row
+            for row in map(read_cost, _rows(folder / "cost.csv"))
+            if row.machine in in_full or row.standing == "cheapest"
+        ],
     )
 
 
