@@ -23,7 +23,8 @@ def write_machine(
     speed: float = 1.0, watts: dict[str, float] | None = None,
 ) -> None:  # fmt: skip
     """Write all rounds of a machine in the working directory; `label` stands in front of every row's. `speed` is that
-    of all rows over others' machines; `watts` are those of each domain whose energy it reads."""
+    of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
+    use it."""
     known = load_profiles()
     write_json(machine_sheet(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
     for paper in load_papers(["raina2009"]).values():
@@ -42,7 +43,8 @@ def write_machine(
                     )  # fmt: skip
                     record["cases"] = made
                     if watts:
-                        read_energy(record, watts)
+                        own = {name: power for name, power in watts.items() if name != "GPU" or not profile.is_cpu}
+                        read_energy(record, own)
                     record["id"] |= {"paper": paper.name, "experiment": experiment.name}
                     record["profile"] |= {"label": label + profile.label, "package": profile.package}
                     write_json(round_path(RoundId(machine, paper.name, experiment.name, name, index)), record)
@@ -61,7 +63,7 @@ def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: in
     }
 
 
-def read_energy(record: dict[str, Any], watts: dict[str, float], *, update_seconds: float = 0.001) -> None:
+def read_energy(record: dict[str, Any], watts: dict[str, float], *, update_seconds: float = 1e-6) -> None:
     """Put down what each domain used in every block, and how often its counter moves."""
     record["provenance"]["energy"] = {"update_seconds": dict.fromkeys(watts, update_seconds), "reason": None}
     for case in record["cases"]:

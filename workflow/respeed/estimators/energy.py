@@ -64,13 +64,11 @@ def energy_of_round(
         return str(told["reason"])
     if any(weight != 1 for weight in weights.values()):
         return "a step's parts count unlike often, and the energy of each is not known"
-    slowest = max(told["update_seconds"].values())
-    blocks = [block for block in clean if block.seconds >= FEWEST_UPDATES * slowest]
+    slowest = max(told["update_seconds"], key=lambda domain: told["update_seconds"][domain])
+    least = FEWEST_UPDATES * told["update_seconds"][slowest]
+    blocks = [block for block in clean if block.seconds >= least]
     if not blocks:
-        longest = max(block.seconds for block in clean)
-        return (
-            f"blocks of {longest:.2g} s have fewer than {FEWEST_UPDATES} updates of the counter, {slowest:.2g} s each"
-        )
+        return f"blocks are shorter than {FEWEST_UPDATES} updates of the counter of {slowest}"
     counted = [block for block in blocks if block.joules]
     if not counted:
         return "the counters were set back, or may have gone round more than once, in every block"

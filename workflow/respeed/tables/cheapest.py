@@ -52,6 +52,6 @@ def _say_dearer(rows: list[Cost]) -> str:
     unsure = {kind: [row.case for row in rows if row.standing == kind] for kind in OPEN}
     doubts = [f"at {join_words(cases)} {OPEN[kind]}" for kind, cases in unsure.items() if cases]
     if not doubts:
-        every = f", in all {len(rows)} cases" if len(rows) > 1 else ""
-        return f"{says}, and that is certain{every}: no interval includes equal costs."
+        where = f"in all {len(rows)} cases the interval excludes" if len(rows) > 1 else "the interval excludes"
+        return f"{says}. That is certain: {where} equal costs."
     return f"{says}, but {'; '.join(doubts)}."

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from respeed.model.paper import Paper
 from respeed.tables.cost import Cost
-from respeed.tables.cost_words import by_table, energy_missing, in_bulk, prices_told, prices_untold
+from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.html import Entry, Line, Page, split_number
 from respeed.tables.numbers import format_measured, format_measured_speedup, format_number
 
@@ -29,7 +29,7 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out:
         "idle or not.",
         head=HEAD,
         groups=tuple(groups),
-        notes=(*told, *missing, *others),
+        notes=(*told, *filter(None, [currencies_apart(costs)]), *missing, *others),
         data="cost.csv",
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from respeed.tables.cost import Cost
+from respeed.tables.text import join_words
 
 # What a thousand times as much work is called: a million examples may cost so little that only zeros are read.
 THOUSANDFOLD = {
@@ -32,9 +33,22 @@ def prices_told(rows: Iterable[Cost]) -> list[tuple[str, str, str, str]]:
     """Of each machine with a price: its name, the price of an hour, who says so, and of which day."""
     found = {row.machine: row for row in rows if row.price_per_hour}
     return [
-        (name, f"{row.price_per_hour:g} {row.currency} an hour", row.price_source, row.price_date)
+        (name, f"{_money(row.price_per_hour or 0.0)} {row.currency} an hour", row.price_source, row.price_date)
         for name, row in found.items()
     ]
+
+
+def currencies_apart(rows: Iterable[Cost]) -> str:
+    """What is to be said where prices are in several currencies; empty where they are in one."""
+    found = sorted({row.currency for row in rows if row.currency})
+    return (
+        f"Costs in {join_words(found)} are not compared: what one is worth of the other changes." if found[1:] else ""
+    )
+
+
+def _money(amount: float) -> str:
+    """As a bill has it, to the hundredth, or as it was told where that is finer."""
+    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"
 
 
 def prices_untold(rows: Iterable[Cost]) -> list[tuple[str, str]]:
