@@ -3,9 +3,11 @@
 from tabulate import tabulate
 
 from respeed.load.hardware import load_profiles
+from respeed.load.machines import read_told, told_machines
 from respeed.model.errors import NotMeasurable
 from respeed.model.profile import Profile
 from respeed.plan.availability import resolve_threads
+from respeed.provenance.energy import energy_in_a_line
 from respeed.provenance.machine import describe_machine, machine_slug
 
 
@@ -17,10 +19,20 @@ def show_hardware() -> None:
     for key, value in machine.items():
         text = (", ".join(value) or "none") if isinstance(value, list) else ("none" if value is None else value)
         print(f"  {key.replace('_bytes', '').replace('_', ' '):<16} {text}")
+    print(f"  {'price':<16} {_price(machine_slug())}\n  {'energy':<16} {energy_in_a_line()}")
     rows = [[profile.name, profile.label, *_applies(profile)] for profile in load_profiles().values()]
     print(
         "\n" + tabulate(rows, ["profile", "label", "applies", "threads and cores, or why not"], disable_numparse=True)
     )
+
+
+def _price(machine: str) -> str:
+    """What is told of the machine's price, or what its file has wrong."""
+    told, mistakes = read_told(machine) if machine in told_machines() else (None, [])
+    price = told.price if told else None
+    if price:
+        return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
+    return "; ".join(mistakes) or f"none is told: ./run respeed new machine {machine}"
 
 
 def _applies(profile: Profile) -> tuple[str, str]:

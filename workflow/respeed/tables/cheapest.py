@@ -8,7 +8,8 @@ from respeed.tables.numbers import format_number
 from respeed.tables.text import join_words
 
 # Why no more can be said of a machine that is not proven to be dearer.
-OPEN = {"indistinguishable": "the two cannot be told apart", "unproven": "too few rounds were clean to be sure"}
+ALIKE = "the two cannot be told apart"
+OPEN = {"unproven": "too few rounds were clean to be sure"}
 
 
 def cheapest_rows(rows: Iterable[Cost]) -> list[Cost]:
@@ -48,10 +49,11 @@ def _say_dearer(rows: list[Cost]) -> str:
     if not times:
         return ""
     span = " to ".join(dict.fromkeys(map(format_number, (min(times), max(times)))))
-    says = f"On {rows[0].machine} the same work costs {span} times as much"
-    unsure = {kind: [row.case for row in rows if row.standing == kind] for kind in OPEN}
-    doubts = [f"at {join_words(cases)} {OPEN[kind]}" for kind, cases in unsure.items() if cases]
-    if not doubts:
-        where = f"in all {len(rows)} cases the interval excludes" if len(rows) > 1 else "the interval excludes"
-        return f"{says}. That is certain: {where} equal costs."
-    return f"{says}, but {'; '.join(doubts)}."
+    sure = [row.case for row in rows if row.standing == "dearer"]
+    certain = [f"certain {_where(sure, len(rows))}" if len(rows) > 1 else "certain"] if sure else []
+    open_ones: dict[str, list[str]] = {}
+    for row in rows:
+        if row.standing != "dearer":
+            open_ones.setdefault(OPEN.get(row.standing, ALIKE), []).append(row.case)
+    doubts = [f"{f'at {join_words(cases)} ' * bool(sure)}{why}" for why, cases in open_ones.items()]
+    return f"On {rows[0].machine} the same work costs {span} times as much ({'; '.join(certain + doubts)})."
