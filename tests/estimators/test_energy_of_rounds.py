@@ -43,7 +43,7 @@ def test_what_several_domains_used_is_added_up() -> None:
             f"{FEWEST_UPDATES} updates of the counter of GPU",
         ),
         (BLOCK, {"code": 10.0, "bases": 1.0}, TOLD, "parts"),
-        (replace(BLOCK, joules={}), {}, TOLD, "set back"),
+        (replace(BLOCK, joules={}), {}, TOLD, "in no block"),
         (replace(BLOCK, joules={"package-0": 0.0}), {}, TOLD, "stood still"),
     ],
 )

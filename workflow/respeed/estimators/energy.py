@@ -71,7 +71,7 @@ def energy_of_round(
         return f"blocks are shorter than {FEWEST_UPDATES} updates of the counter of {slowest}"
     counted = [block for block in blocks if block.joules]
     if not counted:
-        return "the counters were set back, or may have gone round more than once, in every block"
+        return "in no block do the counters tell: set back, gone round unseen, or of one device of several"
     joules = math.fsum(used for block in counted for used in block.joules.values())
     if not joules:
         return "the counters stood still"
