@@ -81,7 +81,7 @@ def test_the_report_says_what_the_work_costs_who_says_so_and_who_is_cheapest(
         "What it costs",
         "4.00 USD an hour a bill 2026-11-01",
         "box-02: no price is told: ./run respeed new machine box-02",
-        "box-01 is the cheapest at 576x1024. On box-00 the same work costs 2.00 times as much (certain).",
+        "box-01 is the cheapest. On box-00 the same work costs 2.00 times as much, which is certain.",
         "joules for 1 million examples",
         "41,667",
         "80.0 W",
@@ -118,6 +118,6 @@ def test_of_many_machines_the_cheapest_of_all_stands_beside_the_one_in_full(
     write_machines(make_record, 12)
     tell(**{f"_{number:02}": 1.0 for number in range(11)}, _11=0.001)
     found = facts_of(["box-05"])
-    assert found["machines"] == ["box-05", "box-11"]
-    assert "box-11 is the cheapest at 576x1024" in found["tables"][0]["says"]
+    assert found["machines"] == [["box-05", "USD"], ["box-11", "USD"]]
+    assert "box-11 is the cheapest." in found["tables"][0]["says"]
     assert [name for name, _ in found["not_measured"]] == ["box-05"]

@@ -85,15 +85,31 @@ def test_the_dearer_machine_may_be_the_cheaper_one_and_how_sure_that_is_is_said(
     assert high is not None
     assert low < 10 / 3 < high
     says = " ".join(say_who_is_cheapest(cheapest_rows(rows)))
-    assert says.startswith("rented is the cheapest at 576x1024.")
-    assert "On desk the same work costs 3.33 times as much (certain)." in says
+    assert says.startswith("rented is the cheapest.")
+    assert "On desk the same work costs 3.33 times as much, which is certain." in says
+
+
+def test_where_cases_differ_each_is_named() -> None:
+    base = replace(BLANK, machine="a", standing="cheapest", buys_across=1.0)
+    rows = [
+        base,
+        replace(base, case="1024x4096", standing="dearer", buys_across=0.5),
+        replace(base, machine="b", standing="unproven", buys_across=0.8),
+        replace(base, machine="b", case="1024x4096"),
+    ]
+    assert say_who_is_cheapest(rows) == [
+        "a is the cheapest at 576x1024.",
+        "b is the cheapest at 1024x4096.",
+        "On a the same work costs 2.00 times as much at 1024x4096, which is certain.",
+        "On b the same work costs 1.25 times as much at 576x1024, which too few clean rounds leave open.",
+    ]
 
 
 def test_machines_that_cannot_be_told_apart_from_the_cheapest_are_named(make_record: MakeRecord) -> None:
     rows = costs_of(gpu_and_cpu(make_record), desk=price(2.0), twin=price(2.01))
     assert row(rows, "twin").standing == "cheapest"
     assert row(rows, "desk").standing == "indistinguishable"
-    assert say_who_is_cheapest(cheapest_rows(rows))[1].endswith("(the two cannot be told apart).")
+    assert say_who_is_cheapest(cheapest_rows(rows)) == ["desk and twin are the cheapest and cannot be told apart."]
 
 
 def test_currencies_are_never_compared(make_record: MakeRecord) -> None:
@@ -186,10 +202,11 @@ def test_without_prices_the_page_says_how_to_tell_them(make_record: MakeRecord) 
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))
-def test_who_is_cheapest_follows_from_price_and_time_alone(one: float, other: float) -> None:
-    base = replace(BLANK, cost=one, machine="a", cheapest_machine="a" if one <= other else "b")
-    rows = [base, replace(base, machine="b", cost=other)]
-    assert say_who_is_cheapest(rows)[0].startswith("a " if one <= other else "b ")
+def test_the_one_that_is_proven_to_be_cheapest_stands_first(one: float, other: float) -> None:
+    rows = [replace(BLANK, machine=name, cost=cost, standing="dearer") for name, cost in (("a", one), ("b", other))]
+    first = min(rows, key=lambda row: row.cost or 0.0)
+    rows[rows.index(first)] = replace(first, standing="cheapest")
+    assert say_who_is_cheapest(rows)[0] == f"{first.machine} is the cheapest."
 
 
 BLANK = Cost(

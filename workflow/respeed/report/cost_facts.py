@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
 from respeed.tables.build import Tables
 from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
@@ -29,7 +30,7 @@ def cost_facts(tables: Tables, others: Others, machines: list[str]) -> dict[str,
     return {
         "prices": [list(one) for one in prices_told(rows)],
         "untold": [list(one) for one in prices_untold(mine)],
-        "machines": priced,
+        "machines": [[name, next(row.currency for row in best if row.machine == name)] for name in priced],
         "apart": currencies_apart(rows),
         "tables": [_costs(tables, table, priced) for table in by_table(rows).values()],
         "energy": [one for where in shown if (one := _energy(tables, where, mine))],
@@ -52,15 +53,18 @@ def _costs(tables: Tables, rows: list[Cost], machines: list[str]) -> dict[str, A
     """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's."""
     work, times_over = in_bulk(rows)
     found = {(row.case, row.machine): row for row in rows}
-    alone = len({row.machine for row in rows}) == 1
+    paid: dict[str, list[Cost]] = {}
+    for row in rows:
+        paid.setdefault(row.currency, []).append(row)
+    alone = {row.machine for mine in paid.values() for row in mine if len({one.machine for one in mine}) == 1}
     return {
         "title": tables.papers[rows[0].paper].experiments[rows[0].experiment].title,
-        "unit": f"{rows[0].currency} for {work}",
+        "unit": f"for {work}",
         "rows": [
-            [case, [_cell(found.get((case, name)), times_over, alone, smoke=tables.smoke) for name in machines]]
+            [case, [_cell(found.get((case, name)), times_over, name in alone, smoke=tables.smoke) for name in machines]]
             for case in dict.fromkeys(row.case for row in rows)
         ],
-        "says": " ".join(say_who_is_cheapest(rows)),
+        "says": " ".join(text for mine in paid.values() for text in say_who_is_cheapest(mine)),
     }
 
 
@@ -92,13 +96,15 @@ def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost]) -> dict[s
     told = [row for row in costs if row.column[:2] == where and row.joules and (row.machine, *row.row) in front]
     if not told:
         return None
+    work, times_over = in_bulk([row for row in costs if row.column[:2] == where and row.precision == FULL_PRECISION])
     lines: dict[tuple[str, ...], dict[str, Cost]] = {}
     for row in told:
         lines.setdefault((f"{row.machine}: {row.label}", row.energy_of), {})[row.case] = row
     cases = list(dict.fromkeys(row.case for row in told))
     return {
         "title": tables.papers[where[0]].experiments[where[1]].title,
-        "unit": f"joules for {told[0].work}",
+        # The same digits: of a thousand times the work there are as many kilojoules as of the work joules.
+        "unit": f"{'kilojoules' if times_over > 1 else 'joules'} for {work}",
         "cases": cases,
         "rows": [
             [*line, [_joules(found.get(case), smoke=tables.smoke) for case in cases]] for line, found in lines.items()

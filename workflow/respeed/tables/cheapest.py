@@ -7,9 +7,8 @@ from respeed.tables.cost import Cost
 from respeed.tables.numbers import format_number
 from respeed.tables.text import join_words
 
-# Why no more can be said of a machine that is not proven to be dearer.
-ALIKE = "the two cannot be told apart"
-OPEN = {"unproven": "too few rounds were clean to be sure"}
+# What a machine is that is neither the cheapest nor perhaps as cheap, and how sure that is.
+BEHIND = {"dearer": "which is certain", "unproven": "which too few clean rounds leave open"}
 
 
 def cheapest_rows(rows: Iterable[Cost]) -> list[Cost]:
@@ -27,33 +26,38 @@ def cheapest_rows(rows: Iterable[Cost]) -> list[Cost]:
 def say_who_is_cheapest(rows: Sequence[Cost]) -> list[str]:
     """Sentences about the cheapest rows of machines in one table and currency: who is the cheapest, and how many times
     as much the same work costs on each of the others. None of a machine alone."""
-    machines = list(dict.fromkeys(row.machine for row in rows))
+    machines, cases = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("machine", "case"))
     if len(machines) < 2:
         return []
-    first = {row.case: row.cheapest_machine for row in rows}
-    winners = {name: [case for case, one in first.items() if one == name] for name in dict.fromkeys(first.values())}
-    says = [f"{name} is the cheapest {_where(cases, len(first))}" for name, cases in winners.items()]
-    others = (_say_dearer([row for row in rows if row.machine == name != first[row.case]]) for name in machines)
-    return [f"{join_words(says)}.", *filter(None, others)]
+    leaders: dict[tuple[str, ...], list[str]] = {}
+    for case in cases:
+        first = tuple(row.machine for row in rows if row.case == case and row.standing not in BEHIND)
+        leaders.setdefault(first, []).append(case)
+    says = [_say_first(first, _where(some, cases)) for first, some in leaders.items()]
+    return [*says, *(text for name in machines for text in _say_behind([row for row in rows if row.machine == name]))]
 
 
-def _where(cases: list[str], all_cases: int) -> str:
-    if len(cases) == all_cases > 1:
-        return f"in all {all_cases} cases"
-    return f"at {join_words(cases)}"
+def _say_first(machines: tuple[str, ...], where: str) -> str:
+    if len(machines) == 1:
+        return f"{machines[0]} is the cheapest{where}."
+    return f"{join_words(list(machines))} are the cheapest and cannot be told apart{where}."
 
 
-def _say_dearer(rows: list[Cost]) -> str:
-    """How many times as much the work costs on a machine as on the cheapest, and where that is sure."""
-    times = [row.dearer[0] for row in rows if row.dearer]
-    if not times:
+def _say_behind(rows: list[Cost]) -> list[str]:
+    """How many times as much the work costs on one machine as on the cheapest, where that is sure and where not."""
+    says = []
+    for standing, how in BEHIND.items():
+        behind = [row for row in rows if row.standing == standing]
+        times = [row.dearer[0] for row in behind if row.dearer]
+        if times:
+            span = " to ".join(dict.fromkeys(map(format_number, (min(times), max(times)))))
+            where = _where([row.case for row in behind], [row.case for row in rows])
+            says.append(f"On {rows[0].machine} the same work costs {span} times as much{where}, {how}.")
+    return says
+
+
+def _where(some: list[str], every: list[str]) -> str:
+    """In which of the cases; empty where there is but one."""
+    if len(every) == 1:
         return ""
-    span = " to ".join(dict.fromkeys(map(format_number, (min(times), max(times)))))
-    sure = [row.case for row in rows if row.standing == "dearer"]
-    certain = [f"certain {_where(sure, len(rows))}" if len(rows) > 1 else "certain"] if sure else []
-    open_ones: dict[str, list[str]] = {}
-    for row in rows:
-        if row.standing != "dearer":
-            open_ones.setdefault(OPEN.get(row.standing, ALIKE), []).append(row.case)
-    doubts = [f"{f'at {join_words(cases)} ' * bool(sure)}{why}" for why, cases in open_ones.items()]
-    return f"On {rows[0].machine} the same work costs {span} times as much ({'; '.join(certain + doubts)})."
+    return f" in all {len(every)} cases" if some == every else f" at {join_words(some)}"

@@ -8,13 +8,15 @@ from respeed.tables.cost_words import by_table, currencies_apart, energy_missing
 from respeed.tables.html import Entry, Line, Page, split_number
 from respeed.tables.numbers import format_measured, format_measured_speedup, format_number
 
-HEAD = ("Row", "Cost", "Of the cheapest's", "Standing", "Speedup on its machine", "Joules", "Watts", "Energy of")
+HEAD = ("Row", "Cost", "Times the cheapest", "Standing", "Speedup on its machine", "Joules", "Watts", "Energy of")
 
 
 def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out: int, smoke: bool) -> Page:
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
     groups = []
-    for (paper, experiment, currency), table in by_table([row for row in costs if row.cost or row.joules]).items():
+    for (paper, experiment, currency), table in by_table(
+        (row for row in costs if row.cost or row.joules), "currency"
+    ).items():
         work, times_over = in_bulk(table)
         for case in dict.fromkeys(row.case for row in table):
             rows = sorted((row for row in table if row.case == case), key=lambda row: row.cost or 0.0)
@@ -25,8 +27,8 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out:
     others = (f"The rows of {left_out} other machines are in the file below.",) if left_out else ()
     return Page(
         title="What it costs",
-        caption="A row pays the whole machine's hour for as long as the work takes. What the energy is of used it all, "
-        "idle or not.",
+        caption="Every row pays the whole machine's hour for as long as the work takes. The cheapest is that in fp32; "
+        "one in another precision may be cheaper. Joules: all that the parts named used meanwhile, idle or not.",
         head=HEAD,
         groups=tuple(groups),
         notes=(*told, *filter(None, [currencies_apart(costs)]), *missing, *others),

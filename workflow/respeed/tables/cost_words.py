@@ -15,11 +15,11 @@ THOUSANDFOLD = {
 LEAST_READABLE = 0.01
 
 
-def by_table(rows: Iterable[Cost]) -> dict[tuple[str, str, str], list[Cost]]:
-    """The rows of each table (paper and experiment) that are paid in the same currency."""
-    found: dict[tuple[str, str, str], list[Cost]] = {}
+def by_table(rows: Iterable[Cost], *more: str) -> dict[tuple[str, ...], list[Cost]]:
+    """The rows of each table (paper and experiment), or of what `more` of their fields tell apart."""
+    found: dict[tuple[str, ...], list[Cost]] = {}
     for row in rows:
-        found.setdefault((row.paper, row.experiment, row.currency), []).append(row)
+        found.setdefault(tuple(getattr(row, name) for name in ("paper", "experiment", *more)), []).append(row)
     return found
 
 
