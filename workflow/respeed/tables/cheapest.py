@@ -33,7 +33,8 @@ def say_who_is_cheapest(rows: Sequence[Cost]) -> list[str]:
     for case in cases:
         first = tuple(row.machine for row in rows if row.case == case and row.standing not in BEHIND)
         leaders.setdefault(first, []).append(case)
-    says = [_say_first(first, _where(some, cases)) for first, some in leaders.items()]
+    # Where the cheapest is not among the rows, nobody is first.
+    says = [_say_first(first, _where(some, cases)) for first, some in leaders.items() if first]
     return [*says, *(text for name in machines for text in _say_behind([row for row in rows if row.machine == name]))]
 
 

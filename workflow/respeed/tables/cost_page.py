@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from respeed.model.paper import Paper
+from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
 from respeed.tables.cost import Cost
 from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.html import Entry, Line, Page, split_number
@@ -13,14 +14,16 @@ HEAD = ("Row", "Cost", "Times the cheapest", "Standing", "Speedup on its machine
 
 def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out: int, smoke: bool) -> Page:
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
-    groups = []
+    groups, says = [], []
     for (paper, experiment, currency), table in by_table(
         (row for row in costs if row.cost or row.joules), "currency"
     ).items():
         work, times_over = in_bulk(table)
+        name = papers[paper].experiments[experiment].title
+        says += [f"{name}: {text}" for text in say_who_is_cheapest(cheapest_rows(table))]
         for case in dict.fromkeys(row.case for row in table):
             rows = sorted((row for row in table if row.case == case), key=lambda row: row.cost or 0.0)
-            title = f"{papers[paper].experiments[experiment].title}, {case}: {currency or 'joules'} for {work}"
+            title = f"{name}, {case}: {currency or 'joules'} for {work}"
             groups.append((title, tuple(_line(row, times_over, smoke) for row in rows)))
     told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in prices_told(costs)]
     missing = [f"{machine}: {why}." for machine, why in (*prices_untold(costs), *energy_missing(costs))]
@@ -31,7 +34,7 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out:
         "one in another precision may be cheaper. Joules: all that the parts named used meanwhile, idle or not.",
         head=HEAD,
         groups=tuple(groups),
-        notes=(*told, *filter(None, [currencies_apart(costs)]), *missing, *others),
+        notes=(*says, *told, *filter(None, [currencies_apart(costs)]), *missing, *others),
         data="cost.csv",
     )
 

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from respeed.model.errors import UserError
@@ -25,7 +25,7 @@ class Others:
     hardware: dict[str, dict[str, str]]
     spreads: list[Spread]
     standings: list[Standing]
-    costs: list[Cost]
+    costs: list[Cost] = field(default_factory=list)
 
     def spread_of(self, quantity: str, paper: str, experiment: str) -> dict[str, Spread]:
         """By case."""
@@ -37,7 +37,7 @@ def read_others(smoke: bool, in_full: Collection[str]) -> Others:
     """Read the tables that `respeed tables` wrote; none where all machines are shown in full."""
     left_out = len(recorded_machines(smoke)) - len(in_full)
     if not left_out:
-        return Others(0, {}, [], [], [])
+        return Others(0, {}, [], [])
     folder = results_folder(smoke) / "tables"
     spreads = [
         Spread(
