@@ -1,5 +1,6 @@
 """Reads the counters of energy at the ends of blocks, outside of what is timed."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ from respeed.timing.clock import seconds_now
 # millisecond.
 STILL_SECONDS = 0.5
 # The first change seen ends a wait of unknown length; the periods are those after it.
-CHANGES = 3
+CHANGES = 4
 
 # Of each counter what it said, None for one that was gone; and when.
 Reading = tuple[tuple[float | None, ...], float]
@@ -53,7 +54,8 @@ def make_meter(counters: Sequence[EnergyCounter], why_not: str) -> tuple[Meter, 
 
 
 def _period(counter: EnergyCounter) -> float | None:
-    """Seconds between two changes of the counter, the longest of a few; None where it does not change."""
+    """Seconds between two changes of the counter, the median of a few, as who polls may be kept from it for a moment;
+    None where it does not change."""
     moments: list[float] = []
     last, since = _read(counter), seconds_now()
     while len(moments) < CHANGES:
@@ -63,7 +65,7 @@ def _period(counter: EnergyCounter) -> float | None:
         if value != last:
             moments.append(now)
             last, since = value, now
-    return max(after - before for before, after in pairwise(moments))
+    return statistics.median(after - before for before, after in pairwise(moments))
 
 
 def _read(counter: EnergyCounter) -> float | None:
