@@ -171,3 +171,30 @@ def test_a_path_that_is_no_learning_record_is_one_line() -> None:
         "rbm",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("joules", "told", "usable"),
+    [
+        ({"package-0": 1.5}, {"update_seconds": {"package-0": 0.001}, "reason": None}, True),
+        ({}, {"update_seconds": {}, "reason": "no counter"}, True),
+        ({"package-0": -1.0}, None, False),
+        ({"package-0": "much"}, None, False),
+        ([1.0], None, False),
+        ({}, {"update_seconds": {"package-0": "often"}, "reason": None}, False),
+        ({}, {"reason": None}, False),
+    ],
+)
+def test_energy_in_a_record_is_checked_as_times_are(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]], joules: Any, told: Any, usable: bool
+) -> None:
+    record = make_record([0.1])
+    record["cases"][0]["blocks"][0]["joules"] = joules
+    record["provenance"] |= {"energy": told} if told else {}
+    path = tmp_path / "round-01.json"
+    write_json(path, record)
+    if usable:
+        assert read_record(path) == record
+    else:
+        with pytest.raises(UserError, match=r"energy|whole record"):
+            read_record(path)

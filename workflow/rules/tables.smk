@@ -36,6 +36,12 @@ rule tables:
             category=contents.CELLS,
             labels={"Table": "Speedups"},
         ),
+        report(
+            f"{RESPEED.results}/tables/cost.html",
+            caption="../../report/captions/cost.rst",
+            category=contents.CELLS,
+            labels={"Table": "Cost and energy"},
+        ),
         [
             report(
                 f"{RESPEED.results}/tables/{paper}/{name}.csv",

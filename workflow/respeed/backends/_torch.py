@@ -42,6 +42,7 @@ class TorchFacts(Facts):
     parallel: NotRequired[str]
     accelerator: NotRequired[str]
     memory_bytes: NotRequired[int]
+    pci: NotRequired[str]  # its address, by which the driver knows it
     allow_tf32: NotRequired[bool]
     cudnn_allow_tf32: NotRequired[bool]
     allow_bf16_reduced_precision_reduction: NotRequired[bool]

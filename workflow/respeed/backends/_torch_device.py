@@ -76,6 +76,7 @@ class OnAccelerator(TorchSteps):
             else f"hipBLAS ({torch.version.hip})",
             "accelerator": properties.name,
             "memory_bytes": properties.total_memory,
+            "pci": f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0",
             "allow_tf32": products.allow_tf32,
             "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
             "allow_bf16_reduced_precision_reduction": products.allow_bf16_reduced_precision_reduction,

@@ -6,11 +6,13 @@ from typing import Any
 from tabulate import tabulate
 
 from respeed.load.hardware import read_profiles
+from respeed.load.machines import read_told, told_machines
 from respeed.model.blas import library_label
 from respeed.model.cpus import cores_of_facts, show_list
 from respeed.model.errors import NotMeasurable
 from respeed.model.profile import Profile
 from respeed.plan.availability import resolve_threads
+from respeed.provenance.energy import energy_in_a_line
 from respeed.provenance.machine import describe_machine, machine_slug
 
 
@@ -18,7 +20,8 @@ def show_hardware() -> None:
     """Print the machine and a line for every profile."""
     machine = describe_machine()
     print(f"{machine_slug()}\n")
-    for name, text in _lines(machine):
+    told = [("price", _price(machine_slug())), ("energy", energy_in_a_line())]
+    for name, text in [*_lines(machine), *told]:
         print(f"  {name:<20} {text}")
     profiles, wrong = read_profiles()
     rows = {profile.name: [profile.label, *_applies(profile)] for profile in profiles.values()}
@@ -64,6 +67,15 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
     return "none" if value in (None, "") else str(value)
+
+
+def _price(machine: str) -> str:
+    """What is told of the machine's price, or what its file has wrong."""
+    told, mistakes = read_told(machine) if machine in told_machines() else (None, [])
+    price = told.price if told else None
+    if price:
+        return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
+    return "; ".join(mistakes) or f"none is told: ./run respeed new machine {machine}"
 
 
 def _applies(profile: Profile) -> tuple[str, str]:

@@ -13,6 +13,7 @@ TIDY = {
     "claims": "Claims and verdicts",
     "cells": "Every cell: seconds",
     "speedups": "Every cell: speedups",
+    "cost": "Every cell: cost and energy",
     "why": "Every speedup as factors",
     "roofline": "Rates beneath their roofs",
 }

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
+from respeed.load.machines import load_told
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
@@ -16,10 +17,12 @@ from respeed.tables import (
     breakdown,
     cells,
     claims,
+    cost,
     factors,
     machines,
     origins,
     parts,
+    priced,
     roofline,
     speedups,
     spread,
@@ -51,6 +54,7 @@ class Tables:
     totals: list[totals.Total]
     wholes: list[wholes.Whole]
     across: list[machines.Across]
+    costs: list[cost.Cost]
     published: list[PublishedTable]
     smoke: bool
 
@@ -100,6 +104,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
         across=machines.compare_machines(all_cells, rounds),
+        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, load_told(), smoke),
         published=published,
         smoke=smoke,
     )
@@ -123,6 +128,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
     write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)
     write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
+    write_tidy(folder / "cost.csv", cost.COLUMNS, tables.costs)
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
