@@ -1,6 +1,5 @@
 """All that the Snakemake files ask: paths, and what the user is told before anything runs."""
 
-import fcntl
 import json
 import os
 import sys
@@ -28,6 +27,7 @@ from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
 from respeed.record.files import recorded_machines, usable_learning
+from respeed.record.folder_lock import hold_results
 from respeed.record.paths import (
     learning_path,
     machine_sheet,
@@ -37,9 +37,6 @@ from respeed.record.paths import (
     results_folder,
     session_paths,
 )
-
-# The descriptor of the folder's lock: held until the process ends.
-_HELD: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -186,15 +183,10 @@ class Workflow:
 
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
-        if _HELD:
-            return
-        Path(self.results).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(Path(self.results) / ".lock", os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
-        _HELD.append(descriptor)
+            hold_results(self.smoke)
+        except UserError as error:
+            _give_up(error)
 
     def sheet_facts(self) -> dict[str, Any]:
         """The contents of this machine's sheet: when they change, the sheet is written anew."""
@@ -210,7 +202,7 @@ def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
         config = load_config(overrides=overrides)
         papers = papers_shown(config.preset.is_smoke, config.papers)
         found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
-        check_same_machine(found.machine, found.history.made_on, describe_machine())
+        check_same_machine(found.history.under_name, describe_machine())
     except UserError as error:
         _give_up(error)
     return found
