@@ -34,6 +34,11 @@ def _name_of(here: Mapping[str, Any], but: str) -> str:
     for smoke in (False, True):
         for machine in recorded_machines(smoke):
             hardware = (read_description(machine, smoke) or {}).get("hardware") or {}
-            if machine != but and here.get(HOST) and hardware.get(HOST) == here[HOST] and not difference(here, hardware):
+            if (
+                machine != but
+                and here.get(HOST)
+                and hardware.get(HOST) == here[HOST]
+                and not difference(here, hardware)
+            ):
                 return machine
     return ""

@@ -40,7 +40,7 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
     return {
         machine: len(paths)
         for machine, paths in record_folders(smoke).items()
-        if _has_record(paths, machine) or read_description(machine, smoke) is not None
+        if read_description(machine, smoke) is not None or _has_record(paths, machine)
     }
 
 
