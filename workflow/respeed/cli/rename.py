@@ -16,8 +16,7 @@ def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
         files = adopt_strangers(new, smoke)
     else:
         files = rename_machine(old, new, smoke)
-    print(
-        f"{files} file{'s' if files > 1 else ''} in {records_folder(smoke) / new} {'are' if files > 1 else 'is'} of {new} now"
-    )
+    counted = f"{files} files are" if files > 1 else "1 file is"
+    print(f"{counted} of {new} now, in {records_folder(smoke) / new}")
     if old != new and not left_out and (load_config().machine or machine_slug()) == old:
         print(f"this machine is {old} by itself; to measure on as {new}: --config machine={new} (or in config.yaml)")

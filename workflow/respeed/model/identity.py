@@ -35,7 +35,7 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], *, alike: bool
 def fingerprint_of(
     described: Mapping[str, Any], made_on: Iterable[tuple[Mapping[str, Any], str]], *, alike: bool = False
 ) -> dict[str, Any]:
-    """The fingerprint that is meant by a name: the one `described`, or else that of most records, of as many the latest.
+    """The fingerprint that a name stands for: the one `described`, or else that of most records, of as many the latest.
 
     `made_on` are the facts of the machine that each record was made on, and when (ISO 8601). What the description does
     not tell (an older one names no host), the records that fit it do, again most of them first: two records that fit

@@ -196,12 +196,18 @@ class Workflow:
         return facts
 
 
+def resolve_workflow(overrides: Mapping[str, Any]) -> Workflow:
+    """Read and check every file that a run depends on; UserError if there is a mistake in one."""
+    config = load_config(overrides=overrides)
+    papers = papers_shown(config.preset.is_smoke, config.papers)
+    return Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
+
+
 def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
-    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
+    """The same for a run on this machine; a mistake, or another machine's name, ends the program with one line and exit
+    code 2."""
     try:
-        config = load_config(overrides=overrides)
-        papers = papers_shown(config.preset.is_smoke, config.papers)
-        found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
+        found = resolve_workflow(overrides)
         check_same_machine(found.history.under_name, describe_machine())
     except UserError as error:
         _give_up(error)

@@ -53,7 +53,7 @@ def _has_record(paths: Iterable[Path], machine: str) -> bool:
 
 
 def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
-    """What a machine is and which profiles it cannot run; None if that was not written down, or is of another machine."""
+    """A machine's description; None if there is none, or if it is of another machine."""
     path = machine_sheet(machine, smoke)
     if not path.exists():
         return None

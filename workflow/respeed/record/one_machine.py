@@ -52,16 +52,16 @@ class MachineRecords:
     @property
     def identity_lines(self) -> list[str]:
         """Those about records of other machines."""
-        folder, smoke = records_folder(self.smoke) / self.machine, " --smoke" if self.smoke else ""
+        folder = records_folder(self.smoke) / self.machine
         lines = [
-            f"{folder}: {_counted(count)} left out: of the machine {name}, as {'it says' if count == 1 else 'they say'}; "
-            f"if all in this folder are {self.machine}'s: ./run respeed rename {self.machine} {self.machine}{smoke}"
+            f"{folder}: {_counted(count)} left out: of the machine {name} by what is written in them; if all in this "
+            f"folder is {self.machine}'s: {self._rename(self.machine)}"
             for name, count in Counter(self.strangers.values()).items()
         ]
         lines += [
-            f"{folder}: {_counted(count)} left out: made on other hardware than {self.machine}'s: {found}; to give that "
-            f"machine a name of its own: {self.rename_left_out}"
-            for found, count in Counter(one.differs for one in self.left_out.values()).items()
+            f"{folder}: {_counted(count)} left out: made on other hardware than {self.machine}'s: {differs}; to give "
+            f"that machine a name of its own: {self.rename_left_out}"
+            for differs, count in Counter(one.differs for one in self.left_out.values()).items()
         ]
         if renaming_mark(self.machine, self.smoke).exists():
             lines.append(f"{folder}: a renaming was stopped; give the same `respeed rename` again to end it")
@@ -75,8 +75,10 @@ class MachineRecords:
 
     @property
     def rename_left_out(self) -> str:
-        smoke = " --smoke" if self.smoke else ""
-        return f"./run respeed rename {self.machine} {self.second_name} --left-out{smoke}"
+        return self._rename(f"{self.second_name} --left-out")
+
+    def _rename(self, new: str) -> str:
+        return f"./run respeed rename {self.machine} {new}{' --smoke' * self.smoke}"
 
     def _damaged_lines(self) -> list[str]:
         by_reason: dict[str, list[Path]] = {}

@@ -1,4 +1,4 @@
-"""Gives records another machine's name. Killed at any moment, no record is lost, and the same call ends what was begun."""
+"""Gives records another machine's name. Killed at any moment, it loses none, and the same call ends what was begun."""
 
 import contextlib
 import hashlib

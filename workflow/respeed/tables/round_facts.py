@@ -10,8 +10,8 @@ SEPARATOR = "; "
 
 
 def values_of(fact: str, facts: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
-    """The distinct values of a fact. Values that are written alike are one: what a kernel leaves of the memory after its
-    own start differs by some bytes from boot to boot."""
+    """The distinct values of a fact. Those that are written alike are one: what a kernel leaves of the memory
+    after its own start differs by some bytes from boot to boot."""
     found: dict[str, Any] = {}
     for one in facts:
         if fact in one:
@@ -42,7 +42,7 @@ def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ..
 
 
 def libraries_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The libraries that the measuring processes had loaded to multiply and to share work: openblas 0.3.30 (SkylakeX)."""
+    """The libraries that multiplied, or shared the work among threads: openblas 0.3.30 (SkylakeX)."""
     found: dict[str, None] = {}
     for record in records:
         for library in record["provenance"].get("libraries") or []:
