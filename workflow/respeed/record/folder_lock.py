@@ -2,19 +2,20 @@
 
 import fcntl
 import os
+from pathlib import Path
 
 from respeed.model.errors import UserError
 from respeed.record.paths import results_folder
 
 # The descriptors of the locks that are held: until the process ends.
-_HELD: dict[bool, int] = {}
+_HELD: dict[Path, int] = {}
 
 
 def hold_results(smoke: bool) -> None:
     """Take the folder for this process, for as long as it lives; UserError if another has it."""
-    if smoke in _HELD:
-        return
     folder = results_folder(smoke)
+    if folder.resolve() in _HELD:
+        return
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -22,4 +23,4 @@ def hold_results(smoke: bool) -> None:
     except BlockingIOError:
         os.close(descriptor)
         raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it") from None
-    _HELD[smoke] = descriptor
+    _HELD[folder.resolve()] = descriptor
