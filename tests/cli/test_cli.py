@@ -13,9 +13,7 @@ def test_hardware_says_what_the_machine_is_and_which_profiles_apply(project: Pro
     assert re.search(r"gpu .*no +no CUDA device", told)
     assert re.search(r"torch-1 .*yes +1 thread on CPU \d", told)
     assert "GiB" in told
-    assert re.search(
-        r"fingerprint.*^  host +([0-9a-f]{16}|none)$.*round to round.*^  system ", told, re.DOTALL | re.MULTILINE
-    )
+    assert re.search(r"fingerprint.*CPU, .*host$", told, re.MULTILINE)
 
 
 def test_status_lists_cells_rounds_and_what_is_missing(measured: Project) -> None:

@@ -14,9 +14,11 @@ from respeed.load.papers import load_papers
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.plan import same_machine
+from respeed.plan.announce import announcement
 from respeed.plan.history import read_history
 from respeed.plan.same_machine import check_same_machine
 from respeed.plan.work import make_work
+from respeed.plan.workflow import Workflow
 from respeed.record.files import write_json
 from respeed.record.one_machine import read_machine
 from respeed.record.paths import machine_sheet, round_path
@@ -40,14 +42,14 @@ def write(record: dict[str, Any], **made_on: Any) -> Path:
 
 def refusal(machine: str = "box", here: dict[str, Any] = HERE) -> str:
     with pytest.raises(UserError) as refused:
-        check_same_machine(read_machine(False, machine), here)
+        check_same_machine(machine, read_machine(False, machine), here)
     return str(refused.value)
 
 
 def test_the_same_machine_is_let_through(make_record: MakeRecord) -> None:
     write(make_record([0.1]), host=HERE["host"])
-    check_same_machine(read_machine(False, "box"), HERE)
-    check_same_machine(read_machine(False, "new"), HERE)
+    check_same_machine("box", read_machine(False, "box"), HERE)
+    check_same_machine("new", read_machine(False, "new"), HERE)
 
 
 def test_another_one_is_refused_with_a_name_made_of_its_host(make_record: MakeRecord) -> None:
@@ -87,7 +89,7 @@ def test_nodes_that_are_told_to_be_alike_are_let_through(
 ) -> None:
     write(make_record([0.1]), host=OTHER_HOST)
     monkeypatch.setattr(same_machine, "are_alike", lambda machine: True)
-    check_same_machine(read_machine(False, "box"), HERE)
+    check_same_machine("box", read_machine(False, "box"), HERE)
 
 
 def test_records_of_another_machine_count_as_not_measured_and_are_left_where_they_are(make_record: MakeRecord) -> None:
@@ -101,5 +103,17 @@ def test_records_of_another_machine_count_as_not_measured_and_are_left_where_the
     history, unusable = read_history(work, lambda *_: "0" * 16)
     assert sum(history.attempts.values()) == 2
     assert unusable == {}
-    assert len(history.under_name.identity_lines) == 2
+    assert len(history.made_on.identity_lines) == 2
     assert history.next_index("raina2009", "rbm", "torch-1") == 5
+
+
+def test_a_dry_run_says_what_it_leaves_out(make_record: MakeRecord) -> None:
+    for index in (1, 2, 3):
+        write(make_record([0.1], index=index), host=HERE["host"] if index < 3 else OTHER_HOST)
+    workflow = Workflow(load_config(), {}, load_papers(["raina2009"]), load_profiles(), "box")
+    told = announcement(workflow).splitlines()
+    assert [line for line in told if "left out" in line] == [
+        "  results/records/box: 1 record is left out: made on other hardware than box's: "
+        f"host, {OTHER_HOST}, not {HERE['host']}; to give that machine a name of its own: "
+        "./run respeed rename box box-0123 --left-out"
+    ]

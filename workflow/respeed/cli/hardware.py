@@ -1,12 +1,10 @@
 """respeed hardware: what this machine is, which profiles apply and why the others do not."""
 
-from typing import Any
-
 from tabulate import tabulate
 
 from respeed.load.hardware import load_profiles
 from respeed.model.errors import NotMeasurable
-from respeed.model.identity import FIELDS, show_field
+from respeed.model.identity import FIELDS
 from respeed.model.profile import Profile
 from respeed.plan.availability import resolve_threads
 from respeed.provenance.machine import describe_machine, machine_slug
@@ -15,20 +13,16 @@ from respeed.provenance.machine import describe_machine, machine_slug
 def show_hardware() -> None:
     """Print the machine and a line for every profile."""
     machine = describe_machine()
-    print(f"{machine_slug()}\n\nits fingerprint, which tells it from other machines:")
-    for fact, name in FIELDS.items():
-        _print_fact(name, fact, machine[fact])
-    print("\nwhat may differ from round to round:")
-    for fact in [fact for fact in machine if fact not in FIELDS]:
-        _print_fact(fact.replace("_", " "), fact, machine[fact])
+    machine["memory_bytes"] = f"{machine['memory_bytes'] / 2**30:.1f} GiB"
+    print(f"{machine_slug()}\n")
+    for key, value in machine.items():
+        text = (", ".join(value) or "none") if isinstance(value, list) else ("none" if value is None else value)
+        print(f"  {key.replace('_bytes', '').replace('_', ' '):<16} {text}")
+    print(f"\nits fingerprint, by which it is another machine than others: {', '.join(FIELDS.values())}")
     rows = [[profile.name, profile.label, *_applies(profile)] for profile in load_profiles().values()]
     print(
         "\n" + tabulate(rows, ["profile", "label", "applies", "threads and cores, or why not"], disable_numparse=True)
     )
-
-
-def _print_fact(name: str, fact: str, value: Any) -> None:
-    print(f"  {name:<18} {'none' if value is None else show_field(fact, value)}")
 
 
 def _applies(profile: Profile) -> tuple[str, str]:

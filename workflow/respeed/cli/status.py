@@ -33,7 +33,7 @@ def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell:
         _show_machine(workflow, machine, every_cell)
     if workflow.machine not in there and not machines:
         print(f"nothing has been measured on {workflow.machine} yet\n")
-    check_same_machine(workflow.history.under_name, describe_machine())
+    check_same_machine(workflow.machine, workflow.history.made_on, describe_machine())
     print(announcement(workflow))
 
 

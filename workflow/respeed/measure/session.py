@@ -67,8 +67,8 @@ def measure_session(
     started, began, turns, again = utc_now(), seconds_now(), 0, 0
     with machine_lock() as lock:
         history, unusable = read_history(work, Digests(work.seed, work.papers).of)
-        check_same_machine(history.under_name, describe_machine())
-        for line in history.under_name.identity_lines:
+        check_same_machine(work.machine, history.made_on, describe_machine())
+        for line in history.made_on.identity_lines:
             say(f"respeed: {line}")
         for path, reason in unusable.items():
             set_aside(path)

@@ -30,13 +30,13 @@ class History:
     """The usable records of a machine, and what follows from them for what comes next.
 
     `attempts` counts the rounds that tried a cell, clean or not. `case_seconds` has what each of them took, with set-up
-    and check; `start_seconds` what a profile's process takes before its first case. `under_name` is all
-    that lies under the machine's name, whatever it is of.
+    and check; `start_seconds` what a profile's process takes before its first case. `made_on` is all
+    that lies under the machine's name, by the machine that it was made on.
     """
 
     work: Work
     records: dict[Path, dict[str, Any]] = field(default_factory=dict)
-    under_name: MachineRecords = field(default_factory=MachineRecords)
+    made_on: MachineRecords = field(default_factory=MachineRecords)
     attempts: Counter[CellKey] = field(default_factory=Counter)
     case_seconds: dict[CellKey, list[float]] = field(default_factory=lambda: defaultdict(list))
     start_seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -114,7 +114,7 @@ class History:
 def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
     """The machine's records that this work can use, and why it cannot use the others of its tables."""
     mine = read_machine(work.smoke, work.machine)
-    history, unusable = History(work, under_name=mine), dict[Path, str]()
+    history, unusable = History(work, made_on=mine), dict[Path, str]()
     planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
     unusable |= {path: line for path, line in mine.damaged.items() if path.parts[-4:-1] in planned}
     for path, record in mine.records.items():

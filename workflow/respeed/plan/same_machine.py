@@ -11,20 +11,20 @@ from respeed.record.names import free_name
 from respeed.record.one_machine import MachineRecords
 
 
-def check_same_machine(found: MachineRecords, here: Mapping[str, Any]) -> None:
-    """UserError if this machine is another one than the records `found` are of: the first field that differs, and a
-    name to use, ready to paste."""
-    differs = difference(here, found.fingerprint, alike=are_alike(found.machine))
+def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> None:
+    """UserError if this machine is another one than its records were made on: the first field that differs, and a name
+    to use, ready to paste."""
+    differs = difference(here, made_on.fingerprint, alike=are_alike(machine))
     if differs is None:
         return
-    if any(difference(here, one.made_on) is None for one in found.left_out.values()):
-        name, advice = found.second_name, f"some are of this one: {found.rename_left_out}, and then"
-    elif name := _name_of(here, but=found.machine):
+    if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
+        name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
+    elif name := _name_of(here, but=machine):
         advice = f"this machine has records as {name}:"
     else:
-        name, advice = free_name(found.machine, here.get(HOST)), "give this machine a name of its own:"
+        name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"
     raise UserError(
-        f"{found.machine}: its records were made on another machine; here: {differs}; {advice} --config machine={name} "
+        f"{machine}: its records were made on another machine; here: {differs}; {advice} --config machine={name} "
         f"(or machine: {name} in config.yaml)"
     )
 

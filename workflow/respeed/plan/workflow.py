@@ -27,7 +27,7 @@ from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
 from respeed.record.files import recorded_machines, usable_learning
-from respeed.record.folder_lock import hold_results
+from respeed.record.hold import hold_folder
 from respeed.record.paths import (
     learning_path,
     machine_sheet,
@@ -37,6 +37,9 @@ from respeed.record.paths import (
     results_folder,
     session_paths,
 )
+
+# The descriptor of the folder's lock: held until the process ends.
+_HELD: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,10 @@ class Workflow:
 
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
+        if _HELD:
+            return
         try:
-            hold_results(self.smoke)
+            _HELD.append(hold_folder(self.smoke))
         except UserError as error:
             _give_up(error)
 
@@ -208,7 +213,7 @@ def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
     code 2."""
     try:
         found = resolve_workflow(overrides)
-        check_same_machine(found.history.under_name, describe_machine())
+        check_same_machine(found.machine, found.history.made_on, describe_machine())
     except UserError as error:
         _give_up(error)
     return found

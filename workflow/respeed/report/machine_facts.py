@@ -5,16 +5,9 @@ from typing import Any
 
 from respeed.model.identity import FIELDS
 from respeed.tables.origins import Backend, Origin
-from respeed.tables.round_facts import all_written
+from respeed.tables.round_facts import OF_ROUNDS, all_written
 
 UNKNOWN = "unknown"
-# What may be another from round to round without the machine being another.
-OF_ROUNDS = {
-    "cpu_quota": "CPU quota",
-    "frequency_governor": "CPU governor",
-    "accelerator_driver": "accelerator's driver",
-    "system": "system",
-}
 
 
 def machine_facts(origin: Origin) -> dict[str, Any]:

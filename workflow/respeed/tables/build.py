@@ -74,8 +74,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         mine = collect_rounds(records)
         if sheet := read_description(machine, smoke):
             sheets[machine] = sheet
-        if records or sheet:
-            found[machine] = origins.describe_origin(machine, records, mine, sheet)
+        if records or machine in sheets:
+            found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine
     all_cells = cells.make_cells(rounds, shown, load_profiles(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.model.identity import FIELDS
 from respeed.record.one_machine import made_on
-from respeed.tables.round_facts import SEPARATOR, all_written, libraries_of, values_of, versions_of
+from respeed.tables.round_facts import OF_ROUNDS, SEPARATOR, all_written, libraries_of, values_of, versions_of
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
@@ -37,8 +38,9 @@ class Origin:
 
     `software` are the versions of packages, `loaded` the libraries that multiply.
     What differs from round to round has all values that occurred, with semicolons between them.
-    Not in the file: `hardware` (all facts as they were last), `seen` (all values of each), `commits`, `seeds`,
-    `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were discarded.
+    Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
+    `seeds`, `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were
+    discarded.
     """
 
     machine: str
@@ -130,7 +132,7 @@ def describe_origin(
     return Origin(
         machine=machine,
         hardware=hardware,
-        seen={fact: values_of(fact, facts) or (value,) for fact, value in hardware.items()},
+        seen={fact: values_of(fact, facts) or values_of(fact, [hardware]) for fact in (*FIELDS, *OF_ROUNDS)},
         first_day=days[0] if days else None,
         last_day=days[-1] if days else None,
         rounds=len(records),

@@ -5,7 +5,14 @@ from typing import Any
 
 from respeed.model.identity import show_field
 
-# Not "; " alone in a list of several: an accelerator's name may hold a comma.
+# What may be another from round to round without the machine being another.
+OF_ROUNDS = {
+    "cpu_quota": "CPU quota",
+    "frequency_governor": "CPU governor",
+    "accelerator_driver": "accelerator's driver",
+    "system": "system",
+}
+# Between values: some of them are lists with commas.
 SEPARATOR = "; "
 
 

@@ -1,21 +1,15 @@
-"""One at a time changes a results folder: a run, or a command that moves records."""
+"""One run at a time in a folder: two would write one another's records."""
 
 import fcntl
 import os
-from pathlib import Path
 
 from respeed.model.errors import UserError
 from respeed.record.paths import results_folder
 
-# The descriptors of the locks that are held: until the process ends.
-_HELD: dict[Path, int] = {}
 
-
-def hold_results(smoke: bool) -> None:
-    """Take the folder for this process, for as long as it lives; UserError if another has it."""
+def hold_folder(smoke: bool) -> int:
+    """Take the folder of results, until the descriptor is closed or the process ends; UserError if another has it."""
     folder = results_folder(smoke)
-    if folder.resolve() in _HELD:
-        return
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -23,4 +17,4 @@ def hold_results(smoke: bool) -> None:
     except BlockingIOError:
         os.close(descriptor)
         raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it") from None
-    _HELD[folder.resolve()] = descriptor
+    return descriptor
