@@ -107,6 +107,18 @@ def test_records_of_another_machine_count_as_not_measured_and_are_left_where_the
     assert history.next_index("raina2009", "rbm", "torch-1") == 5
 
 
+def test_a_whole_run_never_takes_the_place_of_another_machines(make_record: MakeRecord) -> None:
+    config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
+    work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box")
+    theirs = make_record([0.1], whole=True)
+    theirs["provenance"]["machine"] |= {"host": OTHER_HOST}
+    write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1, whole=True)), theirs)
+    write_json(machine_sheet("box", False), {"machine": "box", "hardware": HERE, "not_measurable": {}})
+    history, _ = read_history(work, lambda *_: "0" * 16)
+    assert not history.has_whole("raina2009", "rbm", "torch-1")
+    assert history.next_index("raina2009", "rbm", "torch-1", whole=True) == 2
+
+
 def test_a_dry_run_says_what_it_leaves_out(make_record: MakeRecord) -> None:
     for index in (1, 2, 3):
         write(make_record([0.1], index=index), host=HERE["host"] if index < 3 else OTHER_HOST)

@@ -3,6 +3,7 @@
 import os
 
 from respeed.load.config import load_config
+from respeed.model.errors import UserError
 from respeed.provenance.machine import machine_slug
 from respeed.record.hold import hold_folder
 from respeed.record.paths import records_folder
@@ -14,6 +15,10 @@ def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
     lock = hold_folder(smoke)
     try:
         files = _rename(old, new, left_out, smoke)
+    except OSError as error:
+        raise UserError(
+            f"{records_folder(smoke)}: cannot be changed: {error.strerror}; mend that, then give the same command again"
+        ) from None
     finally:
         os.close(lock)
     counted = f"{files} files are" if files > 1 else "1 file is"

@@ -30,8 +30,8 @@ class History:
     """The usable records of a machine, and what follows from them for what comes next.
 
     `attempts` counts the rounds that tried a cell, clean or not. `case_seconds` has what each of them took, with set-up
-    and check; `start_seconds` what a profile's process takes before its first case. `made_on` is all
-    that lies under the machine's name, by the machine that it was made on.
+    and check; `start_seconds` what a profile's process takes before its first case. `made_on` is all that
+    lies under the machine's name, by the machine that it was made on.
     """
 
     work: Work
@@ -61,11 +61,11 @@ class History:
                 known.add(path, record)
         return known
 
-    def next_index(self, paper: str, experiment: str, profile: str) -> int:
-        """The number of the next round: one that no record has, usable or not."""
-        index = 1
+    def next_index(self, paper: str, experiment: str, profile: str, *, whole: bool = False) -> int:
+        """The number of the next round: one that no record has, usable or not, of this machine or of another."""
+        machine, smoke, index = self.work.machine, self.work.smoke, 1
         while True:
-            path = round_path(RoundId(self.work.machine, paper, experiment, profile, index, smoke=self.work.smoke))
+            path = round_path(RoundId(machine, paper, experiment, profile, index, whole, smoke))
             if path not in self.records and not path.exists():
                 return index
             index += 1
