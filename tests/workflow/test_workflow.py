@@ -328,15 +328,16 @@ def test_within_a_budget_nothing_is_begun_that_would_end_after_it(project: Proje
 def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_differs(
     copy: Project, field: str, value: object, named: str
 ) -> None:
-    for path in (copy.folder / "results/smoke/records").glob("*/raina2009/rbm/*/round-01.json"):
-        record = json.loads(path.read_text())
-        record["provenance"]["machine"][field] = value
-        path.write_text(json.dumps(record))
+    for path in (copy.folder / "results/smoke/records").glob("*/machine.json"):
+        description = json.loads(path.read_text())
+        description["hardware"][field] = value
+        path.write_text(json.dumps(description))
     done = copy.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed:")]
     assert done.returncode == 2
     assert len(lines) == 1, done.stdout
     assert f"here: {named}, " in lines[0]
+    assert "--config machine=" in lines[0]
 
 
 def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project) -> None:

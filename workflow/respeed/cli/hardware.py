@@ -10,6 +10,7 @@ from respeed.load.machines import read_told, told_machines
 from respeed.model.blas import library_label
 from respeed.model.cpus import cores_of_facts, show_list
 from respeed.model.errors import NotMeasurable
+from respeed.model.identity import FIELDS
 from respeed.model.profile import Profile
 from respeed.plan.availability import resolve_threads
 from respeed.provenance.energy import energy_in_a_line
@@ -23,6 +24,7 @@ def show_hardware() -> None:
     told = [("price", _price(machine_slug())), ("energy", energy_in_a_line())]
     for name, text in [*_lines(machine), *told]:
         print(f"  {name:<20} {text}")
+    print(f"\nits fingerprint, by which it is another machine than others: {', '.join(FIELDS.values())}")
     profiles, wrong = read_profiles()
     rows = {profile.name: [profile.label, *_applies(profile)] for profile in profiles.values()}
     rows |= {name: ["–", "wrong", mistakes[0]] for name, mistakes in wrong.items()}

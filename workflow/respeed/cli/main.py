@@ -62,8 +62,20 @@ def _parser() -> argparse.ArgumentParser:
     claims = add("claims", _claims, "say what each paper claims, and whether it holds on this machine")
     claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     claims.add_argument("--machine", help="of another machine that has records (default: this one)")
-    status = add("status", _status, "list the cells, their rounds and what is missing")
+    status = add(
+        "status", _status, "say of every machine and table what is measured, and what a run would measure next"
+    )
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
+    status.add_argument("--all", action="store_true", help="a line a cell, with what is missing")
+    status.add_argument("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)")
+    status.add_argument(
+        "--config", nargs="*", default=[], metavar="KEY=VALUE", help="papers, experiments, profiles, ... as of a run"
+    )
+    rename = add("rename", _rename, "give a machine another name, or a second one in its folder a name of its own")
+    rename.add_argument("old", metavar="OLD", help="the machine's name so far")
+    rename.add_argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed")
+    rename.add_argument("--left-out", action="store_true", help="only records that were made on other hardware")
+    rename.add_argument("--smoke", action="store_true", help="of the smoke records, in results/smoke")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
     new = add(
         "new",
@@ -150,9 +162,17 @@ def _claims(options: argparse.Namespace) -> None:
 
 def _status(options: argparse.Namespace) -> None:
     from respeed.cli.status import show_status
-    from respeed.plan.workflow import load_workflow
+    from respeed.load.config import parse_settings
+    from respeed.plan.workflow import resolve_workflow
 
-    show_status(load_workflow({"preset": "smoke"} if options.smoke else {}))
+    settings = parse_settings(options.config) | ({"preset": "smoke"} if options.smoke else {})
+    show_status(resolve_workflow(settings), options.machine, every_cell=options.all)
+
+
+def _rename(options: argparse.Namespace) -> None:
+    from respeed.cli.rename import rename
+
+    rename(options.old, options.new, options.left_out, options.smoke)
 
 
 def _hardware(options: argparse.Namespace) -> None:

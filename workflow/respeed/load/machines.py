@@ -61,3 +61,9 @@ def _check_day(text: str, path: Path) -> None:
         datetime.date.fromisoformat(text)
     except ValueError:
         raise UserError(f"{path}: price.date: {text!r} is no day of the calendar; write it as 2026-11-22") from None
+
+
+def are_alike(machine: str, folder: Path = MACHINES) -> bool:
+    """Whether several nodes count as the machine. A file that is not valid says nothing here; `respeed check` does."""
+    told = read_told(machine, folder)[0] if (folder / f"{machine}.yaml").exists() else None
+    return bool(told and told.slurm and told.slurm.alike)

@@ -68,6 +68,8 @@ def measure_session(
     with machine_lock() as lock:
         history, unusable = read_history(work, Digests(work.seed, work.papers).of)
         check_same_machine(work.machine, history.made_on, describe_machine())
+        for line in history.made_on.identity_lines:
+            say(f"respeed: {line}")
         for path, reason in unusable.items():
             set_aside(path)
             say(f"respeed: set aside: {reason}")

@@ -35,6 +35,7 @@ def announcement(run: Workflow) -> str:
     for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
+    lines += [f"  {line}" for line in run.history.made_on.identity_lines]
     if left := run.plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)

@@ -1,16 +1,17 @@
 """Writes and reads records: whole or not at all."""
 
+import contextlib
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
-from respeed.record.paths import record_paths, records_folder
+from respeed.record.paths import machine_sheet, record_folders, record_paths, records_folder
 
 LEARNING_SCHEMA = 1
 
@@ -34,13 +35,30 @@ def write_text(path: Path, text: str) -> None:
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
-    """The machines that there are records or a sheet of, by name, each with its number of records."""
-    folder = records_folder(smoke)
-    found = {path.parent.name: 0 for path in folder.glob("*/machine.json")}
-    for path in record_paths(smoke):
-        machine = path.relative_to(folder).parts[0]
-        found[machine] = found.get(machine, 0) + 1
-    return dict(sorted(found.items()))
+    """The machines that tables can show something of, by name, each with its number of record files: it has a
+    description, or a record that can be used. A folder that was copied under another name has neither."""
+    return {
+        machine: len(paths)
+        for machine, paths in record_folders(smoke).items()
+        if read_description(machine, smoke) is not None or _has_record(paths, machine)
+    }
+
+
+def _has_record(paths: Iterable[Path], machine: str) -> bool:
+    for path in paths:
+        with contextlib.suppress(UserError):
+            if read_record(path)["id"]["machine"] == machine:
+                return True
+    return False
+
+
+def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
+    """A machine's description; None if there is none, or if it is of another machine."""
+    path = machine_sheet(machine, smoke)
+    if not path.exists():
+        return None
+    data = read_json(path)
+    return data if isinstance(data, dict) and data.get("machine", machine) == machine else None
 
 
 def recorded_papers(smoke: bool) -> list[str]:
@@ -106,25 +124,3 @@ def _refuse(constant: str) -> float:
 def read_record(path: Path) -> dict[str, Any]:
     """Read one record and check what statistics rest on; UserError, with what to do, if it cannot be used."""
     return check_record(read_json(path), str(path))
-
-
-def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """The records at `paths`; one that is damaged or of another version is left out, with a line that says so."""
-    for path in paths:
-        try:
-            yield read_record(path)
-        except UserError as error:
-            print(f"respeed: left out: {error}", file=sys.stderr)
-
-
-def read_records(smoke: bool, machine: str = "*") -> Iterator[dict[str, Any]]:
-    """All records there are, of one machine or of any, in the order of their paths."""
-    for path in record_paths(smoke, machine):
-        for record in readable([path]):
-            if record["id"]["smoke"] != smoke:
-                kind = "real" if smoke else "smoke"
-                raise UserError(f"{path}: is a record of the {kind} kind in the wrong folder; move it away")
-            if record["id"]["machine"] != path.parts[-5]:
-                print(f"respeed: left out: {path}: is of the machine {record['id']['machine']}", file=sys.stderr)
-                continue
-            yield record

@@ -22,8 +22,27 @@ def records_folder(smoke: bool) -> Path:
 
 
 def machine_sheet(machine: str, smoke: bool) -> Path:
-    """The file that says what a machine is and which profiles it cannot run."""
+    """The machine's description: what it is and which profiles it cannot run."""
     return records_folder(smoke) / machine / "machine.json"
+
+
+def renaming_folder(machine: str, smoke: bool) -> Path:
+    """Where a machine's new folder is built, so deep that nothing takes it for a machine's."""
+    return records_folder(smoke) / ".renaming" / machine
+
+
+def renaming_mark(machine: str, smoke: bool) -> Path:
+    """The file that a renaming leaves in the machine's new folder until it is done."""
+    return records_folder(smoke) / machine / ".renamed.json"
+
+
+def record_folders(smoke: bool) -> dict[str, list[Path]]:
+    """The records in each machine's folder, in the order of their names; none where there is only a description."""
+    folder = records_folder(smoke)
+    found: dict[str, list[Path]] = {path.parent.name: [] for path in folder.glob("*/machine.json")}
+    for path in record_paths(smoke):
+        found.setdefault(path.relative_to(folder).parts[0], []).append(path)
+    return dict(sorted(found.items()))
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:

@@ -11,8 +11,9 @@ from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown, profiles_shown
-from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
-from respeed.record.paths import machine_sheet, results_folder
+from respeed.record.files import read_description, read_learning, write_text
+from respeed.record.one_machine import read_machines
+from respeed.record.paths import results_folder
 from respeed.tables import (
     breakdown,
     cells,
@@ -67,17 +68,15 @@ class Tables:
 def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
     (see plan.shown)."""
-    shown, there = papers_shown(smoke, papers), recorded_machines(smoke)
+    shown = papers_shown(smoke, papers)
     sheets: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
-    for machine in there if only is None else sorted(only):
-        # One machine's records at a time: a hundred machines' are gigabytes.
-        records = list(read_records(smoke, machine))
+    # One machine's records at a time: a hundred machines' are gigabytes.
+    for machine, records in read_machines(smoke, only or None):
         mine = collect_rounds(records)
-        sheet = machine_sheet(machine, smoke)
-        if sheet.exists():
-            sheets[machine] = read_json(sheet)
+        if sheet := read_description(machine, smoke):
+            sheets[machine] = sheet
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine

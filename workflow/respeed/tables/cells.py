@@ -24,6 +24,7 @@ DECIDING = ("backend", "device", "threads", "precision", "cpus", "smt")
 
 # Why there is no time where nothing stands in the way of one.
 NOT_YET = "not measured yet"
+OTHER_PARAMETERS = "measured at other parameters than the paper's file has now; measure again"
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
@@ -129,7 +130,7 @@ def make_cells(
                 if found is None and cannot:
                     why = cannot
                 elif found and found.parameters and found.parameters != dict(case.parameters):
-                    found, why = None, "measured at other parameters than the paper's file has now; measure again"
+                    found, why = None, OTHER_PARAMETERS
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, case, why))
