@@ -64,6 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     claims.add_argument("--machine", help="of another machine that has records (default: this one)")
     status = add("status", _status, "list the cells, their rounds and what is missing")
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
+    exporting = add("export", _export, "write records to one file, to take them elsewhere")
+    exporting.add_argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip")
+    exporting.add_argument("--machine", metavar="NAME", help="only this machine's (default: those of all)")
+    importing = add("import", _import, "add records that somebody exported, or that lie in a folder")
+    importing.add_argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records")
+    importing.add_argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here")
+    for carrying in (exporting, importing):
+        carrying.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
     new = add(
         "new",
@@ -153,6 +161,18 @@ def _status(options: argparse.Namespace) -> None:
     from respeed.plan.workflow import load_workflow
 
     show_status(load_workflow({"preset": "smoke"} if options.smoke else {}))
+
+
+def _export(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import export_records
+
+    export_records(options.file, options.smoke, options.machine)
+
+
+def _import(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import import_records
+
+    import_records(options.path, options.smoke, options.name)
 
 
 def _hardware(options: argparse.Namespace) -> None:

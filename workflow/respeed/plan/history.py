@@ -14,9 +14,8 @@ from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
 from respeed.record.files import read_record
-from respeed.record.paths import record_paths, round_path
+from respeed.record.paths import SET_ASIDE, record_paths, round_path
 
-SET_ASIDE = ".set-aside"
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2
 # Until a profile was measured: what its process takes before its first case.

@@ -1,6 +1,5 @@
 """All that the Snakemake files ask: paths, and what the user is told before anything runs."""
 
-import fcntl
 import json
 import os
 import sys
@@ -28,6 +27,7 @@ from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
 from respeed.record.files import recorded_machines, usable_learning
+from respeed.record.hold import hold_folder
 from respeed.record.paths import (
     learning_path,
     machine_sheet,
@@ -188,13 +188,10 @@ class Workflow:
         """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
         if _HELD:
             return
-        Path(self.results).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(Path(self.results) / ".lock", os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
-        _HELD.append(descriptor)
+            _HELD.append(hold_folder(self.smoke))
+        except UserError as error:
+            _give_up(error)
 
     def sheet_facts(self) -> dict[str, Any]:
         """The contents of this machine's sheet: when they change, the sheet is written anew."""
