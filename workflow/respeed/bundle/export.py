@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from respeed.bundle.archive import REGULAR, UNIX
 from respeed.bundle.contents import Item, parse, text_of
 from respeed.bundle.folder import Folder, open_machines
 from respeed.bundle.layout import MANIFEST, Kind, Place
@@ -14,14 +13,13 @@ from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB
 from respeed.bundle.manifest import Manifest, Member
 from respeed.bundle.survey import by_machine, fingerprint, survey_folder
 from respeed.bundle.told import carried_price
+from respeed.bundle.zip_form import ANY_TIME, REGULAR, UNIX
 from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
 from respeed.provenance.software import package_versions
 from respeed.record.files import json_text, recorded_machines, replacing
 from respeed.record.paths import records_folder
 
-# The first moment that a zip file can tell: when a bundle was written is no fact about what is in it.
-_ANY_TIME = (1980, 1, 1, 0, 0, 0)
 _LEVEL = 6
 
 
@@ -90,6 +88,6 @@ def _write(file: Path, manifest: Manifest, texts: _Texts) -> None:
 
 
 def _add(archive: zipfile.ZipFile, path: str, data: bytes) -> None:
-    info = zipfile.ZipInfo(path, _ANY_TIME)
+    info = zipfile.ZipInfo(path, ANY_TIME)
     info.create_system, info.external_attr = UNIX, REGULAR
     archive.writestr(info, data, zipfile.ZIP_DEFLATED, _LEVEL)

@@ -59,6 +59,14 @@ _CASE = {
     "wall_seconds": _SECONDS,
     "attempts": Maybe(whole(1)),
 }
+_PROVENANCE = {
+    # A process that never started has told neither its machine nor its library.
+    "machine": Maybe(OrNone(FACTS)),
+    "backend": Maybe(Every(scalar, keyed=True)),
+    "versions": Maybe(Every(text, keyed=True)),
+    "libraries": Maybe(Every(Every(scalar, keyed=True))),
+    "environment": Maybe(Every(text, keyed=True)),
+}
 RECORD = {
     "schema": one_of(SCHEMA),
     "id": {
@@ -87,15 +95,7 @@ RECORD = {
     "started": moment,
     "wall_seconds": _SECONDS,
     "start_seconds": _SECONDS,
-    "provenance": {
-        "commit": text,
-        # A process that never started has told neither its machine nor its library.
-        "machine": Maybe(OrNone(FACTS)),
-        "backend": Maybe(Every(scalar, keyed=True)),
-        "versions": Maybe(Every(text, keyed=True)),
-        "libraries": Maybe(Every(Every(scalar, keyed=True))),
-        "environment": Maybe(Every(text, keyed=True)),
-    },
+    "provenance": _PROVENANCE | {"commit": text},
     "ceilings": OrNone(Every(number(0), keyed=True)),
     "cases": Every(_CASE, least=1),
 }
@@ -127,7 +127,7 @@ SHEET = {
     "smoke": flag,
     "started": moment,
     "provenance": {"machine": FACTS},
-    "rounds": Every(RECORD),
+    "rounds": Every(RECORD | {"provenance": _PROVENANCE}),
 }
 SESSION = {"schema": one_of(1), "machine": _NAME, "started": moment}
 MANIFEST_ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}

@@ -23,6 +23,8 @@ def survey_archive(archive: Archive) -> list[Item]:
         if found := difference(item.facts, archive.manifest.machines[place.machine]):
             raise UserError(f"{where}: was made on another machine than the manifest tells of ({found})")
         items.append(item)
+    for item, found in _strangers(items):
+        raise UserError(f"{archive.where(item.source)}: was made on another machine than the others ({found})")
     return items
 
 
@@ -35,14 +37,17 @@ def survey_folder(folder: Folder, smoke: bool) -> list[Item]:
             items.append(check_item(_place(path), folder.read(path), smoke, where))
         except UserError as error:
             folder.leave_out(path, str(error).removeprefix(f"{where}: "))
+    strangers = _strangers(items)
+    for item, found in strangers:
+        folder.leave_out(item.source, f"was made on another machine than the others ({found})")
+    apart = {item.source for item, _ in strangers}
+    return [item for item in items if item.source not in apart]
+
+
+def _strangers(items: list[Item]) -> list[tuple[Item, str]]:
+    """Those that are not of the machine that the others of its name are of, each with the field in which they differ."""
     known = {machine: fingerprint(mine) for machine, mine in by_machine(items).items()}
-    kept = []
-    for item in items:
-        if found := difference(item.facts, known[item.place.machine]):
-            folder.leave_out(item.source, f"was made on another machine ({found})")
-        else:
-            kept.append(item)
-    return kept
+    return [(item, found) for item in items if (found := difference(item.facts, known[item.place.machine]))]
 
 
 def by_machine(items: Iterable[Item]) -> dict[str, list[Item]]:
