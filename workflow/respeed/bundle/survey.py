@@ -45,7 +45,7 @@ def survey_folder(folder: Folder, smoke: bool) -> list[Item]:
 
 
 def _strangers(items: list[Item]) -> list[tuple[Item, str]]:
-    """Those that are not of the machine that the others of its name are of, each with the field in which they differ."""
+    """Those of another machine than the others of its name, each with the field in which they differ."""
     known = {machine: fingerprint(mine) for machine, mine in by_machine(items).items()}
     return [(item, found) for item in items if (found := difference(item.facts, known[item.place.machine]))]
 

@@ -1,4 +1,4 @@
-"""What a zip file must be to be a bundle: to the byte as `respeed export` writes it, and so none of a zip file's tricks."""
+"""What a zip file must be to be a bundle: to the byte as `respeed export` writes it, so that no trick has room."""
 
 import os
 import stat
