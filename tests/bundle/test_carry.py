@@ -73,12 +73,12 @@ ROUNDS = st.lists(
         st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=20),
     ),
     min_size=1,
-    max_size=6,
+    max_size=4,
     unique_by=lambda one: one[:3],
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=ROUNDS)
 def test_whatever_was_measured_is_carried_as_it_is(
     rounds: list[Any], make_record: MakeRecord, tmp_path_factory: pytest.TempPathFactory
