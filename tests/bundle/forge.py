@@ -35,7 +35,7 @@ class Entry:
             return self.packed
         if self.method == 0:
             return self.data
-        packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+        packer = zlib.compressobj(1, zlib.DEFLATED, -15)
         return packer.compress(self.data) + packer.flush()
 
 
@@ -80,7 +80,7 @@ def _header(mark: bytes, made_by: bytes, says: dict[str, Any], tail: bytes, comm
 
 def entry(path: str, value: Any) -> Entry:
     """A member of a bundle; `value` is its JSON, or its bytes."""
-    return Entry(path.encode(), value if isinstance(value, bytes) else (json.dumps(value, indent=1) + "\n").encode())
+    return Entry(path.encode(), value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
 def manifest_of(entries: list[Entry], **changed: Any) -> dict[str, Any]:

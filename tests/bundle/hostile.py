@@ -5,6 +5,7 @@ import gzip
 import io
 import itertools
 import json
+import random
 import struct
 import tarfile
 import zlib
@@ -242,10 +243,10 @@ def _bombs() -> dict[str, Trick]:
         return lambda files: zip_of(bundle_of(files | {path: data}))
 
     def lying_bomb(files: Files) -> bytes:
-        """100 MiB in 100 kB, said to be small."""
+        """30 MiB in 100 kB, said to be small."""
         entries = bundle_of(files)
-        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-        entries[2].packed = b"".join(packer.compress(bytes(MIB)) for _ in range(100)) + packer.flush()
+        packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+        entries[2].packed = b"".join(packer.compress(bytes(MIB)) for _ in range(30)) + packer.flush()
         entries[2].size = 4 * MIB
         return zip_of(entries)
 
@@ -263,6 +264,9 @@ def _bombs() -> dict[str, Trick]:
     return {
         "40 MiB of zeros": squeezed(bytes(40 * MIB)),
         "30 MiB of zeros": squeezed(bytes(30 * MIB)),
+        "a million values": squeezed(_digits(10**6)),
+        "many megabytes of digits": squeezed(_digits(2 * 10**6)),
+        "a million lists": squeezed(_digits(10**6).replace(b"1", b"[]"), path=LEARNING),
         "1 MiB of blanks around a record": squeezed(b" " * MIB + b"{}"),
         "2 MiB of a list": squeezed(b"[" + b"0," * MIB + b"0]"),
         "manifest of blanks": lambda files: zip_of(bundle_of(files, told=b" " * (8 * MIB) + b"{}")),
@@ -270,6 +274,12 @@ def _bombs() -> dict[str, Trick]:
         "60,000 members": many,
         "1 GiB together": many_large,
     }
+
+
+def _digits(number: int) -> bytes:
+    """A list of so many digits that shrinks no more than a record does."""
+    chance = random.Random(1)
+    return b"[" + ",".join(chance.choices("0123456789", k=number)).encode() + b"]"
 
 
 def _manifests() -> dict[str, Trick]:
@@ -475,7 +485,7 @@ def _others() -> dict[str, Trick]:
                 "machine": ("other", None, ...),
                 "hardware": ({}, None, []),
                 "hardware.memory_bytes": (2**40, "much"),
-                "not_measurable": ([], {"gpu": 5}),
+                "not_measurable": ([], {"gpu": 5}, {"gpu": ""}),
             },
         )
         | _changes(

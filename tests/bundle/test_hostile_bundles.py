@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from respeed.bundle.importing import import_bundle
+from respeed.cli.carry import import_records
 from respeed.cli.main import main
 from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError
@@ -46,18 +47,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refuse(path: Path, capsys: pytest.CaptureFixture[str], name: str) -> str:
-    """Import it as from the command line; the one line that refuses it. Nothing is written."""
-    told = sorted(MACHINES.iterdir())
-    assert main(["import", str(path)]) == 2, name
-    said = capsys.readouterr()
-    assert said.out == "", name
-    assert len(said.err.splitlines()) == 1, name
-    assert said.err.startswith("respeed: "), name
-    assert said.err[:-1].isprintable(), name
-    assert len(said.err) < 400, name
+    """Import it; the one line that refuses it. Nothing else is said, and nothing is written."""
+    told, line = sorted(MACHINES.iterdir()), ""
+    try:
+        import_records(path, False, None)
+    except UserError as error:
+        line = str(error)
+    assert line, f"{name} was not refused"
+    assert line.isprintable(), name
+    assert len(line) < 400, name
+    assert capsys.readouterr() == ("", ""), name
     assert list(Path().iterdir()) == [], name
     assert sorted(MACHINES.iterdir()) == told, name
-    return said.err.strip()
+    return line
 
 
 def test_what_all_hostile_bundles_are_made_of_is_a_good_one(tmp_path: Path, here: Path, good: dict[str, Any]) -> None:
@@ -133,3 +135,5 @@ def test_what_is_no_file_of_ones_own_is_refused(
     names = ("link", "fifo", "empty", "damaged", "deep", "mixed", "link.zip", "nowhere.zip", "none.zip")
     for path in [*paths, *(tmp_path / name for name in names)]:
         refuse(path, capsys, str(path))
+    assert main(["import", "/dev/zero"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

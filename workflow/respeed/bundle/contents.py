@@ -9,7 +9,7 @@ from typing import Any
 from respeed.bundle import shapes
 from respeed.bundle.layout import Kind, Place
 from respeed.bundle.plain import parse_plain
-from respeed.bundle.shape import misfit
+from respeed.bundle.shape import misfit, reason
 from respeed.bundle.told import check_price
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
@@ -85,7 +85,7 @@ def _is_whole(case: Mapping[str, Any]) -> bool:
         samples = block.get("part_seconds") or []
         if len(samples) != parts or any(len(part) != len(block["sample_seconds"]) for part in samples):
             return False
-    return bool(case["blocks"] if case["status"] == "measured" else case["reason"])
+    return bool(case["blocks"]) if case["status"] == "measured" else reason(case["reason"])
 
 
 def _facts(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from respeed.bundle.layout import ROOT, place_of
-from respeed.bundle.limits import MAX_MEMBER_BYTES, MAX_MEMBERS, MIB
+from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
 from respeed.model.names import NAME
@@ -36,7 +36,7 @@ class Folder:
 
     def read(self, path: str) -> bytes:
         """A file's bytes; UserError if it is no plain file, or larger than any of a bundle."""
-        return _read(self._files[path])
+        return _read(self._files[path], most_bytes(path))
 
 
 def open_machines(path: Path, machine: str | None) -> Folder:
@@ -105,16 +105,16 @@ def _files(path: Path, depth: int = 0) -> Iterator[Path]:
             raise UserError(f"{path / entry.name}: is a link or no plain file; put the file itself in its place")
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int) -> bytes:
     try:
         # What was a plain file a moment ago may be a link or a FIFO by now.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UserError(f"{path}: is no plain file")
-            data = file.read(MAX_MEMBER_BYTES + 1)
+            data = file.read(most + 1)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(data) > MAX_MEMBER_BYTES:
-        raise UserError(f"{path}: has more than {MAX_MEMBER_BYTES // MIB} MiB, which no record needs")
+    if len(data) > most:
+        raise UserError(f"{path}: has more than {most // MIB} MiB, which no such file needs")
     return data

@@ -73,6 +73,11 @@ def text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def reason(value: Any) -> bool:
+    """A text that says something."""
+    return text(value) and bool(value.strip())
+
+
 def flag(value: Any) -> bool:
     return isinstance(value, bool)
 

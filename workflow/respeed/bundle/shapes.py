@@ -1,6 +1,20 @@
 """The shapes of what a bundle may hold: what tables, figures and the report take for granted."""
 
-from respeed.bundle.shape import Every, Maybe, OrNone, anything, flag, like, moment, number, one_of, scalar, text, whole
+from respeed.bundle.shape import (
+    Every,
+    Maybe,
+    OrNone,
+    anything,
+    flag,
+    like,
+    moment,
+    number,
+    one_of,
+    reason,
+    scalar,
+    text,
+    whole,
+)
 from respeed.model.names import NAME as NAME_PATTERN
 from respeed.model.published import ARCHITECTURES
 from respeed.record.check import SCHEMA
@@ -118,7 +132,7 @@ LEARNING = {
 DESCRIPTION = {
     "machine": _NAME,
     "hardware": FACTS,
-    "not_measurable": Every(text, keyed=True),
+    "not_measurable": Every(reason, keyed=True),
     "started": Maybe(moment),
 }
 SHEET = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from respeed.bundle.layout import MANIFEST, shown
-from respeed.bundle.limits import MAX_BYTES, MAX_MANIFEST_BYTES, MAX_MEMBER_BYTES, MAX_MEMBERS, MAX_RATIO, MIB
+from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MAX_RATIO, MIB, most_bytes
 from respeed.model.errors import UserError
 
 AGAIN = "carry it again, or have it exported again"
@@ -57,9 +57,8 @@ def check_members(members: zipfile.ZipFile, path: Path) -> None:
         where = f"{path}: {shown(info.orig_filename)}"
         if reason := _oddity(info):
             raise UserError(f"{where}: {reason}, unlike any member of a bundle")
-        limit = MAX_MANIFEST_BYTES if info.filename == MANIFEST else MAX_MEMBER_BYTES
-        if info.file_size > limit:
-            raise UserError(f"{where}: has more than {limit // MIB} MiB, which no member needs")
+        if info.file_size > (limit := most_bytes(info.filename)):
+            raise UserError(f"{where}: has more than {limit // MIB} MiB, which no such file needs")
         if info.file_size > MAX_RATIO * info.compress_size:
             raise UserError(f"{where}: unpacks to more than {MAX_RATIO} times its size, which no record does")
         # One after another without a gap: no two share bytes, and nothing hides between them.
