@@ -330,7 +330,7 @@ def test_a_bundle_is_written_whole_or_not_at_all(
         with pytest.raises(UserError, match="No space left"):
             export_bundle(Path("mine.zip"))
     assert Path("mine.zip").read_text() == "older"
-    for bad in ("fifo.zip", ".", "none/mine.zip", "/dev/null"):
+    for bad in ("fifo.zip", ".", "none/mine.zip", "/dev/null", "x" * 300):
         with pytest.raises(UserError):
             export_bundle(Path(bad))
     export_bundle(Path("mine.zip"))

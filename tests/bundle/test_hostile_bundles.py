@@ -129,10 +129,13 @@ def test_what_is_no_file_of_ones_own_is_refused(
     (tmp_path / "mixed/machine.json").write_text("{}")
     (tmp_path / "mixed/box/machine.json").write_text("{}")
     os.makedirs(tmp_path / "deep/box" / "/".join(["deeper"] * 500))
+    (tmp_path / "fifo/box/a\nb\x1b[2J").write_text("")
+    (tmp_path / "link/box/a\nb\x1b[2J").symlink_to("nothing")
+    (tmp_path / "damaged/box/a\nb\x1b[2J").write_text("")
     (tmp_path / "link.zip").symlink_to("/dev/zero")
     (tmp_path / "nowhere.zip").symlink_to("nothing")
     paths = [tmp_path / "fifo.zip", *map(Path, ("/dev/zero", "/dev/null", "/dev/full", "/proc/self/mem"))]
-    names = ("link", "fifo", "empty", "damaged", "deep", "mixed", "link.zip", "nowhere.zip", "none.zip")
+    names = ("link", "fifo", "empty", "damaged", "deep", "mixed", "link.zip", "nowhere.zip", "none.zip", "x" * 300)
     for path in [*paths, *(tmp_path / name for name in names)]:
         refuse(path, capsys, str(path))
     assert main(["import", "/dev/zero"]) == 2

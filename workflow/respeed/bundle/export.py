@@ -72,11 +72,11 @@ class _Texts:
 
 
 def _write(file: Path, manifest: Manifest, texts: _Texts) -> None:
-    if file.exists() and not file.is_file():
-        raise UserError(f"{file}: is no plain file; name one that can be written, such as records.zip")
-    if not file.parent.is_dir():
-        raise UserError(f"{file}: there is no folder {file.parent}")
     try:
+        if file.exists() and not file.is_file():
+            raise UserError(f"{file}: is no plain file; name one that can be written, such as records.zip")
+        if not file.parent.is_dir():
+            raise UserError(f"{file}: there is no folder {file.parent}")
         with replacing(file) as out, zipfile.ZipFile(out, "w") as archive:
             _add(archive, MANIFEST, json_text(manifest.facts()).encode())
             for path, data in texts.all():

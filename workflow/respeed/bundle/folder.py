@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from respeed.bundle.layout import ROOT, place_of
+from respeed.bundle.layout import ROOT, place_of, shown
 from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
@@ -102,7 +102,9 @@ def _files(path: Path, depth: int = 0) -> Iterator[Path]:
         elif entry.is_file(follow_symlinks=False):
             yield path / entry.name
         else:
-            raise UserError(f"{path / entry.name}: is a link or no plain file; put the file itself in its place")
+            raise UserError(
+                f"{path}: {shown(entry.name)}: is a link or no plain file; put the file itself in its place"
+            )
 
 
 def _read(path: Path, most: int) -> bytes:

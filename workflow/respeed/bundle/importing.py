@@ -11,7 +11,7 @@ from respeed.bundle.apart import apart_lines
 from respeed.bundle.archive import open_archive
 from respeed.bundle.contents import Item, content_of, parse, renamed, text_of
 from respeed.bundle.folder import open_folder, open_machines
-from respeed.bundle.layout import Kind
+from respeed.bundle.layout import Kind, shown
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
 from respeed.bundle.survey import Source, by_machine, survey_archive, survey_folder
 from respeed.bundle.told import keep_price
@@ -51,24 +51,34 @@ def import_bundle(path: Path, smoke: bool = False, name: str | None = None, told
     with _open(path, smoke) as (source, items, left_out):
         if name:
             items = rename_items(items, name, str(path))
-        merges = []
-        for machine, theirs in by_machine(items).items():
-            here = open_machines(records_folder(smoke), machine)
-            ours = survey_folder(here, smoke)
-            merge = plan_merge(machine, theirs, ours, records_folder(smoke), str(path))
-            merge.lines += apart_lines([step.item for step in merge.steps], source, ours, here)
-            merges.append(merge)
-        return Outcome({merge.machine: _carry_out(merge, source, smoke, told) for merge in merges}, left_out)
+        lock = hold_folder(smoke)
+        try:
+            merges = [_plan(machine, mine, source, smoke, path) for machine, mine in by_machine(items).items()]
+            done = {merge.machine: _carry_out(merge, source, smoke, told) for merge in merges}
+        except OSError as error:
+            where = error.filename or records_folder(smoke)
+            raise UserError(f"{where}: {error.strerror}; when that is mended, give the same command again") from None
+        finally:
+            os.close(lock)
+        return Outcome(done, left_out)
+
+
+def _plan(machine: str, theirs: list[Item], source: Source, smoke: bool, path: Path) -> Merge:
+    here = open_machines(records_folder(smoke), machine)
+    ours = survey_folder(here, smoke)
+    merge = plan_merge(machine, theirs, ours, records_folder(smoke), str(path))
+    merge.lines += apart_lines([step.item for step in merge.steps], source, ours, here)
+    return merge
 
 
 @contextmanager
 def _open(path: Path, smoke: bool) -> Iterator[tuple[Source, list[Item], Mapping[str, list[Path]]]]:
-    if path.is_dir():
+    if os.path.isdir(path):
         folder = open_folder(path)
         items = survey_folder(folder, smoke)
         if not items:
             reason, files = max(folder.left_out.items(), key=lambda one: len(one[1]))
-            raise UserError(f"{path}: has nothing that can be used; {files[0]}: {reason}")
+            raise UserError(f"{path}: has nothing that can be used; {shown(str(files[0]))}: {reason}")
         yield folder, items, folder.left_out
         return
     with open_archive(path) as archive:
@@ -83,22 +93,12 @@ def _open(path: Path, smoke: bool) -> Iterator[tuple[Source, list[Item], Mapping
 def _carry_out(merge: Merge, source: Source, smoke: bool, told: Path) -> Imported:
     """Write what the merge says, each file whole."""
     done = Imported(known=Counter(item.place.kind for item in merge.known), lines=list(merge.lines))
-    if not merge.steps:
-        return done
-    lock = hold_folder(smoke)
-    try:
-        for step in merge.steps:
-            if step.place.kind is Kind.TOLD:
-                _keep_price(step, source, told, done)
-            else:
-                _write(step, source, records_folder(smoke))
-                done.new[step.place.kind] += 1
-    except OSError as error:
-        raise UserError(
-            f"{records_folder(smoke)}: cannot be written: {error.strerror}; then give the same command again"
-        ) from None
-    finally:
-        os.close(lock)
+    for step in merge.steps:
+        if step.place.kind is Kind.TOLD:
+            _keep_price(step, source, told, done)
+        else:
+            _write(step, source, records_folder(smoke))
+            done.new[step.place.kind] += 1
     return done
 
 

@@ -81,6 +81,6 @@ def place_of(path: str) -> Place | None:
 
 
 def shown(path: str) -> str:
-    """A path that somebody else chose, for a message: plain letters, and not too many."""
-    text = ascii(path)
-    return text if len(text) <= 100 else f"{text[:96]}...'"
+    """A path that somebody else chose, for a message: in one line, without what a terminal obeys, and not too long."""
+    text = path if path.isascii() and path.isprintable() and path else ascii(path)
+    return text if len(text) <= 200 else f"{text[:150]}..."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import Imported, import_bundle
-from respeed.bundle.layout import Kind
+from respeed.bundle.layout import Kind, shown
 
 
 def export_records(file: Path, smoke: bool, machine: str | None) -> None:
@@ -45,4 +45,4 @@ def _count(number: int, what: str) -> str:
 def _say_left_out(left_out: Mapping[str, list[Path]]) -> None:
     for reason, files in left_out.items():
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        print(f"left out: {files[0]}{more}: {reason}")
+        print(f"left out: {shown(str(files[0]))}{more}: {reason}")
