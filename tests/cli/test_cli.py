@@ -38,19 +38,8 @@ def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixt
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (
-        "measure",
-        "learn",
-        "sheet",
-        "tables",
-        "figures",
-        "report",
-        "status",
-        "rename",
-        "hardware",
-        "doctor",
-        "new",
-    ):
+    commands = "measure learn sheet tables figures report status rename hardware doctor new export import"
+    for command in commands.split():
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0

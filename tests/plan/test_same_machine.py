@@ -84,14 +84,6 @@ def test_where_some_records_are_this_ones_the_line_says_how_to_part_them(make_re
     assert "./run respeed rename box box-7f3a --left-out, and then --config machine=box-7f3a " in refusal()
 
 
-def test_nodes_that_are_told_to_be_alike_are_let_through(
-    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(make_record([0.1]), host=OTHER_HOST)
-    monkeypatch.setattr(same_machine, "are_alike", lambda machine: True)
-    check_same_machine("box", read_machine(False, "box"), HERE)
-
-
 def test_records_of_another_machine_count_as_not_measured_and_are_left_where_they_are(make_record: MakeRecord) -> None:
     config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
     work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box")

@@ -83,17 +83,6 @@ def test_each_group_that_is_left_out_is_one_line_with_the_command_that_names_it(
     assert ": CPU, Another CPU, not A CPU; " in second
 
 
-def test_nodes_that_are_told_to_be_alike_are_one_machine(
-    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(one_machine, "are_alike", lambda machine: machine == "box")
-    for index, host in ((1, A_HOST), (2, ANOTHER_HOST)):
-        for machine in ("box", "node"):
-            write(make_record([0.1], index=index, machine=machine), machine, host=host)
-    assert len(read_machine(False, "box").records) == 2
-    assert len(read_machine(False, "node").records) == 1
-
-
 def test_a_folder_that_was_copied_by_hand_is_one_line_and_no_machine(
     make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     rename.add_argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed")
     rename.add_argument("--left-out", action="store_true", help="only records that were made on other hardware")
     rename.add_argument("--smoke", action="store_true", help="of the smoke records, in results/smoke")
+    exporting = add("export", _export, "write records to one file, to take them elsewhere")
+    exporting.add_argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip")
+    exporting.add_argument("--machine", metavar="NAME", help="only this machine's (default: those of all)")
+    importing = add("import", _import, "add records that somebody exported, or that lie in a folder")
+    importing.add_argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records")
+    importing.add_argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here")
+    for carrying in (exporting, importing):
+        carrying.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
     new = add(
         "new",
@@ -173,6 +181,18 @@ def _rename(options: argparse.Namespace) -> None:
     from respeed.cli.rename import rename
 
     rename(options.old, options.new, options.left_out, options.smoke)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import export_records
+
+    export_records(options.file, options.smoke, options.machine)
+
+
+def _import(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import import_records
+
+    import_records(options.path, options.smoke, options.name)
 
 
 def _hardware(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from respeed.load.folders import MACHINES
 from respeed.load.hardware import profile_names
 from respeed.load.mistakes import Mistakes
 from respeed.load.schema import misfits
-from respeed.load.yaml_file import read_yaml
+from respeed.load.yaml_file import parse_yaml, read_text
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 from respeed.model.told import Price, SlurmNode, Told
@@ -26,10 +26,19 @@ def load_told(folder: Path = MACHINES) -> dict[str, Told]:
 
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
-    path, mistakes = folder / f"{machine}.yaml", Mistakes()
+    path = folder / f"{machine}.yaml"
+    try:
+        return check_told(machine, read_text(path), path)
+    except UserError as error:
+        return None, Mistakes([str(error)])
+
+
+def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistakes]:
+    """The same of a text, which messages call `path`."""
+    mistakes = Mistakes()
     data: Any = None
     with mistakes.collecting():
-        data = read_yaml(path) or {}
+        data = parse_yaml(text, str(path)) or {}
     mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "machine", path)]
     if mistakes:
         return None, mistakes
@@ -61,9 +70,3 @@ def _check_day(text: str, path: Path) -> None:
         datetime.date.fromisoformat(text)
     except ValueError:
         raise UserError(f"{path}: price.date: {text!r} is no day of the calendar; write it as 2026-11-22") from None
-
-
-def are_alike(machine: str, folder: Path = MACHINES) -> bool:
-    """Whether several nodes count as the machine. A file that is not valid says nothing here; `respeed check` does."""
-    told = read_told(machine, folder)[0] if (folder / f"{machine}.yaml").exists() else None
-    return bool(told and told.slurm and told.slurm.alike)

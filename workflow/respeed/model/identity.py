@@ -19,22 +19,17 @@ FIELDS = {
 }
 
 
-def difference(there: Mapping[str, Any], here: Mapping[str, Any], *, alike: bool = False) -> str | None:
+def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
     """The first field in which two machines' facts differ, with both values: "memory, 15.6 GiB, not 23.4 GiB" is what
-    `there` has and `here` has not. None if they may be one machine: what only one of them tells is not compared; nor
-    are the hosts where nodes that are `alike` count as one machine."""
+    `there` has and `here` has not. None if they may be one machine: what only one of them tells is not compared."""
     for field, name in FIELDS.items():
         one, other = there.get(field), here.get(field)
-        if alike and field == HOST:
-            continue
         if one is not None and other is not None and _differ(field, one, other):
             return f"{name}, {show_field(field, one)}, not {show_field(field, other)}"
     return None
 
 
-def fingerprint_of(
-    described: Mapping[str, Any], made_on: Iterable[tuple[Mapping[str, Any], str]], *, alike: bool = False
-) -> dict[str, Any]:
+def fingerprint_of(described: Mapping[str, Any], made_on: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
     """The fingerprint that a name stands for: the one `described`, or else that of most records, of as many the latest.
 
     `made_on` are the facts of the machine that each record was made on, and when (ISO 8601). What the description does
@@ -48,7 +43,7 @@ def fingerprint_of(
         found[key] = (count + 1, max(latest, when), facts)
     meant = _told_by(described)
     for _, _, facts in sorted(found.values(), key=lambda one: one[:2], reverse=True):
-        if difference(facts, meant, alike=alike) is None:
+        if difference(facts, meant) is None:
             meant = _told_by(facts) | meant
     return meant
 

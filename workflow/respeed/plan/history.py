@@ -13,9 +13,8 @@ from respeed.estimators.sessions import number_sessions
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
 from respeed.record.one_machine import MachineRecords, read_machine
-from respeed.record.paths import round_path
+from respeed.record.paths import SET_ASIDE, round_path
 
-SET_ASIDE = ".set-aside"
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2
 # Until a profile was measured: what its process takes before its first case.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.load.machines import are_alike
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference
 from respeed.record.files import read_description, recorded_machines
@@ -14,7 +13,7 @@ from respeed.record.one_machine import MachineRecords
 def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> None:
     """UserError if this machine is another one than its records were made on: the first field that differs, and a name
     to use, ready to paste."""
-    differs = difference(here, made_on.fingerprint, alike=are_alike(machine))
+    differs = difference(here, made_on.fingerprint)
     if differs is None:
         return
     if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):

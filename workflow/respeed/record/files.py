@@ -5,9 +5,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
@@ -17,13 +17,20 @@ LEARNING_SCHEMA = 1
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` so that the file is either whole or not there: temporary file, fsync, rename."""
+    """Write `text` to `path` so that the file is either whole or not there."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which becomes `path` when all is written: temporary file, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False, encoding="utf-8"
+        "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
     ) as file:
         try:
-            file.write(text)
+            yield file
             file.flush()
             os.fsync(file.fileno())
             # A temporary file is for its owner alone; what it becomes is for everybody that the folder is for.
@@ -98,7 +105,12 @@ def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON, whole or not at all; ValueError for numbers that JSON has not (NaN, infinity)."""
-    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_text(path, json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """JSON as records are written."""
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 def _umask() -> int:

@@ -10,8 +10,11 @@ from respeed.record.paths import results_folder
 def hold_folder(smoke: bool) -> int:
     """Take the folder of results, until the descriptor is closed or the process ends; UserError if another has it."""
     folder = results_folder(smoke)
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

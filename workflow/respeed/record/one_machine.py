@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from respeed.load.machines import are_alike
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference, fingerprint_of
 from respeed.record.files import read_description, read_record
@@ -109,12 +108,12 @@ def read_machine(smoke: bool, machine: str) -> MachineRecords:
             found[path] = record
         else:
             strangers[path] = record["id"]["machine"]
-    alike, described = are_alike(machine), (read_description(machine, smoke) or {}).get("hardware") or {}
-    meant = fingerprint_of(described, [(made_on(one), one["started"]) for one in found.values()], alike=alike)
+    described = (read_description(machine, smoke) or {}).get("hardware") or {}
+    meant = fingerprint_of(described, [(made_on(one), one["started"]) for one in found.values()])
     left_out = {
         path: LeftOut(differs, record)
         for path, record in found.items()
-        if (differs := difference(made_on(record), meant, alike=alike))
+        if (differs := difference(made_on(record), meant))
     }
     mine = {path: record for path, record in found.items() if path not in left_out}
     return MachineRecords(machine, smoke, mine, meant, left_out, strangers, damaged)
