@@ -1,6 +1,6 @@
 """A step of next to nothing: what is timed is what it takes to ask for it, and on a device to launch it.
 
-`count` times f(x) <- 1 / (1 + exp(-x)), asked for in one of these ways:
+`count` times x <- 1 / (1 + exp(-x)), each of another x, asked for in one of these ways:
 
 - waited: of one element; every operation is waited for before the next one is asked for;
 - queued: one after another, and only the last of a block is waited for;
@@ -38,18 +38,18 @@ class _SmallStep:
             raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
         if not backend.synchronous and how == "spread":
             raise NotMeasurable("an accelerator's threads are not its cores")
-        self.backend, self.count = backend, int(case.parameters["count"])
-        self.x = backend.array(inputs["start"])  # (n,)
+        self.backend, self.x = backend, backend.array(inputs["start"])  # (count, n)
+        self.rows = [self.x[place] for place in range(len(inputs["start"]))]
         ways = {"waited": self.wait_each, "queued": self.ask, "spread": self.spread}
         self.step = ways[how] if how in ways else backend.captured(self.ask)
 
     def ask(self) -> None:
-        for _ in range(self.count):
-            self.backend.sigmoid(self.x)
+        for row in self.rows:
+            self.backend.sigmoid(row)
 
     def wait_each(self) -> None:
-        for _ in range(self.count):
-            self.backend.sigmoid(self.x)
+        for row in self.rows:
+            self.backend.sigmoid(row)
             self.backend.sync()
 
     def spread(self) -> None:
@@ -65,15 +65,12 @@ def build(backend: BackendContract, case: Case, inputs: Inputs) -> _SmallStep:
 
 
 def inputs(case: Case, seed: int) -> Inputs:
-    """Where x begins: zeros."""
-    return {"start": np.zeros(_length(case), np.float32)}
+    """Where each x begins: zeros."""
+    return {"start": np.zeros(_shape(case), np.float32)}
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    x = inputs["start"].astype(np.float64)
-    for _ in range(int(case.parameters["count"])):
-        x = sigmoid(x)
-    return {"x": x}
+    return {"x": sigmoid(inputs["start"].astype(np.float64))}
 
 
 def flops(case: Case) -> float | None:
@@ -82,14 +79,15 @@ def flops(case: Case) -> float | None:
 
 
 def traffic_bytes(case: Case) -> float:
-    """Each element read and written by every operation, fp32."""
-    return 8.0 * int(case.parameters["count"]) * _length(case)
+    """Each element read and written, fp32."""
+    return 2 * memory_bytes(case)
 
 
 def memory_bytes(case: Case) -> float:
-    """x, fp32."""
-    return 4.0 * _length(case)
+    """All x, fp32."""
+    count, n = _shape(case)
+    return 4.0 * count * n
 
 
-def _length(case: Case) -> int:
-    return SPREAD if case.parameters["how"] == "spread" else 1
+def _shape(case: Case) -> tuple[int, int]:
+    return int(case.parameters["count"]), SPREAD if case.parameters["how"] == "spread" else 1
