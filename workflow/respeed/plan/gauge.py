@@ -211,9 +211,12 @@ def _spec(
 
 
 def _tiny(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """A rehearsal of each workload; of a small step none: it is one."""
-    names = dict.fromkeys(case.workload for case in cases if case.workload not in {"small_step", "copies"})
-    return tuple(Case("tiny", name, workload_tests()[name]["smoke"]) for name in names)
+    """A rehearsal of each workload that has something to load; of a small step in the way that it is asked for."""
+    found = {case.workload: case for case in reversed(tuple(cases)) if case.workload != "copies"}
+    return tuple(
+        Case("tiny", name, {**workload_tests()[name]["smoke"], **({"how": case.parameters["how"]} if "how" in case.parameters else {})})
+        for name, case in found.items()
+    )
 
 
 def _digest(specs: Iterable[RoundSpec]) -> str:

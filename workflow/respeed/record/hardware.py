@@ -4,12 +4,16 @@ Its `rounds` are records as those of papers are, so that the same rules judge th
 run, with the reason. Facts only.
 """
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from respeed.model.errors import UserError
+from respeed.model.identity import difference
 from respeed.record.check import check_record
 from respeed.record.files import read_json
+from respeed.record.paths import hardware_path
 
 SCHEMA = 1
 # What stands in a round's place for paper and experiment.
@@ -39,4 +43,22 @@ def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
             one["profile"]["name"], one["threads"], one["cases"], one["reason"]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise UserError(f"{where}: is not a whole sheet ({error!r}); run again to measure it anew") from None
+    return sheet
+
+
+def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The sheet of a machine whose records say what its `hardware` is. None where there is none; one that is damaged,
+    or was measured on other hardware, is left out with a line."""
+    path = hardware_path(machine, smoke)
+    if not path.exists():
+        return None
+    try:
+        sheet = read_hardware(path)
+        if (sheet["machine"], sheet["smoke"]) != (machine, smoke):
+            raise UserError(f"{path}: is of the machine {sheet['machine']}, or of another kind of run")
+        if found := difference(sheet["provenance"]["machine"], hardware):
+            raise UserError(f"{path}: was measured on other hardware than {machine}'s records: {found}")
+    except UserError as error:
+        print(f"respeed: left out: {error}", file=sys.stderr)
+        return None
     return sheet

@@ -12,6 +12,7 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
+from respeed.record.hardware import read_machines_hardware
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import (
     breakdown,
@@ -21,7 +22,9 @@ from respeed.tables import (
     machines,
     origins,
     parts,
+    reached,
     roofline,
+    scaling,
     speedups,
     spread,
     standings,
@@ -54,6 +57,8 @@ class Tables:
     across: list[machines.Across]
     published: list[PublishedTable]
     smoke: bool
+    reached: list[reached.Reached]
+    scaling: list[scaling.Scaled]
 
     @cached_property
     def learning(self) -> list[dict[str, Any]]:
@@ -68,6 +73,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     sheets: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
+    reaches: list[reached.Reached] = []
+    scales: list[scaling.Scaled] = []
     for machine in there if only is None else sorted(only):
         # One machine's records at a time: a hundred machines' are gigabytes.
         records = list(read_records(smoke, machine))
@@ -77,6 +84,9 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
             sheets[machine] = read_json(sheet)
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
+            if gauged := read_machines_hardware(machine, smoke, found[machine].hardware):
+                reaches += reached.make_reached(gauged)
+                scales += scaling.make_scaling(gauged)
         rounds |= mine
     all_cells = cells.make_cells(rounds, shown, load_profiles(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
@@ -103,6 +113,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         across=machines.compare_machines(all_cells, rounds),
         published=published,
         smoke=smoke,
+        reached=reaches,
+        scaling=scales,
     )
 
 
@@ -126,6 +138,8 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
+    write_tidy(folder / "rates.csv", reached.COLUMNS, tables.reached)
+    write_tidy(folder / "scaling.csv", scaling.COLUMNS, tables.scaling)
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for table in tables.published:
