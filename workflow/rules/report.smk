@@ -8,6 +8,7 @@ rule document:
         "report/report.typ",
         "report/first-page.typ",
         "report/section.typ",
+        "report/sheet.typ",
         "report/appendix.typ",
         "report/tables.typ",
         "report/method.typ",
@@ -47,7 +48,7 @@ rule html:
         "report/report.css",
         [
             f"report/captions/{name}.rst"
-            for name in ("cells", "claims", "data", "figure", "learning", "speedups", "table", "workflow")
+            for name in ("cells", "claims", "data", "figure", "learning", "sheet", "speedups", "table", "workflow")
         ],
     output:
         f"{RESPEED.document}.html",

@@ -7,6 +7,7 @@ rule tables:
         foreign=RESPEED.foreign_records,
         described_by=RESPEED.described_by,
         sheet=RESPEED.sheet,
+        hardware=RESPEED.hardware_sheet,
     output:
         report(
             f"{RESPEED.results}/tables/claims.html",
@@ -107,6 +108,17 @@ rule figures:
         ],
         [
             report(
+                f"{RESPEED.results}/figures/{machine}-{figure}.svg",
+                caption="../../report/captions/sheet.rst",
+                category=contents.FIGURES,
+                subcategory=contents.ALL,
+                labels={"Table": title, "Shows": figure, "Machine": machine},
+            )
+            for machine in RESPEED.machines
+            for figure, title in contents.SHEET.items()
+        ],
+        [
+            report(
                 f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg",
                 caption="../../report/captions/learning.rst",
                 category=contents.LEARNING,
@@ -121,6 +133,12 @@ rule figures:
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in contents.DRAWN
+            for ending in ("pdf", "png")
+        ],
+        [
+            f"{RESPEED.results}/figures/{machine}-{figure}.{ending}"
+            for machine in RESPEED.machines
+            for figure in contents.SHEET
             for ending in ("pdf", "png")
         ],
         [

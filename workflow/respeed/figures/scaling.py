@@ -25,7 +25,7 @@ def draw_scaling(machine: str, rows: Sequence[Scaled], stamp: str) -> Figure:
         title=f"{machine}: what more threads bring",
         note="How many times as fast so many threads are as one, each number in processes of its own, a core a thread. "
         "Broken: the products of a step alone. Grey: the ideal.",
-        cases=tuple(map(str, counts)) if has_curve else (),
+        cases=tuple(map(_name, counts)) if has_curve else (),
         series=(*_series(timed), _ideal(counts)) if has_curve else (),
         suffix="x",
         why_empty=why_no_curve(rows),
@@ -33,7 +33,7 @@ def draw_scaling(machine: str, rows: Sequence[Scaled], stamp: str) -> Figure:
         bars="95 % intervals" if any(row.ends == INTERVAL for row in timed) else "lowest and highest",
         dots="passes",
     )
-    return draw_chart(chart, {str(count): float(count) for count in counts}, True, stamp)
+    return draw_chart(chart, {_name(count): float(count) for count in counts}, True, stamp)
 
 
 def why_no_curve(rows: Sequence[Scaled]) -> str:
@@ -55,7 +55,7 @@ def _series(rows: Sequence[Scaled]) -> list[Series]:
             place, is_step = sizes.index(size), what == STEP
             look = Look(COLORS[place % len(COLORS)], MARKERS[place], is_step, SOLID if is_step else DASHED)
             points = tuple(
-                Point(str(row.threads), row.speedup or 1.0, row.speedup_low, row.speedup_high, row.speedups)
+                Point(_name(row.threads), row.speedup or 1.0, row.speedup_low, row.speedup_high, row.speedups)
                 for row in mine
             )
             if points:
@@ -63,5 +63,10 @@ def _series(rows: Sequence[Scaled]) -> list[Series]:
     return found
 
 
+def _name(count: int) -> str:
+    """As it stands at the axis: the first one says what they are."""
+    return "1 thread" if count == 1 else str(count)
+
+
 def _ideal(counts: Sequence[int]) -> Series:
-    return Series(IDEAL, Look(THEIRS, "None"), tuple(Point(str(count), float(count)) for count in counts))
+    return Series(IDEAL, Look(THEIRS, "None"), tuple(Point(_name(count), float(count)) for count in counts))

@@ -15,7 +15,11 @@ TIDY = {
     "speedups": "Every cell: speedups",
     "why": "Every speedup as factors",
     "roofline": "Rates beneath their roofs",
+    "rates": "What each machine reaches",
+    "scaling": "What more threads bring",
 }
+# What is drawn of a machine's hardware sheet.
+SHEET = {"scaling": "What more threads bring", "rates": "What a product reaches"}
 # What is drawn of every table, and of every program that learns.
 DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
