@@ -30,18 +30,16 @@ rule measure:
 
 
 # What the machine reaches, once: a sheet that can be used is no rule's output.
-if RESPEED.why_gauge:
+if RESPEED.gauge_due:
 
     rule gauge:
         input:
-            lambda wildcards: RESPEED.clear_hardware(workflow),
+            lambda wildcards: RESPEED.clear_hardware(wildcards, workflow=workflow),
         output:
             f"{RESPEED.records}/{{machine}}/hardware.json",
         log:
             f"{RESPEED.results}/logs/{{machine}}/gauge.log",
         threads: workflow.cores
-        params:
-            digest=RESPEED.gauge.digest,
         shell:
             "respeed gauge {output} 2>&1 | tee {log}"
 

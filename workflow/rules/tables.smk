@@ -7,7 +7,7 @@ rule tables:
         foreign=RESPEED.foreign_records,
         described_by=RESPEED.described_by,
         sheet=RESPEED.sheet,
-        hardware=RESPEED.hardware_sheet,
+        hardware=RESPEED.hardware_sheets,
     output:
         report(
             f"{RESPEED.results}/tables/claims.html",

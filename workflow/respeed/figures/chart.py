@@ -33,8 +33,8 @@ class Series:
 @dataclass(frozen=True)
 class Chart:
     """`cases` are all columns in their order, `series` those with points, `base` a number that all are relative to and
-    what it is, `spreads` those of many machines. `suffix` stands behind each number of the axis, which has `ticks` if it
-    is to have certain ones. `bars` and `dots` say what these are. With nothing to show, `why_empty` says so."""
+    what it is, `spreads` those of many machines. `suffix` stands behind each number of the axis, which has these
+    `ticks` or else round ones. `bars` and `dots` say what these are. With nothing to show, `why_empty` says so."""
 
     title: str
     note: str

@@ -33,9 +33,10 @@ def announcement(run: Workflow) -> str:
     for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
-    if run.why_gauge:
-        lines.append(f"  what the machine reaches (hardware sheet): about {in_words(run.gauge.seconds)}")
-    if left := run.plan.seconds_left() + (run.gauge.seconds if run.why_gauge else 0.0):
+    gauging = run.gauge.seconds if run.gauge_due else 0.0
+    if gauging:
+        lines.append(f"  what the machine reaches (hardware sheet): about {in_words(gauging)}")
+    if left := run.plan.seconds_left() + gauging:
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
 

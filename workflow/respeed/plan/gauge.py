@@ -2,32 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from respeed.load.hardware import load_profiles
-from respeed.load.modules import backend_devices, backend_precisions, runs, workload_tests
+from respeed.load.modules import backend_devices, backend_precisions
 from respeed.model.errors import UserError
-from respeed.model.identity import difference
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import GAUGE, SMOKE
 from respeed.plan.availability import why_not
+from respeed.plan.gauge_cases import rate_cases, rehearsals_of, scaled_cases, thread_counts
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.machine import describe_machine
-from respeed.provenance.memory import cache_bytes
-from respeed.record.hardware import PAPER, read_hardware
+from respeed.record.hardware import PAPER, misplaced, read_hardware
 
-# Whose steps the scaling curve is of: the descendant of the BLAS that the first paper's CPU rows used.
+# Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
 SCALED = "openblas"
-# Of Raina et al.: V x H, in mini-batches of 192. The larger one still takes a tenth of a second on one core.
-SIZES, SMOKE_SIZES, BATCH = ((576, 1024), (1024, 4096)), ((36, 64),), 192
-# So many times the largest cache are the two arrays of a copy together, within these bytes each.
-CACHES, LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 4, 2**26, 2**30, 16
-HOST_COPY_LENGTH = 2**26
 # All passes begin within so many seconds, but for the least number of them.
 SECONDS, LEAST_PASSES, MOST_PASSES = 60.0, 3, 12
 # A first guess, until there is a sheet: what a process takes to start, and each of its cases.
@@ -45,30 +38,31 @@ class Gauge:
     digest: str
 
     @property
+    def smoke(self) -> bool:
+        return self.often[0].id.smoke
+
+    @property
     def seconds(self) -> float:
         """About how long it takes."""
         often, once = (
             sum(START_SECONDS + CASE_SECONDS * len(spec.cases) for spec in specs) for specs in (self.often, self.once)
         )
-        smoke = self.often[0].id.smoke
-        return once + often if smoke else max(SECONDS, once + LEAST_PASSES * often)
-
-
-def thread_counts(cores: int) -> list[int]:
-    """All up to 4, then powers of two, and all cores."""
-    powers = [2**power for power in range(2, cores.bit_length())]
-    return sorted({*range(1, min(cores, 4) + 1), *(count for count in powers if count <= cores), cores})
+        return once + often if self.smoke else max(SECONDS, once + LEAST_PASSES * often)
 
 
 def plan_gauge(machine: str, smoke: bool) -> Gauge:
     """What is measured of this machine. A smoke run has a tiny step on one core and on all, and no measurement."""
-    cores = usable_cores()
-    often = [_spec(machine, SCALED, "cpu", "fp32", n, _scaled(n, cores, smoke), smoke) for n in _ladder(cores, smoke)]
+    cores, scaled = usable_cores(), _scaled_backend()
+    often = [
+        _spec(machine, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
+        for threads in _ladder(cores, smoke)
+    ]
     once = [
         _spec(machine, backend, device, precision, threads, cases, smoke)
         for backend, device, precision in _kinds(smoke)
+        if (backend, device, precision) != (scaled, "cpu", "fp32")
         for threads in _threads(device, len(cores))
-        if (cases := _rates(backend, device, precision, threads, cores))
+        if (cases := rate_cases(backend, device, precision, threads))
     ]
     digest = _digest([*often, *once])
     often, once = ([replace(spec, digest=digest) for spec in specs] for specs in (often, once))
@@ -89,10 +83,8 @@ def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
         sheet = read_hardware(path)
     except UserError as error:
         return str(error)
-    if sheet["machine"] != machine or sheet["smoke"] != gauge.often[0].id.smoke:
-        return "made for another place"
-    if found := difference(sheet["provenance"]["machine"], describe_machine()):
-        return f"measured on other hardware: {found}"
+    if reason := misplaced(sheet, machine, gauge.smoke, describe_machine()):
+        return reason
     return None if sheet["digest"] == gauge.digest else "something else is measured by now"
 
 
@@ -105,82 +97,26 @@ def _threads(device: str, cores: int) -> list[int]:
 
 
 def _kinds(smoke: bool) -> list[tuple[str, str, str]]:
-    """Every (backend, device, precision) there is, but for what the scaling curve has, and devices of another system
-    that nobody expects here: those are named that some hardware profile names."""
-    named = {profile.device for profile in load_profiles().values()}
+    """Every (backend, device, precision) that is here, in single precision at least, or on a device that hardware
+    profiles name: of that it is said that it is missing. None for a smoke run, which shows that the curve works."""
+    named = {profile.device for profile in load_profiles().values() if not profile.is_cpu}
     return [
         (backend, device, precision)
-        for backend, devices in backend_devices().items()
+        for backend, devices in ({} if smoke else backend_devices()).items()
         for device in devices
         for precision in backend_precisions()[backend]
-        if not smoke
-        and (backend, device, precision) != (SCALED, "cpu", "fp32")
-        and not (device == "cpu" and precision == "tf32")  # a precision of GPUs
-        and (device in named or _is_there(device))
+        if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
+        and (device in named or _is_there(backend, device))
     ]
 
 
-def _is_there(device: str) -> bool:
-    return why_not(_profile("torch", device, "fp32", 1)) is None
+def _is_there(backend: str, device: str) -> bool:
+    return why_not(_profile(backend, device, "fp32", 1)) is None
 
 
-def _scaled(threads: int, cores: Collection[int], smoke: bool) -> list[Case]:
-    """The step and its products; on one core and on all, what else the machine reaches there."""
-    cases = []
-    for V, H in SMOKE_SIZES if smoke else SIZES:
-        sizes = {"visible": V, "hidden": H, "batch": BATCH}
-        cases += [
-            Case(f"{V}x{H}", "rbm", {**sizes, "learning_rate": 0.01}),
-            Case(f"{V}x{H}", "cd1_products", {**sizes, "patches": 1}),
-        ]
-    if threads not in (1, len(cores)):
-        return cases
-    length = 2**16 if smoke else _copy_length(cores)
-    cases += [_product(64 if smoke else _side(threads)), Case("memory", "memory_copy", {"length": length})]
-    return [*cases, Case("spread" if threads > 1 else "waited", "small_step", _small("cpu", threads))]
-
-
-def _rates(backend: str, device: str, precision: str, threads: int, cores: Collection[int]) -> list[Case]:
-    if device == "cpu":
-        cases = [_product(_side(threads))]
-        small = ["spread" if threads > 1 else "waited"]
-    else:
-        cases = [_product(side) for side in (4096, 8192)]
-        small = ["waited", "queued", "graph"]
-    if precision == "fp32":
-        cases += [Case(how, "small_step", _small(device, threads) | {"how": how}) for how in small]
-    if precision == "fp32" and device != "cpu":
-        cases.append(Case("memory", "memory_copy", {"length": MOST_BYTES // 4}))
-        cases += [
-            Case(f"{direction}, {memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": direction, "memory": memory})
-            for direction in ("to", "from")
-            for memory in ("pinned", "pageable")
-        ]
-    return [case for case in cases if runs(case.workload, backend, precision)]
-
-
-def _product(side: int) -> Case:
-    return Case(f"{side}x{side}", "matmul", {"m": side, "k": side, "n": side})
-
-
-def _side(threads: int) -> int:
-    """Of a square product that lasts milliseconds on so many cores: more of them need a larger one."""
-    return 1024 if threads <= 4 else 2048 if threads <= 32 else 4096
-
-
-def _small(device: str, threads: int) -> dict[str, Any]:
-    how = "spread" if threads > 1 and device == "cpu" else "waited"
-    return {"count": 20 if how == "spread" else 100, "how": how}
-
-
-def _copy_length(cores: Collection[int]) -> int:
-    """Elements of each array of a copy: a power of two, so that memory which differs a little makes no difference."""
-    wanted = CACHES * max(cache_bytes(cores).values(), default=MOST_BYTES // CACHES) / 2
-    most = min(MOST_BYTES, int(describe_machine()["memory_bytes"]) // MEMORY_SHARE)
-    size = LEAST_BYTES
-    while size < wanted and 2 * size <= most:
-        size *= 2
-    return size // 4
+def _scaled_backend() -> str:
+    there = [name for name, devices in backend_devices().items() if "cpu" in devices and _is_there(name, "cpu")]
+    return SCALED if SCALED in there else there[0]
 
 
 def _profile(backend: str, device: str, precision: str, threads: int) -> Profile:
@@ -206,16 +142,7 @@ def _spec(
         timing=SMOKE if smoke else GAUGE,
         seed=1,
         digest="",
-        rehearsals=_tiny(cases),
-    )
-
-
-def _tiny(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """A rehearsal of each workload that has something to load; of a small step in the way that it is asked for."""
-    found = {case.workload: case for case in reversed(tuple(cases)) if case.workload != "copies"}
-    return tuple(
-        Case("tiny", name, {**workload_tests()[name]["smoke"], **({"how": case.parameters["how"]} if "how" in case.parameters else {})})
-        for name, case in found.items()
+        rehearsals=rehearsals_of(cases),
     )
 
 

@@ -124,8 +124,9 @@ class Workflow:
         return str(machine_sheet(self.machine, self.smoke))
 
     @property
-    def hardware_sheet(self) -> str:
-        return str(hardware_path(self.machine, self.smoke))
+    def hardware_sheets(self) -> list[str]:
+        """What this machine reaches."""
+        return [str(hardware_path(self.machine, self.smoke))]
 
     @cached_property
     def gauge(self) -> Gauge:
@@ -133,18 +134,19 @@ class Workflow:
         return plan_gauge(self.machine, self.smoke)
 
     @cached_property
-    def why_gauge(self) -> str | None:
-        """Why the hardware sheet is to be measured; None where there is one that can be used: it is then an input and
-        nothing more, so that nothing can delete it or measure it again."""
-        return why_due(Path(self.hardware_sheet), self.machine, self.gauge)
+    def gauge_due(self) -> dict[str, str]:
+        """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
+        more, so that nothing can delete it or measure it again."""
+        reason = why_due(hardware_path(self.machine, self.smoke), self.machine, self.gauge)
+        return {self.machine: reason} if reason else {}
 
-    def clear_hardware(self, workflow: Any) -> list[str]:
+    def clear_hardware(self, wildcards: Any, *, workflow: Any) -> list[str]:
         """Take a sheet that cannot be used out of the way."""
-        path = Path(self.hardware_sheet)
+        path = hardware_path(wildcards.machine, self.smoke)
         runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and self.why_gauge and path.exists():
+        if runs and wildcards.machine in self.gauge_due and path.exists():
             set_aside(path)
-            print(f"respeed: {path}: set aside: {self.why_gauge}", file=sys.stderr)
+            print(f"respeed: {path}: set aside: {self.gauge_due[wildcards.machine]}", file=sys.stderr)
         return []
 
     @property

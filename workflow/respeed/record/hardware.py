@@ -37,8 +37,6 @@ def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
         sheet["provenance"]["machine"]["cpu"], sheet["memory"]["caches"], sheet["memory"]["accelerators"]
         for record in sheet["rounds"]:
             check_record(record, where)
-            if record["id"]["machine"] != sheet["machine"] or record["id"]["smoke"] != sheet["smoke"]:
-                raise UserError(f"{where}: has a round of another machine, or of another kind of run; delete it")
         for one in sheet["absent"]:
             one["profile"]["name"], one["threads"], one["cases"], one["reason"]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -54,11 +52,19 @@ def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any
         return None
     try:
         sheet = read_hardware(path)
-        if (sheet["machine"], sheet["smoke"]) != (machine, smoke):
-            raise UserError(f"{path}: is of the machine {sheet['machine']}, or of another kind of run")
-        if found := difference(sheet["provenance"]["machine"], hardware):
-            raise UserError(f"{path}: was measured on other hardware than {machine}'s records: {found}")
     except UserError as error:
         print(f"respeed: left out: {error}", file=sys.stderr)
         return None
+    if reason := misplaced(sheet, machine, smoke, hardware):
+        print(f"respeed: left out: {path}: {reason}", file=sys.stderr)
+        return None
     return sheet
+
+
+def misplaced(sheet: Mapping[str, Any], machine: str, smoke: bool, hardware: Mapping[str, Any]) -> str | None:
+    """Why the sheet is not one of this machine, which is such `hardware`; None if it is."""
+    rounds = {(record["id"]["machine"], record["id"]["smoke"]) for record in sheet["rounds"]}
+    if {(sheet["machine"], sheet["smoke"]), *rounds} != {(machine, smoke)}:
+        return "was made for another machine, or by another kind of run"
+    found = difference(sheet["provenance"]["machine"], hardware)
+    return f"was measured on other hardware: {found}" if found else None

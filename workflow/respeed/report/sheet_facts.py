@@ -40,13 +40,11 @@ def _section(tables: Tables, machine: str) -> dict[str, Any]:
         "passes": f"{passes} passes" if passes != 1 else "1 pass",
         "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],
         "scaling": _lines(lines),
-        "figures": [
-            {
-                "path": f"/{results_folder(tables.smoke)}/figures/{machine}-{name}.svg",
-                "alt": f"Chart: {text} on {machine}. Its numbers are in the tables.",
-            }
-            for name, text in (("scaling", "speedup over one thread by number of threads"), ("rates", "rates of products"))
-        ],
+        "curve": {
+            "path": f"/{results_folder(tables.smoke)}/figures/{machine}-scaling.svg",
+            "alt": f"Chart, both axes logarithmic: speedup over one thread on {machine} by the number of threads, "
+            "beside the ideal. Its numbers are in the table below it.",
+        },
     }
 
 

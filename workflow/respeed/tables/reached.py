@@ -82,9 +82,7 @@ def _row(machine: str, gauged: Gauged) -> Reached | None:
     # A rate is the work over the seconds, a latency the seconds over the number of operations.
     rates = [second / amount if unit == "µs" else amount / second for second in gauged.seconds.values()]
     spread = spread_of(rates)
-    return replace(
-        where, value=spread.value, low=spread.low, high=spread.high, ends=spread.ends, passes=len(rates)
-    )
+    return replace(where, value=spread.value, low=spread.low, high=spread.high, ends=spread.ends, passes=len(rates))
 
 
 def _what(gauged: Gauged) -> tuple[str, str, str, float | None] | None:

@@ -60,7 +60,7 @@ def _label(row: Reached) -> str:
         return f"{row.package}{library}, {row.precision}"
     if row.what in SMALL.values():
         return f"{row.package}: {row.what.partition(', ')[2]}"
-    return f"{row.package}, {row.size}" if row.what == COPY else row.what
+    return f"{row.package}, arrays of {row.size}" if row.what == COPY else row.what
 
 
 def _place(device: str, threads: int | None) -> str:
@@ -81,20 +81,27 @@ def _sizes(rows: Iterable[Reached]) -> str:
     texts = []
     for row in rows:
         if row.what == MEMORY and row.value:
-            texts.append(f"{'memory' if row.device == 'cpu' else f'memory of {row.device}'} {format_number(row.value)} GiB")
+            texts.append(
+                f"{'memory' if row.device == 'cpu' else f'memory of {row.device}'} {format_number(row.value)} GiB"
+            )
         elif row.what.startswith(CACHE):
-            texts.append(f"{row.what} {f'{format_number(row.value)} MiB' if row.value else row.reason}")
+            texts.append(f"{row.what} {_size(row.value) if row.value else row.reason}")
     return ", ".join(texts)
 
 
-def _missing(rows: Iterable[Reached]) -> list[str]:
-    """A line for each reason: what it kept from being measured."""
+def _size(mebibytes: float) -> str:
+    return f"{format_number(mebibytes)} MiB" if mebibytes >= 1 else f"{format_number(1024 * mebibytes)} KiB"
+
+
+def _missing(rows: Sequence[Reached]) -> list[str]:
+    """A line for each reason: what it kept from being measured; of a device that is not there, that alone."""
     reasons: dict[tuple[str, str], dict[str, None]] = {}
+    there = {row.device for row in rows if row.value}
     for row in rows:
         if row.value is None and not row.what.startswith(CACHE):
             on = row.device if row.threads is None else f"{row.threads} thread{'s' if row.threads > 1 else ''}"
             what = f"{row.package} {row.precision}" if row.what == PRODUCT else row.what
-            reasons.setdefault((row.reason, on), {})[what] = None
+            reasons.setdefault((row.reason, on), {})[what if row.device in there else "anything"] = None
     return [f"Not measured on {on}: {join_words(list(whats))} ({reason})." for (reason, on), whats in reasons.items()]
 
 
@@ -108,7 +115,7 @@ def scaling_lines(rows: Iterable[Scaled]) -> tuple[list[int], list[Line]]:
         if row.seconds and row.threads == 1:
             value = Value(f"{format_number(1e3 * row.seconds)} ms")
         elif row.speedup and row.efficiency:
-            value = Value(f"{format_number(row.speedup)}x", format_whole_share(row.efficiency))
+            value = Value(f"{format_number(row.speedup)}x ({format_whole_share(row.efficiency)})")
         lines.setdefault(f"{row.what[0].upper()}{row.what[1:]}, {row.size}", {})[row.threads] = value
     return counts, [(name, [mine.get(count, Value(NOTHING)) for count in counts]) for name, mine in lines.items()]
 
@@ -123,7 +130,9 @@ def beside_machines(reached: Sequence[Reached], scaled: Sequence[Scaled], machin
         for where in ("one core", "all cores", "device")
         for precision in ("fp64", "fp32", "tf32", "bf16", "fp16")
     ]
-    named += [(f"Memory copy, {where}, GB/s", COPY, FULL_PRECISION, where) for where in ("one core", "all cores", "device")]
+    named += [
+        (f"Memory copy, {where}, GB/s", COPY, FULL_PRECISION, where) for where in ("one core", "all cores", "device")
+    ]
     rows = [
         [title, *(_best(reached, machine, what, precision, where) for machine in machines)]
         for title, what, precision, where in named
@@ -166,8 +175,9 @@ def differing_peaks(reached: Iterable[Reached], points: Iterable[Point]) -> list
         architecture = "gpu" if row.device != "cpu" else "single-cpu" if row.threads == 1 else "multi-cpu"
         peak = peaks.get((row.package, architecture))
         if peak and not 1 / ALIKE < peak / row.value < ALIKE:
+            where, share = _place(row.device, row.threads), format_share(peak / row.value)
             lines.append(
-                f"{row.package} on {_place(row.device, row.threads)} reached {format_number(peak)} GFLOP/s in the rounds "
-                f"of the papers, {format_share(peak / row.value)} of what it reached for this sheet."
+                f"{row.package} on {where} reached {format_number(peak)} GFLOP/s in the papers' rounds, {share} of what "
+                "it reached for this sheet."
             )
     return lines
