@@ -42,7 +42,7 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
 ) -> None:
     write_machine(make_record, profiles)
     build_figures(smoke=False)
-    assert len(kept) == 11
+    assert len(kept) == 13
     for path, figure in kept.items():
         assert not overlaps(figure), path
         assert not outside(figure), path
