@@ -177,7 +177,7 @@ def differing_peaks(reached: Iterable[Reached], points: Iterable[Point]) -> list
         if peak and not 1 / ALIKE < peak / row.value < ALIKE:
             where, share = _place(row.device, row.threads), format_share(peak / row.value)
             lines.append(
-                f"{row.package} on {where} reached {format_number(peak)} GFLOP/s in the rounds of papers, {share} of what "
-                "it reached for this sheet."
+                f"{row.package} on {where} reached {format_number(peak)} GFLOP/s in the rounds of papers, {share} of "
+                "what it reached for this sheet."
             )
     return lines
