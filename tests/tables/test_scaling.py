@@ -97,7 +97,7 @@ def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> N
 
 def test_a_device_that_is_not_there_is_one_line(make_record: MakeRecord) -> None:
     table = make_sheet_table(make_reached(hardware_sheet(make_record, absent=[no_gpu()])))
-    assert table.missing == ["Not measured on cuda: anything (no CUDA device)."]
+    assert table.missing == ["Nothing was measured on cuda: no CUDA device."]
 
 
 def test_speedups_stand_with_their_efficiency_behind_the_seconds_on_one_thread(make_record: MakeRecord) -> None:

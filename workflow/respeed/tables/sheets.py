@@ -101,8 +101,12 @@ def _missing(rows: Sequence[Reached]) -> list[str]:
         if row.value is None and not row.what.startswith(CACHE):
             on = row.device if row.threads is None else f"{row.threads} thread{'s' if row.threads > 1 else ''}"
             what = f"{row.package} {row.precision}" if row.what == PRODUCT else row.what
-            reasons.setdefault((row.reason, on), {})[what if row.device in there else "anything"] = None
-    return [f"Not measured on {on}: {join_words(list(whats))} ({reason})." for (reason, on), whats in reasons.items()]
+            reasons.setdefault((row.reason, on), {})[what if row.device in there else ""] = None
+    return [
+        f"Not measured on {on}: {join_words(list(whats))} ({reason})." if "" not in whats
+        else f"Nothing was measured on {on}: {reason}."
+        for (reason, on), whats in reasons.items()
+    ]  # fmt: skip
 
 
 def scaling_lines(rows: Iterable[Scaled]) -> tuple[list[int], list[Line]]:
