@@ -110,9 +110,8 @@ rule figures:
             report(
                 f"{RESPEED.results}/figures/{machine}-{figure}.svg",
                 caption="../../report/captions/sheet.rst",
-                category=contents.FIGURES,
-                subcategory=contents.ALL,
-                labels={"Table": title, "Shows": figure, "Machine": machine},
+                category=contents.MACHINES,
+                labels={"Shows": title, "Machine": machine},
             )
             for machine in RESPEED.machines
             for figure, title in contents.SHEET.items()

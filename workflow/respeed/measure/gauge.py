@@ -38,8 +38,8 @@ def measure_gauge(path: Path) -> None:
     if why_due(path, machine, gauge) is None:
         _say(f"{path} is there already; delete it to measure it anew")
         return
-    started, began = utc_now(), seconds_now()
     with machine_lock() as lock:
+        started, began = utc_now(), seconds_now()
         rounds = list(_passes(gauge, lock, smoke))
     write_json(
         path,

@@ -3,8 +3,8 @@
 from respeed.plan.workflow import Workflow
 
 # It lists categories, and the files in each, in the order of their names.
-CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA = (
-    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data",
+CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA, MACHINES = (
+    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data", "7 Machines",
 )  # fmt: skip
 
 # The folder of the data that are of all papers.

@@ -10,7 +10,7 @@ from respeed.provenance.memory import cache_bytes
 # Of Raina et al.: V x H, in mini-batches of 192. The larger one still takes a tenth of a second on one core.
 SIZES, SMOKE_SIZES, BATCH = ((576, 1024), (1024, 4096)), ((36, 64),), 192
 # So many times the largest cache are the two arrays of a copy together, within these bytes each.
-CACHES, LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 4, 2**26, 2**30, 16
+CACHES, LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 4, 2**26, 2**29, 16
 HOST_COPY_LENGTH = 2**26
 
 
