@@ -60,7 +60,7 @@ def hardware_sheet(
         "schema": SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
         "started": "2026-01-01T00:00:00+00:00", "wall_seconds": 60.0,
         "provenance": {"machine": HARDWARE, "commit": "unknown", "versions": {}},
-        "memory": {"caches": {"L1": 98304, "L2": 2**22}, "accelerators": []}, "rounds": rounds, "absent": list(absent),
+        "memory": {"caches": {"L1": 98304, "L2": 2**22}, "accelerators": {}}, "rounds": rounds, "absent": list(absent),
     }  # fmt: skip
 
 

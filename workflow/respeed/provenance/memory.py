@@ -25,15 +25,18 @@ def cache_bytes(cpus: Collection[int], sys_cpu: Path = _SYS_CPU) -> dict[str, in
     return {level: sum(size for (found, _), size in caches.items() if found == level) for level in levels}
 
 
-def accelerator_bytes() -> list[int]:
-    """The memory of each NVIDIA device that the driver shows, in its order; empty where there is none."""
+def accelerator_bytes() -> dict[str, int]:
+    """By name, the memory of one NVIDIA device of those that the driver shows; empty where there is none."""
     if not accelerator_names():
-        return []
+        return {}
     import pynvml
 
     pynvml.nvmlInit()
     try:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        return [int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) for handle in handles]
+        return {
+            str(pynvml.nvmlDeviceGetName(handle)): int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+            for handle in handles
+        }
     finally:
         pynvml.nvmlShutdown()

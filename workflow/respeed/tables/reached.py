@@ -1,6 +1,6 @@
 """What each machine reaches, from its hardware sheet: results/tables/rates.csv."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,6 +114,6 @@ def _sizes(sheet: dict[str, Any]) -> Iterator[Reached]:
         yield Reached(machine, f"{CACHE} {level}", "", "cpu", None, "", "", size / 2**20, "MiB")
     if not memory["caches"]:
         yield Reached(machine, CACHE, "", "cpu", None, "", "", None, "MiB", reason="the system does not tell")
-    names: Sequence[str] = sheet["provenance"]["machine"]["accelerators"]
-    for name, size in zip(names, memory["accelerators"], strict=False):
-        yield Reached(machine, MEMORY, "", name, None, "", "", size / 2**30, "GiB")
+    for name in dict.fromkeys(sheet["provenance"]["machine"]["accelerators"]):
+        if name in memory["accelerators"]:
+            yield Reached(machine, MEMORY, "", name, None, "", "", memory["accelerators"][name] / 2**30, "GiB")

@@ -1,6 +1,6 @@
 """What the sums of two vectors have in common: their inputs, how they are checked, and their arithmetic."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -27,20 +27,16 @@ def summary(c: np.ndarray) -> Arrays:
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The summary in float64, chunk after chunk."""
-    return summarize(len(inputs["a"]), _chunks(inputs))
-
-
-def summarize(n: int, chunks: Iterable[tuple[slice, np.ndarray]]) -> Expected:
-    """The summary of n values that come chunk after chunk; a chunk is as long as many times TOGETHER."""
+    n = len(inputs["a"])
     chosen, elements, together = places(n), [], []
-    for rows, c in chunks:
+    for rows, c in _chunks(inputs):
         elements.append(c[chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start])
         together.append(added(c))
     return {"elements": np.concatenate(elements), "together": np.concatenate(together)}
 
 
 def _chunks(inputs: Inputs) -> Iterator[tuple[slice, np.ndarray]]:
-    """a + b."""
+    """a + b; a chunk is as long as many times TOGETHER."""
     for (rows, a), (_, b) in zip(inputs["a"].chunks(), inputs["b"].chunks(), strict=True):
         yield rows, a + b
 

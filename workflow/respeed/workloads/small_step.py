@@ -12,7 +12,7 @@ On a CPU an operation is finished when it returns: there is nothing to queue, an
 
 import numpy as np
 
-from respeed.backends import BackendContract
+from respeed.backends import BackendContract, Step
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
@@ -41,7 +41,13 @@ class _SmallStep:
         self.backend, self.x = backend, backend.array(inputs["start"])  # (count, n)
         self.rows = [self.x[place] for place in range(len(inputs["start"]))]
         ways = {"waited": self.wait_each, "queued": self.ask, "spread": self.spread}
-        self.step = ways[how] if how in ways else backend.captured(self.ask)
+        self.step = ways[how] if how in ways else self.as_graph()
+
+    def as_graph(self) -> Step:
+        graph = self.backend.captured(self.ask)
+        if graph == self.ask:
+            raise NotMeasurable("this device is asked operation by operation: it makes no graphs")
+        return graph
 
     def ask(self) -> None:
         for row in self.rows:
