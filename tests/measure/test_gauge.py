@@ -1,6 +1,8 @@
 """The hardware sheet, measured: whole or not at all, once, and again where it cannot be used."""
 
+import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -48,6 +50,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> list[
         return make_record([0.01] * 3, index=number, profile=spec.profile.name, smoke=spec.id.smoke)
 
     monkeypatch.setattr(measuring, "_measure", pretend)
+    monkeypatch.setattr(measuring, "machine_lock", lambda: contextlib.nullcontext(0))
     return asked
 
 
@@ -119,12 +122,31 @@ def test_processes_take_turns_at_least_so_many_passes_and_others_are_measured_on
     tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "SECONDS", 0.0)
+    monkeypatch.setattr(measuring, "PATIENCE", math.inf)
     plan = plan_gauge("box", smoke=False)
     measure_gauge(tmp_path / hardware_path("box", smoke=False))
     for spec in plan.often:
         assert pretended.count(spec.profile.name) == LEAST_PASSES
     for spec in plan.once:
         assert pretended.count(spec.profile.name) == 1
+
+
+def test_on_a_machine_that_others_use_one_pass_is_enough(
+    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "SECONDS", 0.0)
+    measure_gauge(tmp_path / hardware_path("box", smoke=False))
+    assert len(pretended) == len(set(pretended))
+
+
+def test_a_curve_that_was_disturbed_throughout_is_measured_anew(gauged: Path, tmp_path: Path) -> None:
+    path, sheet = tmp_path / SMOKE, json.loads(gauged.read_text())
+    for record in sheet["rounds"]:
+        for case in record["cases"]:
+            for block in case["blocks"]:
+                block["run_delay_seconds"] = 1e9
+    write_json(path, sheet)
+    assert "disturbed" in (why_due(path, "box", plan_gauge("box", smoke=True)) or "")
 
 
 def test_more_passes_are_made_while_there_is_time(

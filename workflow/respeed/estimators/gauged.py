@@ -14,7 +14,8 @@ INTERVAL, RANGE = "95 % interval", "range"
 @dataclass(frozen=True)
 class Gauged:
     """One case in one setting. `seconds` has the median step of the clean blocks of each pass that has such; where none
-    has, `reason` says why. `library` is what multiplied, as its process found it; empty where none started."""
+    has, `reason` says why, and `is_disturbed` whether another time may do better. `library` is what multiplied, as its
+    process found it; empty where none started."""
 
     profile: dict[str, Any]
     library: str
@@ -26,6 +27,7 @@ class Gauged:
     traffic_bytes: float | None
     seconds: dict[int, float]
     reason: str
+    is_disturbed: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,16 @@ def _gauged(cell: CellRounds, case: str, workload: str, library: str) -> Gauged:
     seconds = {index: time.median for index, time in sorted(cell.times.items())} if judged.step else {}
     return Gauged(
         cell.profile, library, cell.threads or 0, case, workload, cell.parameters or {}, cell.flops,
-        cell.traffic_bytes, seconds, "" if seconds else judged.reason,
+        cell.traffic_bytes, seconds, "" if seconds else judged.reason, judged.status == "contaminated",
     )  # fmt: skip
+
+
+def is_lost(sheet: dict[str, Any]) -> bool:
+    """Whether nothing can be said of more threads because all that was measured of some number was disturbed."""
+    steps = [one for one in collect_gauged(sheet) if one.workload == "rbm"]
+    counts = {one.threads for one in steps}
+    clean = {one.threads for one in steps if one.seconds}
+    return not {min(counts, default=0), max(counts, default=0)} <= clean and any(one.is_disturbed for one in steps)
 
 
 def spread_of(values: Sequence[float]) -> Spread:

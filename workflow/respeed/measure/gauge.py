@@ -17,7 +17,7 @@ from respeed.load.folders import ROOT
 from respeed.measure.lock import machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
-from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, SECONDS, Gauge, plan_gauge, why_due
+from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.memory import accelerator_bytes, cache_bytes
@@ -76,7 +76,10 @@ def _passes(gauge: Gauge, lock: int, smoke: bool) -> Iterator[dict[str, Any]]:
     began, took = seconds_now(), 0.0
     for number in count(1):
         specs = [*gauge.often, *(gauge.once if number == 1 else ())]
-        if number > LEAST_PASSES and seconds_now() - began + took > SECONDS:
+        spent = seconds_now() - began
+        if number > LEAST_PASSES and spent + took > SECONDS:
+            return
+        if number > 1 and spent > PATIENCE * SECONDS:  # a machine that others use: a run has other things to measure
             return
         _say(f"hardware sheet, pass {number}: {len(specs)} processes")
         took = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from respeed.estimators.gauged import is_lost
 from respeed.load.hardware import load_profiles
 from respeed.load.modules import backend_devices, backend_precisions
 from respeed.model.errors import UserError
@@ -21,8 +22,8 @@ from respeed.record.hardware import PAPER, misplaced, read_hardware
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
 SCALED = "openblas"
-# All passes begin within so many seconds, but for the least number of them.
-SECONDS, LEAST_PASSES, MOST_PASSES = 60.0, 3, 12
+# All passes end within so many seconds, but for the least number of them; none begins beyond so many times these.
+SECONDS, LEAST_PASSES, MOST_PASSES, PATIENCE = 60.0, 3, 12, 2
 # A first guess, until there is a sheet: what a process takes to start, and each of its cases.
 START_SECONDS, CASE_SECONDS = 2.0, 0.4
 
@@ -85,7 +86,9 @@ def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
         return str(error)
     if reason := misplaced(sheet, machine, gauge.smoke, describe_machine()):
         return reason
-    return None if sheet["digest"] == gauge.digest else "something else is measured by now"
+    if sheet["digest"] != gauge.digest:
+        return "something else is measured by now"
+    return "everything was disturbed on one thread or on all" if is_lost(sheet) else None
 
 
 def _ladder(cores: Collection[int], smoke: bool) -> list[int]:
