@@ -66,6 +66,7 @@ rule all:
     input:
         RESPEED.sessions,
         RESPEED.sheet,
+        RESPEED.hardware_sheets,
         rules.tables.output,
         rules.figures.output,
         rules.document.output,

@@ -13,7 +13,6 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.plan import same_machine
 from respeed.plan.announce import announcement
 from respeed.plan.history import read_history
 from respeed.plan.same_machine import check_same_machine

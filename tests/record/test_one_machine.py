@@ -15,7 +15,6 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.model.errors import UserError
 from respeed.model.identity import FIELDS, difference
 from respeed.model.round import RoundId
-from respeed.record import one_machine
 from respeed.record.files import recorded_machines, write_json
 from respeed.record.one_machine import read_machine, read_machines, read_records
 from respeed.record.paths import machine_sheet, round_path

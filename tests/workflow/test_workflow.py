@@ -101,6 +101,17 @@ def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> Non
     assert "My own row" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
 
 
+def test_a_hardware_sheet_is_measured_once_and_again_only_where_it_cannot_be_used(copy: Project) -> None:
+    (sheet,) = (copy.folder / "results/smoke/records").glob("*/hardware.json")
+    tables = copy.folder / "results/smoke/tables"
+    assert all((tables / f"{name}.csv").read_text().count("\n") > 2 for name in ("rates", "scaling"))
+    assert "gauge" not in copy.snakemake("-n", "-F", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    sheet.write_text(sheet.read_text()[:1000])
+    told = copy.snakemake(str(sheet.relative_to(copy.folder)), *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert "set aside" in told
+    assert json.loads(sheet.read_text())["smoke"]
+
+
 def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
     before = copy.records()
     copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")

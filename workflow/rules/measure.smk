@@ -29,6 +29,21 @@ rule measure:
         "respeed measure --session {output} --log {log} --config {params.settings:q}"
 
 
+# What the machine reaches, once: a sheet that can be used is no rule's output.
+if RESPEED.gauge_due:
+
+    rule gauge:
+        input:
+            lambda wildcards: RESPEED.clear_hardware(wildcards, workflow=workflow),
+        output:
+            f"{RESPEED.records}/{{machine}}/hardware.json",
+        log:
+            f"{RESPEED.results}/logs/{{machine}}/gauge.log",
+        threads: workflow.cores
+        shell:
+            "respeed gauge {output} 2>&1 | tee {log}"
+
+
 # What the programs learn, once a machine: pictures for the report.
 rule learn:
     input:

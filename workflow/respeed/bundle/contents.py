@@ -14,6 +14,7 @@ from respeed.bundle.told import check_price
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
 from respeed.record.files import json_text
+from respeed.record.hardware import check_hardware
 
 _SHAPES = {
     Kind.RECORD: shapes.RECORD,
@@ -22,6 +23,7 @@ _SHAPES = {
     Kind.SHEET: shapes.SHEET,
     Kind.SESSION: shapes.SESSION,
 }
+_CHECKS = {Kind.RECORD: check_record, Kind.SHEET: check_hardware}
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,12 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     value = parse(place, data, where)
     if place.kind is Kind.TOLD:
         return Item(place, place.path, content_of(value))
-    if place.kind is Kind.RECORD:
-        check_record(value, where)
+    if check := _CHECKS.get(place.kind):
+        check(value, where)
     if found := misfit(value, _SHAPES[place.kind]):
         raise UserError(f"{where}: {found} is missing, or not what a {place.kind} says there")
     _check_place(place, value, smoke, where)
     for one in {Kind.RECORD: [value], Kind.SHEET: value.get("rounds", [])}.get(place.kind, []):
-        check_record(one, where)
         for case in one["cases"]:
             if not _is_whole(case):
                 raise UserError(f"{where}: the case {case['case']!r} is not whole")

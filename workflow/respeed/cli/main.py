@@ -46,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
     sheet = add("sheet", _sheet, "write this machine's sheet: what it is, which profiles it cannot run")
     sheet.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
+    gauge = add("gauge", _gauge, "measure in a minute what this machine reaches: rates, memory, latencies, scaling")
+    gauge.add_argument("path", type=Path, help="results/records/<machine>/hardware.json")
     for name, run, text in (
         ("tables", _tables, "build the tables from the records that exist"),
         ("figures", _figures, "draw the figures from the tables"),
@@ -142,6 +144,14 @@ def _sheet(options: argparse.Namespace) -> None:
     from respeed.record.files import write_json
 
     write_json(options.path, make_sheet(options.path.parent.name, profiles_shown()))
+
+
+def _gauge(options: argparse.Namespace) -> None:
+    from respeed.measure.gauge import measure_gauge
+
+    # SIGTERM ends the process at hand as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    measure_gauge(options.path)
 
 
 def _tables(options: argparse.Namespace) -> None:

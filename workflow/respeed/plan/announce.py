@@ -36,7 +36,10 @@ def announcement(run: Workflow) -> str:
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
     lines += [f"  {line}" for line in run.history.made_on.identity_lines]
-    if left := run.plan.seconds_left():
+    gauging = run.gauge.seconds if run.gauge_due else 0.0
+    if gauging:
+        lines.append(f"  what the machine reaches (hardware sheet): about {in_words(gauging)}")
+    if left := run.plan.seconds_left() + gauging:
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
 

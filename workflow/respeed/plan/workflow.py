@@ -16,7 +16,8 @@ from respeed.model.errors import UserError
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.history import History, read_history
+from respeed.plan.gauge import Gauge, plan_gauge, why_due
+from respeed.plan.history import History, read_history, set_aside
 from respeed.plan.machines import choose_in_full
 from respeed.plan.next_turn import Plan
 from respeed.plan.same_machine import check_same_machine
@@ -28,6 +29,7 @@ from respeed.provenance.machine import describe_machine, machine_slug
 from respeed.record.files import recorded_machines, usable_learning
 from respeed.record.hold import hold_folder
 from respeed.record.paths import (
+    hardware_path,
     learning_path,
     machine_sheet,
     next_session,
@@ -121,6 +123,32 @@ class Workflow:
         return str(machine_sheet(self.machine, self.smoke))
 
     @property
+    def hardware_sheets(self) -> list[str]:
+        """What this machine reaches."""
+        return [str(hardware_path(self.machine, self.smoke))]
+
+    @cached_property
+    def gauge(self) -> Gauge:
+        """What the hardware sheet is made of."""
+        return plan_gauge(self.machine, self.smoke)
+
+    @cached_property
+    def gauge_due(self) -> dict[str, str]:
+        """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
+        more, so that nothing can delete it or measure it again."""
+        reason = why_due(hardware_path(self.machine, self.smoke), self.machine, self.gauge)
+        return {self.machine: reason} if reason else {}
+
+    def clear_hardware(self, wildcards: Any, *, workflow: Any) -> list[str]:
+        """Take a sheet that cannot be used out of the way."""
+        path = hardware_path(wildcards.machine, self.smoke)
+        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+        if runs and wildcards.machine in self.gauge_due and path.exists():
+            set_aside(path)
+            print(f"respeed: {path}: set aside: {self.gauge_due[wildcards.machine]}", file=sys.stderr)
+        return []
+
+    @property
     def learning_records(self) -> list[str]:
         """What this machine's programs learn, for every planned experiment that has something to learn."""
         return [
@@ -164,7 +192,13 @@ class Workflow:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
-        sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
+        folder = Path(self.records)
+        sheets = [
+            path
+            for name in ("machine.json", "hardware.json")
+            for path in folder.glob(f"*/{name}")
+            if path.parent.name != self.machine
+        ]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 
     @property

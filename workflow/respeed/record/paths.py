@@ -47,6 +47,19 @@ def record_folders(smoke: bool) -> dict[str, list[Path]]:
     return dict(sorted(found.items()))
 
 
+def hardware_path(machine: str, smoke: bool) -> Path:
+    """The hardware sheet: what the machine reaches, as it was measured."""
+    return records_folder(smoke) / machine / "hardware.json"
+
+
+def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
+    """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
+    *folder, machine, file = path.parts if len(path.parts) > 2 else ("",) * 3
+    if file != "hardware.json" or folder[-1] != "records":
+        raise UserError(f"{path}: must look like results/records/<machine>/hardware.json")
+    return check_name("machine", machine, str(path)), tuple(folder[-2:]) == ("smoke", "records")
+
+
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
     """The records there are of one machine, or of any, in the order of their names."""
     return sorted(records_folder(smoke).glob(f"{machine}/{_RECORD}"))

@@ -136,10 +136,10 @@ def _said_of(machine: str, text: bytes) -> bytes:
     data = _parsed(text)
     if not _names(text):
         return text
-    if "machine" in data:
-        data["machine"] = machine
-    if isinstance(data.get("id"), dict) and "machine" in data["id"]:
-        data["id"]["machine"] = machine
+    # A hardware sheet has rounds in it, each with an id of its own.
+    for said in (data, data.get("id"), *(one.get("id") for one in data.get("rounds", ()))):
+        if isinstance(said, dict) and "machine" in said:
+            said["machine"] = machine
     return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()
 
 

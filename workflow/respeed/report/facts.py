@@ -11,6 +11,7 @@ from respeed.report.cost_facts import cost_facts
 from respeed.report.experiment_facts import experiment_facts, known_facts
 from respeed.report.machine_facts import machine_facts
 from respeed.report.other_facts import beside_others
+from respeed.report.sheet_facts import sheet_facts, sheets_across
 from respeed.report.why_facts import roofline_facts
 from respeed.tables.build import Tables
 from respeed.tables.others import Others
@@ -30,6 +31,8 @@ def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
         "many": beside_others(tables, others, machines),
         "across": across_facts(tables, machines),
         "cost": cost_facts(tables, others, machines),
+        "sheets": sheet_facts(tables, machines),
+        "sheets_across": sheets_across(tables, machines),
         "papers": [_paper(paper, machines, tables, others) for paper in tables.papers.values()],
     }
 

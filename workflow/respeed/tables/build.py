@@ -12,6 +12,7 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown, profiles_shown
 from respeed.record.files import read_description, read_learning, write_text
+from respeed.record.hardware import read_machines_hardware
 from respeed.record.one_machine import read_machines
 from respeed.record.paths import results_folder
 from respeed.tables import (
@@ -24,7 +25,9 @@ from respeed.tables import (
     origins,
     parts,
     priced,
+    reached,
     roofline,
+    scaling,
     speedups,
     spread,
     standings,
@@ -58,6 +61,8 @@ class Tables:
     costs: list[cost.Cost]
     published: list[PublishedTable]
     smoke: bool
+    reached: list[reached.Reached]
+    scaling: list[scaling.Scaled]
 
     @cached_property
     def learning(self) -> list[dict[str, Any]]:
@@ -72,6 +77,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     sheets: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
+    reaches: list[reached.Reached] = []
+    scales: list[scaling.Scaled] = []
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
         mine = collect_rounds(records)
@@ -79,6 +86,9 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
             sheets[machine] = sheet
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
+            if gauged := read_machines_hardware(machine, smoke, found[machine].hardware):
+                reaches += reached.make_reached(gauged)
+                scales += scaling.make_scaling(gauged)
         rounds |= mine
     all_cells = cells.make_cells(rounds, shown, profiles_shown(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
@@ -106,6 +116,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         costs=priced.make_costs(all_cells, rounds, shown, all_speedups, load_told(), smoke),
         published=published,
         smoke=smoke,
+        reached=reaches,
+        scaling=scales,
     )
 
 
@@ -130,6 +142,8 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     write_tidy(folder / "cost.csv", cost.COLUMNS, tables.costs)
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
+    write_tidy(folder / "rates.csv", reached.COLUMNS, tables.reached)
+    write_tidy(folder / "scaling.csv", scaling.COLUMNS, tables.scaling)
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for table in tables.published:
