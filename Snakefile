@@ -7,7 +7,7 @@ import sys
 
 from respeed.plan import contents
 from respeed.plan.announce import announcement, may_measure, say_farewell
-from respeed.plan.stopping import end_kindly_when_stopped
+from respeed.plan.stopping import cancel_jobs_when_stopped, end_kindly_when_stopped
 from respeed.plan.workflow import load_workflow
 from snakemake.utils import min_version
 
@@ -27,8 +27,9 @@ if workflow.is_main_process and may_measure(sys.argv):
 
 
 onstart:
+    RESPEED.check_executor(workflow)
     RESPEED.hold_folder()
-    end_kindly_when_stopped()
+    cancel_jobs_when_stopped() if RESPEED.nodes else end_kindly_when_stopped()
 
 
 # Where the report is, also where nothing was to be done.
@@ -40,11 +41,15 @@ onsuccess:
 
 
 wildcard_constraints:
-    # Only this machine's records can be made here; those of others are inputs and nothing more.
-    machine=RESPEED.machine,
+    # Only these machines' records can be made here; those of others are inputs and nothing more.
+    machine="|".join(RESPEED.measured),
 
 
 report: "report/captions/workflow.rst"
+
+
+# How often a job on a cluster is asked for again. In the job itself, Snakemake would only repeat it until its time is up.
+RETRIES = RESPEED.retries if workflow.is_main_process else 0
 
 
 localrules:
@@ -65,7 +70,7 @@ rule all:
     default_target: True
     input:
         RESPEED.sessions,
-        RESPEED.sheet,
+        RESPEED.descriptions,
         rules.tables.output,
         rules.figures.output,
         rules.document.output,

@@ -1,4 +1,5 @@
-# Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores.
+# Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores. Where Slurm gives the
+# machines, every rule here runs on the machine of its wildcard, and the rules of other files on the head.
 
 
 rule describe_machine:
@@ -7,26 +8,35 @@ rule describe_machine:
     log:
         f"{RESPEED.results}/logs/{{machine}}/describe_machine.log",
     params:
-        facts=RESPEED.sheet_facts(),
+        facts=RESPEED.described,
+    retries: RETRIES
+    resources:
+        **RESPEED.node_resources(short=True),
     shell:
         "respeed sheet {output} 2>&1 | tee {log}"
 
 
 # Asked for only while something is left to measure. What it leaves says that it came to its end; records are written
-# one by one meanwhile, and are no rule's output.
+# one by one meanwhile, and are no rule's output. A job whose time is up leaves nothing, and is asked for again.
 rule measure:
     output:
-        RESPEED.session,
+        f"{RESPEED.records}/{{machine}}/session-{{number}}.json",
     log:
-        f"{RESPEED.results}/logs/{RESPEED.machine}/measure.log",
+        f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.log",
+    wildcard_constraints:
+        number=RESPEED.session_number,
     # Before what only makes pictures: a run that is stopped early has measured most.
     priority: 1
     # All cores, so that no other job runs beside a measurement.
     threads: workflow.cores
     params:
-        settings=RESPEED.settings,
+        settings=RESPEED.settings_on,
+        budget=RESPEED.budget,
+    retries: RETRIES
+    resources:
+        **RESPEED.node_resources(),
     shell:
-        "respeed measure --session {output} --log {log} --config {params.settings:q}"
+        "respeed measure --session {output} --log {log} {params.budget} --config {params.settings:q}"
 
 
 # What the programs learn, once a machine: pictures for the report.
@@ -40,5 +50,8 @@ rule learn:
     threads: workflow.cores
     params:
         cases=RESPEED.learning_cases,
+    retries: RETRIES
+    resources:
+        **RESPEED.node_resources(short=True),
     shell:
         "respeed learn {output} 2>&1 | tee {log}"

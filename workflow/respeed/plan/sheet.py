@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.model.profile import Profile
+from respeed.plan.answers import answers_here
 from respeed.plan.availability import why_not
-from respeed.provenance.machine import describe_machine
+from respeed.plan.same_machine import describe_as
 
 
 def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
@@ -13,6 +14,7 @@ def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     reasons = {name: why_not(profile) for name, profile in profiles.items()}
     return {
         "machine": machine,
-        "hardware": describe_machine(),
+        "hardware": describe_as(machine),
         "not_measurable": {name: reason for name, reason in reasons.items() if reason},
+        "profiles": answers_here(profiles),
     }

@@ -3,40 +3,35 @@
 import fcntl
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
 from respeed.load.config import load_config
-from respeed.load.folders import HARDWARE, MACHINES, PAPERS
+from respeed.load.folders import HARDWARE, MACHINES, PAPERS, ROOT
 from respeed.load.hardware import load_profiles
+from respeed.load.machines import load_told, told_of
 from respeed.model.config import Config
-from respeed.model.errors import UserError
+from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.history import History, read_history
+from respeed.model.told import SlurmNode
+from respeed.plan.answers import checksum
 from respeed.plan.machines import choose_in_full
-from respeed.plan.next_turn import Plan
-from respeed.plan.same_machine import check_same_machine
+from respeed.plan.same_machine import check_same_machine, describe_as
 from respeed.plan.sheet import make_sheet
 from respeed.plan.shown import papers_shown
-from respeed.plan.spec import Digests
-from respeed.plan.work import Work, chosen_experiments, make_work
-from respeed.provenance.machine import describe_machine, machine_slug
+from respeed.plan.slurm import PROFILE, SPARE_RETRIES, budget_seconds, resources
+from respeed.plan.target import Target, narrowed
+from respeed.plan.work import Work
+from respeed.provenance.machine import machine_slug
 from respeed.record.files import recorded_machines, usable_learning
-from respeed.record.paths import (
-    learning_path,
-    machine_sheet,
-    next_session,
-    record_paths,
-    records_folder,
-    results_folder,
-    session_paths,
-)
+from respeed.record.paths import learning_path, record_paths, records_folder, results_folder
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -44,47 +39,77 @@ _HELD: list[int] = []
 
 @dataclass(frozen=True)
 class Workflow:
-    """A configuration resolved for this machine; `overrides` is what --config said, `papers` are those that are shown:
-    the chosen ones first."""
+    """A configuration resolved for the machines that it measures; `overrides` is what --config said, `papers` are those
+    that are shown: the chosen ones first.
+
+    As a rule that is this machine. On a cluster, `nodes` has those that are measured through Slurm, by name, and
+    `machine` is the first of them.
+    """
 
     config: Config
     overrides: Mapping[str, Any]
     papers: Mapping[str, Paper]
     profiles: Mapping[str, Profile]
     machine: str
+    nodes: Mapping[str, SlurmNode] = field(default_factory=dict)
 
     @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The machines that this run measures."""
+        return tuple(
+            Target(
+                narrowed(self.config, told_of(machine)), self.papers, self.profiles, machine, self.nodes.get(machine)
+            )
+            for machine in (self.nodes or [self.machine])
+        )
+
+    @property
     def work(self) -> Work:
-        return make_work(self.config, self.papers, self.profiles, self.machine)
+        """What is asked of `machine`."""
+        return self.targets[0].work
 
     @property
-    def history(self) -> History:
-        """What was measured, and can be used."""
-        return self._read[0]
+    def measured(self) -> list[str]:
+        """The names of the machines that this run measures: what others measured is read, and never made."""
+        return [target.machine for target in self.targets]
 
     @property
-    def unusable(self) -> dict[Path, str]:
-        """The records of the tables that are asked for that cannot be used, and why."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[History, dict[Path, str]]:
-        return read_history(self.work, Digests(self.config.seed, self.papers).of)
-
-    @cached_property
-    def plan(self) -> Plan:
-        return Plan(self.history)
-
-    @cached_property
     def sessions(self) -> list[str]:
-        """A file for each session of measuring that was finished, and the one that this run would add if anything is
-        left to measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
-        done = [str(path) for path in session_paths(self.smoke, self.machine)]
-        return [*done, self.session] if self.plan.next_turn() else done
+        """The files of the sessions of measuring: those that were finished, and those that this run adds."""
+        return [path for target in self.targets for path in target.sessions]
 
-    @cached_property
-    def session(self) -> str:
-        return str(next_session(self.smoke, self.machine))
+    @property
+    def session_number(self) -> str:
+        """A pattern of the number of each machine's next session: an earlier one is not measured again."""
+        found = [re.fullmatch(r"(.+/session-)(\d+)\.json", target.session) for target in self.targets]
+        return "|".join(f"(?<={re.escape(place[1])}){place[2]}" for place in found if place)
+
+    @property
+    def descriptions(self) -> list[str]:
+        return [str(target.description) for target in self.targets]
+
+    @property
+    def retries(self) -> int:
+        """How often a machine's job is asked for again: as often as its time limit makes necessary, and some more."""
+        if not self.nodes:
+            return 0
+        return max(target.jobs_needed() for target in self.targets) - 1 + SPARE_RETRIES
+
+    def node_resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
+        """What a rule asks of Slurm, whose job must run on the machine of its wildcard; nothing where that is here."""
+        return resources(self.nodes, short) if self.nodes else {}
+
+    def budget(self, wildcards: Any) -> str:
+        """How long the machine's job may measure, for `respeed measure`."""
+        node = self.nodes.get(wildcards.machine)
+        return f"--budget {budget_seconds(node):g}s" if node else ""
+
+    def settings_on(self, wildcards: Any) -> list[str]:
+        """What the command that measures a machine is told, where it runs."""
+        if not self.nodes:
+            return self.settings
+        there = {**self.overrides, "machine": wildcards.machine, "cluster": False}
+        return [f"{key}={json.dumps(value)}" for key, value in there.items()]
 
     @property
     def settings(self) -> list[str]:
@@ -118,18 +143,8 @@ class Workflow:
         return "report/smoke" if self.smoke else "report/report"
 
     @property
-    def sheet(self) -> str:
-        return str(machine_sheet(self.machine, self.smoke))
-
-    @property
     def learning_records(self) -> list[str]:
-        """What this machine's programs learn, for every planned experiment that has something to learn."""
-        return [
-            str(learning_path(self.machine, paper, name, self.smoke))
-            for paper in self.config.papers
-            for name in chosen_experiments(self.config, self.papers[paper])
-            if self.papers[paper].experiments[name].learning
-        ]
+        return [path for target in self.targets for path in target.learning_records]
 
     def learning_cases(self, wildcards: Any) -> str:
         """What is to be learned: when it changes, it is learned again."""
@@ -148,7 +163,7 @@ class Workflow:
     @property
     def foreign_learning(self) -> list[str]:
         """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
-        others = [machine for machine in self.machines if machine != self.machine]
+        others = [machine for machine in self.machines if machine not in self.measured]
         return sorted(str(path) for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
 
     def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
@@ -165,19 +180,19 @@ class Workflow:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
-        sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
+        sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name not in self.measured]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 
     @property
     def foreign_records(self) -> list[str]:
         """The records of other machines: read, never measured."""
         found = record_paths(self.smoke)
-        return [str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine]
+        return [str(path) for path in found if path.relative_to(self.records).parts[0] not in self.measured]
 
     @cached_property
     def machines(self) -> list[str]:
-        """The machines that figures are drawn of: this one, and while they are few every other with records."""
-        return choose_in_full({self.machine: 0} | recorded_machines(self.smoke), self.machine)
+        """The machines that figures are drawn of: these, and while they are few every other with records."""
+        return choose_in_full(dict.fromkeys(self.measured, 0) | recorded_machines(self.smoke), self.machine)
 
     @property
     def experiments(self) -> list[tuple[str, str]]:
@@ -196,12 +211,23 @@ class Workflow:
             _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
         _HELD.append(descriptor)
 
-    def sheet_facts(self) -> dict[str, Any]:
-        """The contents of this machine's sheet: when they change, the sheet is written anew."""
-        facts = make_sheet(self.machine, self.profiles)
+    def described(self, wildcards: Any) -> dict[str, Any]:
+        """When this changes, the machine's description is written anew: its contents, or of a machine that only its
+        own job can look at, what it was asked."""
+        if self.nodes:
+            return {name: checksum(profile) for name, profile in self.profiles.items()}
+        facts = make_sheet(wildcards.machine, self.profiles)
         # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
         del facts["hardware"]["memory_bytes"]
         return facts
+
+    def check_executor(self, snakemake: Any) -> None:
+        """One line and exit code 2 if this run would measure a cluster's machine here, or this machine on a cluster."""
+        elsewhere = snakemake.executor_plugin.common_settings.non_local_exec
+        if self.nodes and not elsewhere:
+            _give_up(UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false"))
+        if elsewhere and not self.nodes:
+            _give_up(UserError(f"jobs on a cluster need to know which machine they measure; use --profile {PROFILE}"))
 
 
 def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
@@ -209,11 +235,30 @@ def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
     try:
         config = load_config(overrides=overrides)
         papers = papers_shown(config.preset.is_smoke, config.papers)
-        found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
-        check_same_machine(found.machine, found.history.made_on, describe_machine())
+        nodes = _nodes(config.machine) if config.cluster else {}
+        machine = next(iter(nodes), None) or config.machine or machine_slug()
+        found = Workflow(config, dict(overrides), papers, load_profiles(), machine, nodes)
+        for target in found.targets:
+            if target.node:
+                target.check_minutes()
+            else:
+                check_same_machine(machine, target.history.made_on, describe_as(machine))
     except UserError as error:
         _give_up(error)
     return found
+
+
+def _nodes(only: str | None) -> dict[str, SlurmNode]:
+    """The machines that Slurm has nodes of: all that are told of, or the one that config.yaml names."""
+    nodes = {machine: told.slurm for machine, told in load_told().items() if told.slurm}
+    if not nodes:
+        raise UserError(
+            f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "
+            "to start from"
+        )
+    if only and only not in nodes:
+        raise UserError(f"machine: {only!r} has no slurm: in {MACHINES.relative_to(ROOT)}{nearest(only, nodes)}")
+    return {only: nodes[only]} if only else nodes
 
 
 def _give_up(error: UserError) -> NoReturn:
