@@ -6,9 +6,11 @@ import os
 import sys
 
 from respeed.plan import contents
-from respeed.plan.announce import announcement, may_measure, say_farewell
+from respeed.plan.announce import announcement, may_measure, say_farewell, say_unfinished
+from respeed.plan.failed_jobs import tell_failed_jobs
 from respeed.plan.stopping import cancel_jobs_when_stopped, end_kindly_when_stopped
-from respeed.plan.workflow import load_workflow
+from respeed.plan.workflow import giving_up, load_workflow
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.11")
@@ -27,9 +29,14 @@ if workflow.is_main_process and may_measure(sys.argv):
 
 
 onstart:
-    RESPEED.check_executor(workflow)
-    RESPEED.hold_folder()
-    cancel_jobs_when_stopped() if RESPEED.nodes else end_kindly_when_stopped()
+    with giving_up():
+        RESPEED.jobs.check_executor(workflow)
+        RESPEED.hold_folder()
+    if RESPEED.nodes:
+        cancel_jobs_when_stopped()
+        tell_failed_jobs(logger)
+    else:
+        end_kindly_when_stopped()
 
 
 # Where the report is, also where nothing was to be done.
@@ -38,6 +45,10 @@ atexit.register(lambda: say_farewell(RESPEED, workflow))
 
 onsuccess:
     say_farewell(RESPEED, workflow, done=True)
+
+
+onerror:
+    say_unfinished(RESPEED)
 
 
 wildcard_constraints:
@@ -49,7 +60,7 @@ report: "report/captions/workflow.rst"
 
 
 # How often a job on a cluster is asked for again. In the job itself, Snakemake would only repeat it until its time is up.
-RETRIES = RESPEED.retries if workflow.is_main_process else 0
+RETRIES = RESPEED.jobs.retries if workflow.is_main_process else 0
 
 
 localrules:

@@ -7,11 +7,11 @@ rule describe_machine:
         f"{RESPEED.records}/{{machine}}/machine.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/describe_machine.log",
-    params:
-        facts=RESPEED.described,
     retries: RETRIES
     resources:
-        **RESPEED.node_resources(short=True),
+        **RESPEED.jobs.resources(short=True),
+    params:
+        facts=RESPEED.jobs.described,
     shell:
         "respeed sheet {output} 2>&1 | tee {log}"
 
@@ -24,17 +24,17 @@ rule measure:
     log:
         f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.log",
     wildcard_constraints:
-        number=RESPEED.session_number,
+        number=RESPEED.jobs.session_number,
     # Before what only makes pictures: a run that is stopped early has measured most.
     priority: 1
+    retries: RETRIES
     # All cores, so that no other job runs beside a measurement.
     threads: workflow.cores
-    params:
-        settings=RESPEED.settings_on,
-        budget=RESPEED.budget,
-    retries: RETRIES
     resources:
-        **RESPEED.node_resources(),
+        **RESPEED.jobs.resources(),
+    params:
+        settings=RESPEED.jobs.settings,
+        budget=RESPEED.jobs.budget,
     shell:
         "respeed measure --session {output} --log {log} {params.budget} --config {params.settings:q}"
 
@@ -47,11 +47,11 @@ rule learn:
         f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/learning.log",
+    retries: RETRIES
     threads: workflow.cores
+    resources:
+        **RESPEED.jobs.resources(short=True),
     params:
         cases=RESPEED.learning_cases,
-    retries: RETRIES
-    resources:
-        **RESPEED.node_resources(short=True),
     shell:
         "respeed learn {output} 2>&1 | tee {log}"

@@ -88,16 +88,16 @@ def _measure(options: argparse.Namespace) -> int:
     from respeed.measure.session import measure_session
     from respeed.plan.duration import parse_duration
     from respeed.plan.slurm import PROFILE
-    from respeed.plan.workflow import load_workflow
+    from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_json
 
     # SIGTERM ends the turn as Ctrl-C does, so that the measuring process ends as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
-    workflow = load_workflow(parse_settings(options.config))
-    if workflow.nodes:
-        raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
     with _logging_to(options.log) as say:
+        workflow = resolve_workflow(parse_settings(options.config))
+        if workflow.nodes:
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
         outcome = measure_session(workflow.work, budget, say)
         say(f"respeed: {outcome}")
     if options.session and not outcome.is_whole:
@@ -109,14 +109,19 @@ def _measure(options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """A function that prints a line to the screen, and to the file if there is one."""
+    """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
+    file as well: on a cluster, nobody sees the screen."""
     with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
 
         def say(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
             print(text, file=file, flush=True)
 
-        yield say
+        try:
+            yield say
+        except UserError as error:
+            print(f"respeed: {error}", file=file)
+            raise
 
 
 def _learn(options: argparse.Namespace) -> None:

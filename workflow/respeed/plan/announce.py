@@ -75,9 +75,19 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
             where = f" of {target.machine}" if target.node else ""
             print(
                 f"respeed: {missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
-                "their rounds were disturbed; ./run respeed doctor says by whom. To measure more: --config preset=paper",
+                "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper",
                 file=sys.stderr,
             )
+
+
+def say_unfinished(run: Workflow) -> None:
+    """After a run that failed: on which machines of a cluster something is left to measure."""
+    waited_for = [target for target in run.targets if target.node and target.is_left]
+    left = ", ".join(target.machine for target in waited_for if not Path(target.session).exists())
+    if left:
+        print(
+            f"respeed: not all was measured on {left}; nothing is lost, and the same command goes on", file=sys.stderr
+        )
 
 
 def cells_without_interval(target: Target) -> int:

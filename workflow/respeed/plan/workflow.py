@@ -1,15 +1,14 @@
 """All that the Snakemake files ask: paths, and what the user is told before anything runs."""
 
+import contextlib
 import fcntl
-import json
 import os
-import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from respeed.load.config import load_config
 from respeed.load.folders import HARDWARE, MACHINES, PAPERS, ROOT
@@ -21,12 +20,10 @@ from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
 from respeed.model.told import SlurmNode
-from respeed.plan.answers import checksum
+from respeed.plan.jobs import Jobs, as_settings
 from respeed.plan.machines import choose_in_full
 from respeed.plan.same_machine import check_same_machine, describe_as
-from respeed.plan.sheet import make_sheet
 from respeed.plan.shown import papers_shown
-from respeed.plan.slurm import PROFILE, SPARE_RETRIES, budget_seconds, resources
 from respeed.plan.target import Target, narrowed
 from respeed.plan.work import Work
 from respeed.provenance.machine import machine_slug
@@ -79,42 +76,17 @@ class Workflow:
         return [path for target in self.targets for path in target.sessions]
 
     @property
-    def session_number(self) -> str:
-        """A pattern of the number of each machine's next session: an earlier one is not measured again."""
-        found = [re.fullmatch(r"(.+/session-)(\d+)\.json", target.session) for target in self.targets]
-        return "|".join(f"(?<={re.escape(place[1])}){place[2]}" for place in found if place)
-
-    @property
     def descriptions(self) -> list[str]:
         return [str(target.description) for target in self.targets]
 
     @property
-    def retries(self) -> int:
-        """How often a machine's job is asked for again: as often as its time limit makes necessary, and some more."""
-        if not self.nodes:
-            return 0
-        return max(target.jobs_needed() for target in self.targets) - 1 + SPARE_RETRIES
-
-    def node_resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
-        """What a rule asks of Slurm, whose job must run on the machine of its wildcard; nothing where that is here."""
-        return resources(self.nodes, short) if self.nodes else {}
-
-    def budget(self, wildcards: Any) -> str:
-        """How long the machine's job may measure, for `respeed measure`."""
-        node = self.nodes.get(wildcards.machine)
-        return f"--budget {budget_seconds(node):g}s" if node else ""
-
-    def settings_on(self, wildcards: Any) -> list[str]:
-        """What the command that measures a machine is told, where it runs."""
-        if not self.nodes:
-            return self.settings
-        there = {**self.overrides, "machine": wildcards.machine, "cluster": False}
-        return [f"{key}={json.dumps(value)}" for key, value in there.items()]
+    def jobs(self) -> Jobs:
+        return Jobs(self.targets, self.overrides, self.profiles)
 
     @property
     def settings(self) -> list[str]:
         """What --config said, for the commands that the rules call."""
-        return [f"{key}={json.dumps(value)}" for key, value in self.overrides.items()]
+        return as_settings(self.overrides)
 
     @property
     def smoke(self) -> bool:
@@ -200,7 +172,7 @@ class Workflow:
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
     def hold_folder(self) -> None:
-        """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
+        """Take the folder for this run, for as long as it lives; UserError if another has it."""
         if _HELD:
             return
         Path(self.results).mkdir(parents=True, exist_ok=True)
@@ -208,43 +180,29 @@ class Workflow:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
+            os.close(descriptor)
+            raise UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it") from None
         _HELD.append(descriptor)
-
-    def described(self, wildcards: Any) -> dict[str, Any]:
-        """When this changes, the machine's description is written anew: its contents, or of a machine that only its
-        own job can look at, what it was asked."""
-        if self.nodes:
-            return {name: checksum(profile) for name, profile in self.profiles.items()}
-        facts = make_sheet(wildcards.machine, self.profiles)
-        # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
-        del facts["hardware"]["memory_bytes"]
-        return facts
-
-    def check_executor(self, snakemake: Any) -> None:
-        """One line and exit code 2 if this run would measure a cluster's machine here, or this machine on a cluster."""
-        elsewhere = snakemake.executor_plugin.common_settings.non_local_exec
-        if self.nodes and not elsewhere:
-            _give_up(UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false"))
-        if elsewhere and not self.nodes:
-            _give_up(UserError(f"jobs on a cluster need to know which machine they measure; use --profile {PROFILE}"))
 
 
 def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
-    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
-    try:
-        config = load_config(overrides=overrides)
-        papers = papers_shown(config.preset.is_smoke, config.papers)
-        nodes = _nodes(config.machine) if config.cluster else {}
-        machine = next(iter(nodes), None) or config.machine or machine_slug()
-        found = Workflow(config, dict(overrides), papers, load_profiles(), machine, nodes)
-        for target in found.targets:
-            if target.node:
-                target.check_minutes()
-            else:
-                check_same_machine(machine, target.history.made_on, describe_as(machine))
-    except UserError as error:
-        _give_up(error)
+    """`resolve_workflow`, for Snakemake: a mistake ends the program with one line, exit code 2."""
+    with giving_up():
+        return resolve_workflow(overrides)
+
+
+def resolve_workflow(overrides: Mapping[str, Any]) -> Workflow:
+    """Read and check every file that a run depends on; UserError if there is a mistake in one."""
+    config = load_config(overrides=overrides)
+    papers = papers_shown(config.preset.is_smoke, config.papers)
+    nodes = _nodes(config.machine) if config.cluster else {}
+    machine = next(iter(nodes), None) or config.machine or machine_slug()
+    found = Workflow(config, dict(overrides), papers, load_profiles(), machine, nodes)
+    for target in found.targets:
+        if target.node:
+            target.check_minutes()
+        else:
+            check_same_machine(machine, target.history.made_on, describe_as(machine))
     return found
 
 
@@ -261,7 +219,12 @@ def _nodes(only: str | None) -> dict[str, SlurmNode]:
     return {only: nodes[only]} if only else nodes
 
 
-def _give_up(error: UserError) -> NoReturn:
-    # Snakemake would wrap an exception in lines of its own; this is about the user's file, not about the workflow.
-    print(f"respeed: {error}", file=sys.stderr)
-    sys.exit(2)
+@contextlib.contextmanager
+def giving_up() -> Iterator[None]:
+    """A user's mistake ends the program with one line. Snakemake would wrap an exception in lines of its own; this is
+    about the user's file, not about the workflow."""
+    try:
+        yield
+    except UserError as error:
+        print(f"respeed: {error}", file=sys.stderr)
+        sys.exit(2)
