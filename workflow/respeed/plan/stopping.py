@@ -34,8 +34,9 @@ def cancel_jobs_when_stopped() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Snakemake waits for its next look at the jobs before it ends; who stops it twice need not.
     for other in SIGNALS:
-        signal.signal(other, signal.SIG_IGN)
+        signal.signal(other, signal.SIG_DFL)
     print(STOPPED, file=sys.stderr, flush=True)
     raise KeyboardInterrupt
 
