@@ -29,12 +29,12 @@ def jobs_needed(node: SlurmNode, seconds: float) -> int:
 
 def resources(nodes: Mapping[str, SlurmNode], short: bool = False) -> dict[str, Callable[..., Any]]:
     """The resources of a job that runs on the machine of its wildcard, on a whole node: functions, as Snakemake takes
-    them. None says nothing of a resource, and Slurm's own default holds."""
+    them; none without nodes. None says nothing of a resource, and Slurm's own default holds."""
 
     def of(key: str) -> Callable[..., Any]:
         return lambda wildcards: _asked(nodes[wildcards.machine], short)[key]
 
-    return {key: of(key) for key in _asked(SlurmNode(), short)}
+    return {key: of(key) for key in _asked(SlurmNode(), short)} if nodes else {}
 
 
 def _asked(node: SlurmNode, short: bool) -> dict[str, Any]:
