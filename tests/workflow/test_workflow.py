@@ -307,7 +307,7 @@ def test_a_run_shows_its_turns_and_leaves_a_file_that_says_what_was_done(measure
     (session,) = machine.glob("session-*.json")
     facts = json.loads(session.read_text())
     assert (facts["turns"], facts["preset"]) == (4, "smoke")
-    log = (measured.folder / f"results/smoke/logs/{machine.name}/measure.log").read_text()
+    log = (measured.folder / f"results/smoke/logs/{machine.name}/session-001.log").read_text()
     assert [line.split(",")[0] for line in log.splitlines() if "about" in line] == [
         f"respeed: turn {number} of 4" for number in range(1, 5)
     ]

@@ -6,7 +6,7 @@ rule tables:
         sessions=RESPEED.sessions,
         foreign=RESPEED.foreign_records,
         described_by=RESPEED.described_by,
-        sheet=RESPEED.sheet,
+        descriptions=RESPEED.descriptions,
         hardware=RESPEED.hardware_sheets,
     output:
         report(

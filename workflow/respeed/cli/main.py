@@ -11,6 +11,9 @@ from pathlib import Path
 from respeed.model.errors import UserError
 from respeed.plan.stopping import STOPPED, STOPPED_BY_RUN
 
+# Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+UNFINISHED = 75
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
@@ -37,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
 
     measure = add("measure", _measure, "measure what config.yaml asks for and records do not have, turn after turn")
     measure.add_argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h")
-    measure.add_argument("--session", type=Path, help="a file to write when all is done, which says what was done")
+    measure.add_argument("--session", type=Path, help="a file to write when nothing is left, which says what was done")
     measure.add_argument("--log", type=Path, help="a file that what is said on the screen goes to as well")
     measure.add_argument(
         "--config", nargs="*", default=[], metavar="KEY=VALUE", help="settings in place of config.yaml's"
@@ -102,34 +105,45 @@ def _parser() -> argparse.ArgumentParser:
 # Each command imports what it needs: `respeed measure` must not pay for pandas, nor need it.
 
 
-def _measure(options: argparse.Namespace) -> None:
+def _measure(options: argparse.Namespace) -> int:
     from respeed.load.config import parse_settings
     from respeed.measure.session import measure_session
     from respeed.plan.duration import parse_duration
-    from respeed.plan.workflow import load_workflow
+    from respeed.plan.slurm import PROFILE
+    from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_json
 
     # SIGTERM ends the turn as Ctrl-C does, so that the measuring process ends as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
-    work = load_workflow(parse_settings(options.config)).work
     with _logging_to(options.log) as say:
-        outcome = measure_session(work, budget, say)
+        workflow = resolve_workflow(parse_settings(options.config))
+        if workflow.nodes:
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+        outcome = measure_session(workflow.work, budget, say)
         say(f"respeed: {outcome}")
+    if options.session and not outcome.is_whole:
+        return UNFINISHED
     if options.session:
-        write_json(options.session, outcome.facts(work))
+        write_json(options.session, outcome.facts(workflow.work))
+    return 0
 
 
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """A function that prints a line to the screen, and to the file if there is one."""
+    """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
+    file as well: on a cluster, nobody sees the screen."""
     with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
 
         def say(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
             print(text, file=file, flush=True)
 
-        yield say
+        try:
+            yield say
+        except UserError as error:
+            print(f"respeed: {error}", file=file)
+            raise
 
 
 def _learn(options: argparse.Namespace) -> None:

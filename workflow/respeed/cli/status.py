@@ -8,10 +8,8 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.plan.announce import announcement
-from respeed.plan.same_machine import check_same_machine
 from respeed.plan.work import chosen_experiments
 from respeed.plan.workflow import Workflow
-from respeed.provenance.machine import describe_machine
 from respeed.record.files import read_description, recorded_machines
 from respeed.record.one_machine import read_records
 from respeed.record.paths import record_folders
@@ -27,13 +25,14 @@ def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell:
     for machine in machines:
         if machine not in there:
             raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
-    names = machines or sorted(record_folders(workflow.smoke), key=lambda name: name != workflow.machine)
+    names = machines or sorted(record_folders(workflow.smoke), key=lambda name: name not in workflow.measured)
     for machine in names:
         # One machine's records at a time: a hundred machines' are gigabytes.
         _show_machine(workflow, machine, every_cell)
     if workflow.machine not in there and not machines:
         print(f"nothing has been measured on {workflow.machine} yet\n")
-    check_same_machine(workflow.machine, workflow.history.made_on, describe_machine())
+    for target in workflow.targets:
+        target.check()
     print(announcement(workflow))
 
 
@@ -46,9 +45,9 @@ def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
     asked = [cell for cell in cells if _is_asked(workflow, cell)]
     if not asked:
         return
-    print(f"{machine}{' (this machine)' if machine == workflow.machine else ''}\n")
+    print(f"{machine}{' (this machine)' if machine == workflow.machine and not workflow.nodes else ''}\n")
     if every_cell:
-        planned = set(workflow.work.cells)
+        planned = {cell for target in workflow.targets for cell in target.work.cells}
         header = ["table", "profile", "case", "rounds", "status", "seconds", "what is missing"]
         rows = [_of_cell(workflow, cell, cell.key in planned) for cell in asked]
     else:

@@ -24,6 +24,11 @@ def load_told(folder: Path = MACHINES) -> dict[str, Told]:
     return {machine: _load(machine, folder) for machine in told_machines(folder)}
 
 
+def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
+    """What is told of one machine; None if nothing is, UserError if its file is not valid."""
+    return _load(machine, folder) if (folder / f"{machine}.yaml").exists() else None
+
+
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
     path = folder / f"{machine}.yaml"

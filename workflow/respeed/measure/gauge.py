@@ -18,8 +18,8 @@ from respeed.measure.lock import machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
+from respeed.plan.same_machine import describe_as
 from respeed.provenance.cpu import usable_cores
-from respeed.provenance.machine import describe_machine
 from respeed.provenance.memory import accelerator_bytes, cache_bytes
 from respeed.provenance.software import package_versions, source_commit
 from respeed.record.files import write_json
@@ -51,7 +51,7 @@ def measure_gauge(path: Path) -> None:
             "started": started,
             "wall_seconds": round(seconds_now() - began, 1),
             "provenance": {
-                "machine": describe_machine(),
+                "machine": describe_as(machine),
                 "commit": source_commit(ROOT),
                 "versions": package_versions(),
             },

@@ -16,14 +16,15 @@ from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import GAUGE, SMOKE
 from respeed.plan.availability import why_not
 from respeed.plan.gauge_cases import rate_cases, rehearsals_of, scaled_cases, thread_counts
+from respeed.plan.same_machine import describe_as
 from respeed.provenance.cpu import usable_cores
-from respeed.provenance.machine import describe_machine
 from respeed.record.hardware import PAPER, misplaced, read_hardware
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
 SCALED = "openblas"
 # All passes end within so many seconds, but for the least number of them; none begins beyond so many times these.
 SECONDS, LEAST_PASSES, MOST_PASSES, PATIENCE = 60.0, 3, 12, 2
+NOT_GAUGED = "not measured yet"
 # A first guess, until there is a sheet: what a process takes to start, and each of its cases.
 START_SECONDS, CASE_SECONDS = 2.0, 0.4
 
@@ -79,12 +80,12 @@ def plan_gauge(machine: str, smoke: bool) -> Gauge:
 def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
     """Why the sheet must be measured, or measured anew; None if it can be used as it is."""
     if not path.exists():
-        return "not measured yet"
+        return NOT_GAUGED
     try:
         sheet = read_hardware(path)
     except UserError as error:
         return str(error)
-    if reason := misplaced(sheet, machine, gauge.smoke, describe_machine()):
+    if reason := misplaced(sheet, machine, gauge.smoke, describe_as(machine)):
         return reason
     if sheet["digest"] != gauge.digest:
         return "something else is measured by now"
