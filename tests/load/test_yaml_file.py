@@ -35,7 +35,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
     [
         ("a: 1\na: 2\n", "stands twice"),
         ("a: &x 1\nb: *x\n", "aliases"),
-        ("a: !!python/object/apply:os.system [ls]\n", "could not determine a constructor"),
+        ("a: !!python/object/apply:os.system [ls]\n", "tags (!!python/object/apply:os.system) are not"),
         ("a: [1, 2\n", "expected ',' or ']'"),
         ("1: a\n", "must be text"),
         ("a: 1e999\n", "too large"),

@@ -4,6 +4,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+from respeed.load.files import from_here
 from respeed.load.folders import MACHINES
 from respeed.load.hardware import profile_names
 from respeed.load.mistakes import Mistakes
@@ -15,8 +16,8 @@ from respeed.model.told import Price, SlurmNode, Told
 
 
 def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:
-    """The names of the machines that something is told of."""
-    return tuple(check_name("machine", path.stem, str(path)) for path in sorted(folder.glob("*.yaml")))
+    """The names of the machines that something is told of, or is meant to be: a name may be none."""
+    return tuple(path.stem for path in sorted(folder.glob("*.yaml")))
 
 
 def load_told(folder: Path = MACHINES) -> dict[str, Told]:
@@ -26,10 +27,13 @@ def load_told(folder: Path = MACHINES) -> dict[str, Told]:
 
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
-    path, mistakes = folder / f"{machine}.yaml", Mistakes()
+    path, mistakes = from_here(folder / f"{machine}.yaml"), Mistakes()
     data: Any = None
     with mistakes.collecting():
-        data = read_yaml(path) or {}
+        check_name("machine", machine, str(path))
+    with mistakes.collecting():
+        data = read_yaml(path)
+        data = {} if data is None else data
     mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "machine", path)]
     if mistakes:
         return None, mistakes
