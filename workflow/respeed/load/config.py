@@ -6,7 +6,7 @@ from typing import Any
 
 from respeed.load.files import from_here
 from respeed.load.folders import HARDWARE, PAPERS, ROOT
-from respeed.load.hardware import default_profiles, profile_names
+from respeed.load.hardware import default_profiles, profile_names, read_profile
 from respeed.load.mistakes import Mistakes
 from respeed.load.papers import load_papers, paper_names, read_paper
 from respeed.load.schema import check_schema, misfits
@@ -16,8 +16,11 @@ from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 
 
-def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read and check the configuration and the names it uses; UserError, one line, if it is wrong."""
+def load_config(
+    path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None, *, strict: bool = True
+) -> Config:
+    """Read and check the configuration and the names it uses; UserError, one line, if it is wrong. Where it is not
+    `strict`, papers and profiles that it chooses may have mistakes of their own."""
     path = from_here(path)
     data = read_yaml(path)
     check_schema(data, "config", path)
@@ -29,8 +32,8 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     return Config(
         preset=_preset(data, path),
         papers=papers,
-        experiments=_experiments(data, papers, path),
-        profiles=_profiles(data, path),
+        experiments=_experiments(data, papers if strict else _right(papers), path),
+        profiles=_profiles(data, path) if strict or data["profiles"] != "all" else _right_profiles(),
         machine=_machine(data, path),
         seed=data["seed"],
         presets=_presets(data),
@@ -55,6 +58,17 @@ def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
         with mistakes.collecting():
             _experiments(data, _papers(data, path), path)
     return mistakes
+
+
+def _right(papers: Iterable[str]) -> list[str]:
+    """Those without mistakes; all papers if none of those is, as their tables may be named all the same."""
+    return [name for name in papers if read_paper(name)[0]] or [name for name in paper_names() if read_paper(name)[0]]
+
+
+def _right_profiles() -> tuple[str, ...]:
+    """Those of "all" that have no mistakes."""
+    found = (read_profile(name)[0] for name in profile_names())
+    return tuple(profile.name for profile in found if profile and not profile.optional)
 
 
 def _presets(data: Mapping[str, Any]) -> dict[str, Preset]:

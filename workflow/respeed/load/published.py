@@ -85,9 +85,9 @@ def _fields(line: str, where: str) -> list[str]:
     except csv.Error as error:
         said = "a quote does not end" if "unexpected end" in str(error) else str(error)
         raise UserError(f"{where}: is no line of a CSV file: {said}") from None
-    for field in fields:
-        if len(field) > MAX_LETTERS:
-            raise UserError(f"{where}: {clip(field, 20)!r} has more than {MAX_LETTERS} characters")
+    for value in fields:
+        if len(value) > MAX_LETTERS:
+            raise UserError(f"{where}: {clip(value, 20)!r} has more than {MAX_LETTERS} characters")
     return fields
 
 

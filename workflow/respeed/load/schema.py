@@ -45,7 +45,8 @@ def misfits(data: Any, name: str, path: Path) -> Iterator[Misfit]:
     # All before the first is told: who is told may take out of the data what is wrong.
     for place, char in list(_unprintable(data)):
         where = f"{_in_words(place)}: " if place else ""
-        yield Misfit(place, visible(f"{shown}: {where}holds the character {char}; write the text without it, on one line"))
+        line = f"{shown}: {where}holds the character {char}; write the text without it, on one line"
+        yield Misfit(place, visible(line))
     try:
         from jsonschema import Draft202012Validator
     except ImportError:
@@ -87,7 +88,8 @@ def _lines(error: "ValidationError") -> list[str]:
     match error.validator:
         case "additionalProperties":
             known = schema["properties"]
-            return [f"{where}unknown key {clip(repr(key), SHOWN)}{nearest(key, known)}" for key in instance if key not in known]
+            unknown = [key for key in instance if key not in known]
+            return [f"{where}unknown key {clip(repr(key), SHOWN)}{nearest(key, known)}" for key in unknown]
         case "required":
             # One error for each missing key, none of which says which it is.
             missing = error.message.split("'")[1]

@@ -1,4 +1,4 @@
-"""The constants of Python files that people drop in, read from their source and never run; and what is wrong with them."""
+"""The constants of Python files that people drop in, read without running them, and what is wrong with them."""
 
 import ast
 import functools

@@ -1,6 +1,5 @@
 """YAML as people mean it: no tags, no aliases, no duplicate keys, no words or digits that turn into something else."""
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,8 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=self._mark())
         peek: Any = self.peek_event
         if tag := getattr(peek(), "tag", None):
-            problem = f"tags ({clip(tag.replace('tag:yaml.org,2002:', '!!'), SHOWN)}) are not allowed; write the value alone"
+            short = clip(tag.replace("tag:yaml.org,2002:", "!!"), SHOWN)
+            problem = f"tags ({short}) are not allowed; write the value alone"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=self._mark())
         self.depth += 1
         self.values += 1

@@ -8,6 +8,7 @@ from typing import Any
 
 from respeed.estimators.cell import judge_cell
 from respeed.estimators.rounds import collect_rounds
+from respeed.load.overlooked import overlooked
 from respeed.plan.availability import why_not
 from respeed.plan.duration import in_words
 from respeed.plan.history import read_history
@@ -33,6 +34,7 @@ def announcement(run: Workflow) -> str:
     for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
+    lines += [f"  {line}" for line in overlooked()]
     if left := run.plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)

@@ -4,15 +4,14 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from respeed.load.config import load_config
+from respeed.load.config import check_command_line
 from respeed.load.folders import HARDWARE, MACHINES, PAPERS
-from respeed.load.hardware import load_profiles
 from respeed.model.config import Config
 from respeed.model.errors import UserError
 from respeed.model.paper import Paper
@@ -23,7 +22,7 @@ from respeed.plan.machines import choose_in_full
 from respeed.plan.next_turn import Plan
 from respeed.plan.same_machine import check_same_machine
 from respeed.plan.sheet import make_sheet
-from respeed.plan.shown import papers_shown
+from respeed.plan.shown import read_choice
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.provenance.machine import describe_machine, machine_slug
@@ -164,7 +163,7 @@ class Workflow:
     def described_by(self) -> list[str]:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
         sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 
@@ -204,12 +203,15 @@ class Workflow:
         return facts
 
 
-def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
-    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2."""
+def load_workflow(overrides: Mapping[str, Any], command: Sequence[str] = (), *, measures: bool = True) -> Workflow:
+    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2.
+
+    `command` is Snakemake's command line, where there is one. A run that `measures` nothing leaves out what is wrong.
+    """
     try:
-        config = load_config(overrides=overrides)
-        papers = papers_shown(config.preset.is_smoke, config.papers)
-        found = Workflow(config, dict(overrides), papers, load_profiles(), config.machine or machine_slug())
+        check_command_line(command)
+        config, papers, profiles = read_choice(overrides, measures=measures)
+        found = Workflow(config, dict(overrides), papers, profiles, config.machine or machine_slug())
         check_same_machine(found.machine, found.history.made_on, describe_machine())
     except UserError as error:
         _give_up(error)

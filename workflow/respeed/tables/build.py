@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
-from respeed.load.hardware import load_profiles
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
-from respeed.plan.shown import papers_shown
+from respeed.plan.shown import papers_shown, profiles_shown
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
 from respeed.tables import (
@@ -78,7 +77,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine
-    all_cells = cells.make_cells(rounds, shown, load_profiles(), sheets, smoke)
+    all_cells = cells.make_cells(rounds, shown, profiles_shown(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
     all_factors = factors.make_factors(all_cells, rounds, shown)
     published = [
