@@ -5,6 +5,8 @@ from typing import Any
 
 from respeed.model.block import Block
 from respeed.model.errors import UserError
+from respeed.record.texts import printable_texts
+from respeed.record.words import check_words
 
 SCHEMA = 3
 _KEYS = (
@@ -14,8 +16,8 @@ _KEYS = (
 
 
 def check_record(record: Any, where: str) -> dict[str, Any]:
-    """The record, if statistics can rest on it: its form is right and every time a positive number. UserError, which
-    begins with `where`, if not."""
+    """The record, its texts made printable, if statistics can rest on it: its form is right and every time a positive
+    number. UserError, which begins with `where`, if not."""
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         found = record.get("schema") if isinstance(record, dict) else None
         raise UserError(
@@ -30,6 +32,7 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
         for key in _KEYS:
             record[key]
         record["cases"][0]
+        check_words(record, where)
         for case in record["cases"]:
             case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
             [Block(**block) for block in case["blocks"]]
@@ -39,4 +42,4 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
         raise UserError(
             f"{where}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
         ) from None
-    return record
+    return dict(printable_texts(record))

@@ -8,11 +8,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
 from respeed.record.paths import record_paths, records_folder
+from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
+# A hundred times as large as the largest so far.
+MAX_BYTES = 50_000_000
 
 
 def write_text(path: Path, text: str) -> None:
@@ -68,11 +72,11 @@ def usable_learning(path: Path, smoke: bool) -> bool:
 
 def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = printable_texts(json.loads(read_text(path, MAX_BYTES)))
         where = (record["machine"], record["paper"], record["experiment"])
         programs = record["programs"]
         drawn = all(program["curve"] and program["pictures"] and program["workload"] for program in programs)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (UserError, ValueError, KeyError, TypeError, RecursionError):
         return None
     right = record.get("schema") == LEARNING_SCHEMA and record.get("smoke") == smoke and where == path.parts[-4:-1]
     return record if right and programs and drawn else None
@@ -91,12 +95,11 @@ def _umask() -> int:
 
 def read_json(path: Path) -> Any:
     """Read one JSON file; UserError, with what to do, if it is damaged."""
+    text = read_text(path, MAX_BYTES)
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: is damaged ({error}); run again to measure it anew, or delete it") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _refuse(constant: str) -> float:

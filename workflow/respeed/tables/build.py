@@ -12,6 +12,7 @@ from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown, profiles_shown
 from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
 from respeed.record.paths import machine_sheet, results_folder
+from respeed.record.texts import printable_texts
 from respeed.tables import (
     breakdown,
     cells,
@@ -73,7 +74,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         mine = collect_rounds(records)
         sheet = machine_sheet(machine, smoke)
         if sheet.exists():
-            sheets[machine] = read_json(sheet)
+            sheets[machine] = printable_texts(read_json(sheet))
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.tables.row_labels import tell_apart
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
@@ -124,4 +125,5 @@ def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
                 precision=profile["precision"],
                 error=max(errors, default=None),
             )
-    return tuple(found[name] for name in sorted(found))
+    labels = tell_apart({name: {"label": backend.label} for name, backend in found.items()})
+    return tuple(replace(found[name], label=labels[name]["label"]) for name in sorted(found))
