@@ -41,7 +41,7 @@ def _are_parameters(value: Any) -> bool:
     )
 
 
-_NAMES = 'names such as ("cpu", "cuda")'
+_NAMES = 'names such as ("one", "two")'
 WORKLOAD = {
     "PARAMETERS": Form('a mapping such as {"visible": "whole", "learning_rate": "real"}', _are_parameters, needed=True),
     "TESTS": Form(
