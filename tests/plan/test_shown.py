@@ -27,7 +27,9 @@ def test_a_wrong_file_of_a_machine_leaves_the_others(
     ]  # fmt: skip
 
 
-def test_where_no_paper_is_left_the_line_is_the_first_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"no paper 'raina2008' \(did you mean raina2009\?\)"):
-        papers_shown(smoke=False, chosen=["raina2008"])
+        papers_shown(smoke=False, chosen=["raina2009", "raina2008"])

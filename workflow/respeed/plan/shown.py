@@ -38,12 +38,12 @@ def read_choice(overrides: Mapping[str, Any], *, measures: bool) -> tuple[Config
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
     """The `chosen` papers, by default those of config.yaml, and then every other that there are records of.
 
-    One that is not valid is left out with a line; UserError if none is left, or, where it is `strict`, one of those
-    that were chosen.
+    One that is not valid is left out with a line. UserError if none is left, if there is none of a chosen name, or,
+    where it is `strict`, if one of those that were chosen is not valid.
     """
     names = load_config(strict=False).papers if chosen is None else tuple(chosen)
-    papers = load_papers(names) if strict else {}
     known, mistakes = paper_names(), Mistakes()
+    papers = load_papers(name for name in names if strict or name not in known)
     for name in dict.fromkeys([*names, *recorded_papers(smoke)]):
         if name in known and name not in papers:
             paper, found = read_paper(name)
@@ -54,7 +54,6 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
                 papers[name] = paper
     if not papers:
         mistakes.raise_any()
-        load_papers(names)  # says that there is none of such a name
     return papers
 
 
