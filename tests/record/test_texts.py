@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from respeed.model.errors import UserError
 from respeed.model.text import is_unprintable
-from respeed.record.files import read_learning, read_record, write_json
+from respeed.record.files import read_learning, read_record, read_sheet, write_json
+from respeed.record.paths import machine_sheet
 from respeed.record.texts import MOST_LETTERS, printable_texts
 
 NASTY = "=1+1\x1b[31m\0\r\n\u202e\ud800\ufffe$x_{^}%&#~\\<b>`|\"'"
@@ -99,3 +100,16 @@ def test_what_is_learned_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.Mo
     write_json(Path("results/records/box/raina2009/rbm/learning.json"), {**record, "programs": [program]})
     (found,) = read_learning(smoke=False)
     assert list(found["programs"][0]["parameters"]) == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"hardware": 1}', '{"hardware": {}, "x": NaN}', "[" * 5000])
+def test_a_sheet_that_cannot_be_used_is_left_out_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = machine_sheet("box", smoke=False)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert read_sheet("box", smoke=False) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"respeed: left out: {path}: ")

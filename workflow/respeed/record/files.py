@@ -11,7 +11,7 @@ from typing import Any
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
-from respeed.record.paths import record_paths, records_folder
+from respeed.record.paths import machine_sheet, record_paths, records_folder
 from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
@@ -45,6 +45,22 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
         machine = path.relative_to(folder).parts[0]
         found[machine] = found.get(machine, 0) + 1
     return dict(sorted(found.items()))
+
+
+def read_sheet(machine: str, smoke: bool) -> dict[str, Any] | None:
+    """The machine's sheet; None if there is none, or with a line if it cannot be used."""
+    path = machine_sheet(machine, smoke)
+    if not path.exists():
+        return None
+    try:
+        data = printable_texts(read_json(path))
+    except UserError as error:
+        print(f"respeed: left out: {error}", file=sys.stderr)
+        return None
+    if isinstance(data, dict) and isinstance(data.get("hardware"), dict):
+        return data
+    print(f"respeed: left out: {path}: says of no machine what it is", file=sys.stderr)
+    return None
 
 
 def recorded_papers(smoke: bool) -> list[str]:

@@ -10,9 +10,8 @@ from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown, profiles_shown
-from respeed.record.files import read_json, read_learning, read_records, recorded_machines, write_text
-from respeed.record.paths import machine_sheet, results_folder
-from respeed.record.texts import printable_texts
+from respeed.record.files import read_learning, read_records, read_sheet, recorded_machines, write_text
+from respeed.record.paths import results_folder
 from respeed.tables import (
     breakdown,
     cells,
@@ -72,9 +71,8 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         # One machine's records at a time: a hundred machines' are gigabytes.
         records = list(read_records(smoke, machine))
         mine = collect_rounds(records)
-        sheet = machine_sheet(machine, smoke)
-        if sheet.exists():
-            sheets[machine] = printable_texts(read_json(sheet))
+        if sheet := read_sheet(machine, smoke):
+            sheets[machine] = sheet
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
         rounds |= mine
