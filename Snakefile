@@ -6,9 +6,11 @@ import os
 import sys
 
 from respeed.plan import contents
-from respeed.plan.announce import announcement, may_measure, say_farewell
-from respeed.plan.stopping import end_kindly_when_stopped
-from respeed.plan.workflow import load_workflow
+from respeed.plan.announce import announcement, may_measure, say_farewell, say_unfinished
+from respeed.plan.failed_jobs import tell_failed_jobs
+from respeed.plan.stopping import cancel_jobs_when_stopped, end_kindly_when_stopped
+from respeed.plan.workflow import giving_up, load_workflow
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.11")
@@ -27,8 +29,14 @@ if workflow.is_main_process and may_measure(sys.argv):
 
 
 onstart:
-    RESPEED.hold_folder()
-    end_kindly_when_stopped()
+    with giving_up():
+        RESPEED.jobs.check_executor(workflow)
+        RESPEED.hold_folder()
+    if RESPEED.nodes:
+        cancel_jobs_when_stopped()
+        tell_failed_jobs(logger)
+    else:
+        end_kindly_when_stopped()
 
 
 # Where the report is, also where nothing was to be done.
@@ -39,12 +47,20 @@ onsuccess:
     say_farewell(RESPEED, workflow, done=True)
 
 
+onerror:
+    say_unfinished(RESPEED)
+
+
 wildcard_constraints:
-    # Only this machine's records can be made here; those of others are inputs and nothing more.
-    machine=RESPEED.machine,
+    # Only these machines' records can be made here; those of others are inputs and nothing more.
+    machine="|".join(RESPEED.measured),
 
 
 report: "report/captions/workflow.rst"
+
+
+# How often a job on a cluster is asked for again. In the job itself, Snakemake would only repeat it until its time is up.
+RETRIES = RESPEED.jobs.retries if workflow.is_main_process else 0
 
 
 localrules:
@@ -65,7 +81,8 @@ rule all:
     default_target: True
     input:
         RESPEED.sessions,
-        RESPEED.sheet,
+        RESPEED.descriptions,
+        RESPEED.hardware_sheets,
         rules.tables.output,
         rules.figures.output,
         rules.document.output,

@@ -1,13 +1,13 @@
 """Measure a machine in one command and pack what came of it: for machines that are lent by the minute.
 
-python bench/record_machine.py --minutes 9 --bundle records.tar.gz
+python bench/record_machine.py --minutes 9 --bundle records.zip
 
 Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, psutil, threadpoolctl, nvidia-ml-py and pytest, no network,
 no Snakemake, no Typst and no set-up of the project. Runs the conformance tests of the accelerator (conformance.txt) and
 compares its steps with what bounds them (bench/gpu.py, gpu.txt), then the rounds of the preset in their order, round 1
-of everything first, until the minutes are up. Called again, it goes on where it was.
-Unpacked in a checkout (tar -xzf records.tar.gz), the bundle's records are tables, figures and report at the next
-./run snakemake --cores all pdf.
+of everything first, until the minutes are up. Called again, it goes on where it was. What the tests and comparisons
+printed lies beside the bundle: records-conformance.txt, records-gpu.txt.
+In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all pdf shows them.
 
 Where scikit-learn's pictures will be missing, run this here first and take results/data along:
 python bench/record_machine.py --photographs
@@ -17,13 +17,13 @@ import argparse
 import os
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
 
+from respeed.bundle.export import export_bundle
 from respeed.data.photographs import keep_copy
 from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
@@ -36,7 +36,7 @@ from respeed.plan.sheet import make_sheet
 from respeed.plan.work import Work, make_work
 from respeed.provenance.machine import machine_slug
 from respeed.record.files import write_json, write_text
-from respeed.record.paths import learning_path, machine_sheet, records_folder
+from respeed.record.paths import learning_path, machine_sheet
 
 # What a program learns is shown after some seconds of it; with its set-up.
 LEARNING_SECONDS = 30.0
@@ -47,7 +47,7 @@ COMPARISON_MINUTES = 1.0
 
 
 def run_once(file: Path, command: list[str], minutes: float) -> bool:
-    """Run a command of Python's, unless it was; keep its verdict, and what it prints, beside the records."""
+    """Run a command of Python's, unless it was; keep its verdict, and what it prints, in a file."""
     if file.exists():
         return file.read_text().startswith("passed")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow")}
@@ -64,16 +64,21 @@ def run_once(file: Path, command: list[str], minutes: float) -> bool:
     return passed
 
 
-def conformance(folder: Path) -> bool:
+def beside(bundle: Path, what: str) -> Path:
+    """A text that belongs to the bundle, but is no record."""
+    return bundle.with_name(f"{bundle.stem}-{what}.txt")
+
+
+def conformance(bundle: Path) -> bool:
     """Run the tests that need an accelerator."""
     command = ["-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "tests/conformance"]
-    return run_once(folder / "conformance.txt", command, CONFORMANCE_MINUTES)
+    return run_once(beside(bundle, "conformance"), command, CONFORMANCE_MINUTES)
 
 
-def compare_steps(folder: Path, minutes: float) -> bool:
+def compare_steps(bundle: Path, minutes: float) -> bool:
     """Compare the accelerator's steps with what bounds them, in no more than so many minutes and one."""
     command = ["bench/gpu.py", "--minutes", f"{minutes:.2f}"]
-    return run_once(folder / "gpu.txt", command, minutes + COMPARISON_MINUTES)
+    return run_once(beside(bundle, "gpu"), command, minutes + COMPARISON_MINUTES)
 
 
 def measure_all(work: Work, deadline: float) -> str:
@@ -96,7 +101,7 @@ def measure_all(work: Work, deadline: float) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=9.0, help="how long all of it may take (9)")
-    parser.add_argument("--bundle", type=Path, default=Path("records.tar.gz"), help="where to pack the records")
+    parser.add_argument("--bundle", type=Path, default=Path("records.zip"), help="where to pack the records")
     parser.add_argument("--preset", help="in place of the one in config.yaml")
     parser.add_argument("--photographs", action="store_true", help="only keep a copy of scikit-learn's pictures")
     options = parser.parse_args()
@@ -108,21 +113,21 @@ def main() -> int:
     deadline = time.monotonic() + 60 * options.minutes
     config = load_config(overrides={"preset": options.preset} if options.preset else {})
     machine = config.machine or machine_slug()
-    folder = records_folder(config.preset.is_smoke) / machine
     profiles = load_profiles()
     for name, profile in profiles.items():
         print(f"{name}: {why_not(profile) or 'will be measured'}", flush=True)
     write_json(machine_sheet(machine, config.preset.is_smoke), make_sheet(machine, profiles))
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
-    passed = conformance(folder) if accelerated else True
+    passed = conformance(bundle) if accelerated else True
     if accelerated and not config.preset.is_smoke:
-        compare_steps(folder, COMPARING * options.minutes)
+        compare_steps(bundle, COMPARING * options.minutes)
     try:
         ended = measure_all(make_work(config, load_papers(config.papers), profiles, machine), deadline)
     finally:
         # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
-        with tarfile.open(bundle, "w:gz") as archive:
-            archive.add(folder)
+        packed = export_bundle(bundle, config.preset.is_smoke, machine)
+        for reason, files in packed.left_out.items():
+            print(f"left out: {len(files)} files such as {files[0]}: {reason}")
     print(f"{ended}; packed in {bundle}" + ("" if passed else "; CONFORMANCE FAILED"))
     return 0 if passed else 1
 

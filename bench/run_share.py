@@ -5,7 +5,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import read_records
+from respeed.record.one_machine import read_records
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -13,12 +13,14 @@ def test_hardware_says_what_the_machine_is_and_which_profiles_apply(project: Pro
     assert re.search(r"gpu .*no +no CUDA device", told)
     assert re.search(r"torch-1 .*yes +1 thread on CPU \d", told)
     assert "GiB" in told
+    assert re.search(r"price +none is told: ./run respeed new machine \S+\n +energy +\S", told)
+    assert re.search(r"fingerprint.*CPU, .*host$", told, re.MULTILINE)
 
 
 def test_status_lists_cells_rounds_and_what_is_missing(measured: Project) -> None:
-    told = measured.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
+    told = measured.run("respeed", "status", "--all", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
     assert re.search(r"raina2009 rbm +torch-1 +36x64 +[0-1]/1 +(wide|contaminated)", told)
-    assert re.search(r"raina2009 rbm +gpu +36x64 +0/0 +not-run +no CUDA device", told)
+    assert re.search(r"raina2009 rbm +gpu +36x64 +0 +not-run +no CUDA device", told)
     assert "0 of 16 cells to measure" in told
 
 
@@ -36,7 +38,8 @@ def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixt
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("measure", "learn", "sheet", "tables", "figures", "report", "status", "hardware", "doctor", "new"):
+    commands = "measure learn sheet tables figures report status rename hardware doctor new export import"
+    for command in commands.split():
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0

@@ -19,9 +19,12 @@ RATES = dict(zip(ALL, (1.0e11, 1.8e11, 1.2e11, 2.2e11, 2e13, 5e13, 9e13, 9.1e13)
 
 
 def write_machine(
-    make_record: MakeRecord, profiles: tuple[str, ...], *, machine: str = "box", label: str = "", rounds: int = 6
-) -> None:
-    """Write all rounds of a machine in the working directory; `label` stands in front of every row's."""
+    make_record: MakeRecord, profiles: tuple[str, ...], *, machine: str = "box", label: str = "", rounds: int = 6,
+    speed: float = 1.0, watts: dict[str, float] | None = None,
+) -> None:  # fmt: skip
+    """Write all rounds of a machine in the working directory; `label` stands in front of every row's. `speed` is that
+    of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
+    use it."""
     known = load_profiles()
     write_json(machine_sheet(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
     for paper in load_papers(["raina2009"]).values():
@@ -31,12 +34,17 @@ def write_machine(
                 profile = known[name]
                 runs = [case for case in cases if experiment.runs_on(case.workload, profile.architecture)]
                 for index in range(1, rounds + 1):
-                    made = [_case(make_record, case, RATES[name], index, place) for place, case in enumerate(runs)]
+                    made = [
+                        _case(make_record, case, speed * RATES[name], index, place) for place, case in enumerate(runs)
+                    ]
                     record = make_record(
                         [1.0], index=index, profile=name, machine=machine, architecture=profile.architecture,
                         device=profile.device, precision=profile.precision, peak=1.5 * RATES[name],
                     )  # fmt: skip
                     record["cases"] = made
+                    if watts:
+                        own = {name: power for name, power in watts.items() if name != "GPU" or not profile.is_cpu}
+                        read_energy(record, own)
                     record["id"] |= {"paper": paper.name, "experiment": experiment.name}
                     record["profile"] |= {"label": label + profile.label, "package": profile.package}
                     write_json(round_path(RoundId(machine, paper.name, experiment.name, name, index)), record)
@@ -53,6 +61,14 @@ def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: in
         "flops": work if counted else None,
         "traffic_bytes": 1e6 if counted else None,
     }
+
+
+def read_energy(record: dict[str, Any], watts: dict[str, float], *, update_seconds: float = 1e-6) -> None:
+    """Put down what each domain used in every block, and how often its counter moves."""
+    record["provenance"]["energy"] = {"update_seconds": dict.fromkeys(watts, update_seconds), "reason": None}
+    for case in record["cases"]:
+        for block in case["blocks"]:
+            block["joules"] = {domain: power * sum(block["sample_seconds"]) for domain, power in watts.items()}
 
 
 def drawn(folder: str = "results/figures") -> dict[str, bytes]:

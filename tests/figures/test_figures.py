@@ -42,7 +42,7 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
 ) -> None:
     write_machine(make_record, profiles)
     build_figures(smoke=False)
-    assert len(kept) == 11
+    assert len(kept) == 13
     for path, figure in kept.items():
         assert not overlaps(figure), path
         assert not outside(figure), path
@@ -72,7 +72,8 @@ def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
         write_machine(make_record, CPU if number else ALL, machine=f"box-{number:02}", rounds=1)
     build_tables(smoke=False, machine="box-03")
     build_figures(smoke=False, machine="box-03")
-    assert {Path(path).name for path in kept} == {"box-03-seconds", "box-03-speedup", "box-03-roofline"}
+    kinds = ("seconds", "speedup", "roofline", "scaling", "rates")
+    assert {Path(path).name for path in kept} == {f"box-03-{kind}" for kind in kinds}
     for path, figure in kept.items():
         assert not overlaps(figure), path
     rbm = next(figure for path, figure in kept.items() if path.endswith("rbm/box-03-seconds"))
@@ -87,7 +88,7 @@ def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "workflow")}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         found.append(drawn())
-    assert len(found[0]) == 33
+    assert len(found[0]) == 39
     assert found[0] == found[1]
 
 

@@ -62,6 +62,7 @@ def test_what_the_shell_says_about_threads_does_not_reach_the_measurement() -> N
         3, {"OMP_NUM_THREADS": "64", "MKL_NUM_THREADS": "9", "KMP_AFFINITY": "x", "PATH": "/bin"}
     )
     assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "3"
+    assert environment["VECLIB_MAXIMUM_THREADS"] == "3"  # another word than the others have
     assert "KMP_AFFINITY" not in environment
     assert environment["PATH"] == "/bin"
 

@@ -38,7 +38,8 @@ def proof(
         from respeed.backends import make_backend
         from respeed.measure.bench import make_bench
         # The backend sets no limit itself here: what the environment says is what counts.
-        module = __import__("respeed.backends.{backend}", fromlist=["Backend"])
+        steers = {{"torch": "torch", "openblas": "_steered"}}[{backend!r}]
+        module = __import__(f"respeed.backends.{{steers}}", fromlist=["Backend"])
         if {backend!r} == "torch": module.torch.set_num_threads = lambda threads: None
         else: module.threadpool_limits = lambda threads: None
         made = make_backend({backend!r}, device="cpu", precision="fp32", threads={threads}, seed=1)

@@ -1,15 +1,18 @@
 """What decides a measurement."""
 
+import hashlib
 import json
 from dataclasses import asdict, replace
 
 import pytest
 
+from respeed.load.hardware import load_profile
 from respeed.load.papers import load_papers
 from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.model.round import RoundId, RoundSpec
 from respeed.plan.duration import in_words, parse_duration
 from respeed.plan.spec import Digests, make_spec, order_from_json
+from respeed.provenance.cpu import usable_cores
 
 ROUND = RoundId("box", "raina2009", "rbm", "torch-1", 1)
 
@@ -26,6 +29,34 @@ def test_a_label_or_another_round_does_not_change_what_is_measured(monkeypatch: 
     relabelled = replace(spec.profile, label="other", architecture="multi-cpu")
     monkeypatch.setattr("respeed.plan.spec.load_profile", lambda name: relabelled)
     assert make_spec(ROUND, seed=3).digest == spec.digest
+
+
+def with_profile(monkeypatch: pytest.MonkeyPatch, **keys: object) -> RoundSpec:
+    changed = replace(load_profile(ROUND.profile), **keys)  # type: ignore[arg-type]
+    monkeypatch.setattr("respeed.plan.spec.load_profile", lambda name: changed)
+    return make_spec(ROUND, seed=3)
+
+
+def test_keys_that_a_profile_leaves_out_leave_its_digest_as_it_was_before_there_were_any() -> None:
+    spec = make_spec(ROUND, seed=3)
+    facts = asdict(spec)
+    kept = ("name", "backend", "device", "threads", "precision")
+    facts["profile"] = {key: facts["profile"][key] for key in kept}
+    for key in ("id", "cpus", "rehearsals", "digest"):
+        del facts[key]
+    assert spec.digest == hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_which_cpus_a_profile_names_decides_what_is_measured_and_what_it_requires_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = min(usable_cores())
+    plain = make_spec(ROUND, seed=3)
+    required = with_profile(monkeypatch, requires={"memory_gb": 0.1})
+    bound = with_profile(monkeypatch, cpus=str(first))
+    assert required.digest == plain.digest != bound.digest
+    assert bound.cpus == (first,)
+    assert order_from_json(json.dumps({"specs": [asdict(bound)], "probes": []})) == ([bound], [])
 
 
 def test_a_round_of_some_of_the_cases_is_of_the_same_measurement() -> None:

@@ -1,9 +1,12 @@
 """What machine is this?"""
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from respeed.load.folders import SCHEMAS
 from respeed.model.names import NAME
 from respeed.provenance import accelerators, cpu, machine
 from respeed.provenance.software import source_commit
@@ -33,7 +36,7 @@ def test_a_machine_has_a_readable_name(
 
 def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(8):
-        topology = tmp_path / f"cpu{number}" / "topology"
+        topology = tmp_path / f"system/cpu/cpu{number}/topology"
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{number % 4},{number % 4 + 4}\n")
     monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
@@ -51,6 +54,19 @@ def test_a_quota_is_read_as_cpus(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert cpu.cpu_quota(tmp_path) is None
     assert cpu.cpu_quota(tmp_path / "nowhere") is None
+
+
+def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
+    monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(cpu.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=told))
+    assert cpu.cpu_flags() == ["asimd", "asimdhp", "bf16"]
+
+
+def test_a_profile_may_require_any_instruction_that_a_machine_tells_of() -> None:
+    schema = json.loads((SCHEMAS / "hardware.schema.json").read_text())
+    instructions = schema["properties"]["requires"]["properties"]["instructions"]
+    assert set(instructions["items"]["enum"]) == cpu.TELLING
 
 
 @pytest.mark.parametrize("hidden", ["", "-1"])

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.record.files import read_learning, read_record, read_records, write_json
+from respeed.record.files import read_learning, read_record, write_json
+from respeed.record.one_machine import read_records
 from respeed.record.paths import (
     learning_path,
     next_session,
@@ -119,21 +120,7 @@ def test_a_smoke_record_never_gets_among_the_real_ones(
     monkeypatch.chdir(tmp_path)
     write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1)), make_record([0.1], smoke=True))
     with pytest.raises(UserError, match="wrong folder"):
-        list(read_records(smoke=False))
-
-
-def test_a_record_in_another_machines_folder_is_left_out_in_one_line(
-    tmp_path: Path,
-    make_record: Callable[..., dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for machine in ("box", "renamed"):
-        write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", 1)), make_record([0.1], machine="box"))
-    assert [record["id"]["machine"] for record in read_records(smoke=False)] == ["box"]
-    assert list(read_records(smoke=False, machine="renamed")) == []
-    assert "is of the machine box" in capsys.readouterr().err
+        read_records(smoke=False, machine="box")
 
 
 @pytest.mark.parametrize(
@@ -171,3 +158,30 @@ def test_a_path_that_is_no_learning_record_is_one_line() -> None:
         "rbm",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("joules", "told", "usable"),
+    [
+        ({"package-0": 1.5}, {"update_seconds": {"package-0": 0.001}, "reason": None}, True),
+        ({}, {"update_seconds": {}, "reason": "no counter"}, True),
+        ({"package-0": -1.0}, None, False),
+        ({"package-0": "much"}, None, False),
+        ([1.0], None, False),
+        ({}, {"update_seconds": {"package-0": "often"}, "reason": None}, False),
+        ({}, {"reason": None}, False),
+    ],
+)
+def test_energy_in_a_record_is_checked_as_times_are(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]], joules: Any, told: Any, usable: bool
+) -> None:
+    record = make_record([0.1])
+    record["cases"][0]["blocks"][0]["joules"] = joules
+    record["provenance"] |= {"energy": told} if told else {}
+    path = tmp_path / "round-01.json"
+    write_json(path, record)
+    if usable:
+        assert read_record(path) == record
+    else:
+        with pytest.raises(UserError, match=r"energy|whole record"):
+            read_record(path)

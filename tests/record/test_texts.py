@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from respeed.model.errors import UserError
 from respeed.model.text import is_unprintable
-from respeed.record.files import read_learning, read_record, read_sheet, write_json
+from respeed.record.files import read_description, read_learning, read_record, write_json
 from respeed.record.paths import machine_sheet
 from respeed.record.texts import MOST_LETTERS, printable_texts
 
@@ -103,13 +103,13 @@ def test_what_is_learned_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"hardware": 1}', '{"hardware": {}, "x": NaN}', "[" * 5000])
-def test_a_sheet_that_cannot_be_used_is_left_out_with_a_line(
+def test_a_description_that_cannot_be_used_is_left_out_with_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = machine_sheet("box", smoke=False)
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert read_sheet("box", smoke=False) is None
+    assert read_description("box", smoke=False) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"respeed: left out: {path}: ")

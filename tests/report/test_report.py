@@ -41,6 +41,8 @@ def test_the_report_of_twelve_machines_names_all_and_shows_the_cells_of_one(make
     assert "Where it stands among 12 machines" in text
     assert "The rows of 11 other machines are in results/tables/raina2009/rbm.csv" in text
     assert "the range over 12 machines" in text
+    assert "What it costs" not in text
+    assert "stands here as soon as a price is told: ./run respeed new machine NAME" in text
 
 
 def test_every_machine_has_one_row_and_the_one_in_full_comes_first(make_record: MakeRecord) -> None:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.tables.derived import ALL, BF16, GPU_BF16, PAPER, PROFILES, STEPS, MakeRecord, derive, one, seven
+from respeed.estimators.rounds import collect_rounds
+from respeed.plan.requirements import other_library
+from respeed.tables.cells import make_cells
+from tests.tables.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
 
 
 def test_seconds_are_the_steps_of_a_million_examples_times_the_mean_step(make_record: MakeRecord) -> None:
@@ -26,7 +29,7 @@ def test_every_cell_is_there_and_what_is_missing_says_why(make_record: MakeRecor
         (profile.name, case.name)
         for profile in PROFILES.values()
         for case in PAPER.experiments["rbm"].cases
-        if not profile.optional
+        if not profile.optional and not other_library(profile, {})
     }
     assert (one(made, "gpu").status, one(made, "gpu").reason) == ("not-run", "no CUDA device")
     assert (one(made, "torch-all").status, one(made, "torch-all").reason) == ("not-run", "not measured yet")
@@ -39,6 +42,25 @@ def test_an_optional_profile_has_rows_only_where_it_was_measured(make_record: Ma
     assert "cpu-bf16" not in {cell.profile for cell in without}
     measured, _ = derive(seven(make_record, [0.1] * 7, **BF16))
     assert one(measured, "cpu-bf16").seconds
+
+
+def test_a_machine_has_rows_of_the_blas_that_its_scipy_computes_with_and_of_what_was_measured(
+    make_record: MakeRecord,
+) -> None:
+    rounds = collect_rounds(seven(make_record, [0.1] * 7, profile="mkl-1"))
+    sheets = {"box": {"hardware": {"blas": "accelerate"}, "not_measurable": {}}}
+    found = {cell.profile for cell in make_cells(rounds, PAPERS, PROFILES, sheets, smoke=False) if cell.is_cpu}
+    assert found == {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all"}
+
+
+def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran(make_record: MakeRecord) -> None:
+    records = seven(make_record, [0.1] * 7)
+    for record in records:
+        record["profile"] |= {"cpus": "socket 1", "smt": False}
+    assert one(derive(records)[0], "torch-1").label == "label of torch-1"
+    for record in records:
+        record["profile"] |= {"cpus": None}
+    assert one(derive(records)[0], "torch-1").label == PROFILES["torch-1"].label
 
 
 def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record: MakeRecord) -> None:

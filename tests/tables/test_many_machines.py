@@ -128,9 +128,12 @@ def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
     make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_machines(make_record, 12)
+    for number in range(12):
+        write_json(machine_sheet(f"box-{number:02}", smoke=False), {"hardware": {}, "not_measurable": {}})
     build.build_tables(smoke=False, machine="box-00")
     read: list[Path] = []
-    monkeypatch.setattr("respeed.record.files.read_record", lambda path: read.append(path) or read_record(path))
+    for module in ("files", "one_machine"):
+        monkeypatch.setattr(f"respeed.record.{module}.read_record", lambda path: read.append(path) or read_record(path))
     build.make_tables(smoke=False, only=["box-00"])
     others = read_others(smoke=False, in_full=["box-00"])
     assert {path.parts[2] for path in read} == {"box-00"}

@@ -101,6 +101,17 @@ def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> Non
     assert "My own row" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
 
 
+def test_a_hardware_sheet_is_measured_once_and_again_only_where_it_cannot_be_used(copy: Project) -> None:
+    (sheet,) = (copy.folder / "results/smoke/records").glob("*/hardware.json")
+    tables = copy.folder / "results/smoke/tables"
+    assert all((tables / f"{name}.csv").read_text().count("\n") > 2 for name in ("rates", "scaling"))
+    assert "gauge" not in copy.snakemake("-n", "-F", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    sheet.write_text(sheet.read_text()[:1000])
+    told = copy.snakemake(str(sheet.relative_to(copy.folder)), *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert "set aside" in told
+    assert json.loads(sheet.read_text())["smoke"]
+
+
 def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
     before = copy.records()
     copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
@@ -296,7 +307,7 @@ def test_a_run_shows_its_turns_and_leaves_a_file_that_says_what_was_done(measure
     (session,) = machine.glob("session-*.json")
     facts = json.loads(session.read_text())
     assert (facts["turns"], facts["preset"]) == (4, "smoke")
-    log = (measured.folder / f"results/smoke/logs/{machine.name}/measure.log").read_text()
+    log = (measured.folder / f"results/smoke/logs/{machine.name}/session-001.log").read_text()
     assert [line.split(",")[0] for line in log.splitlines() if "about" in line] == [
         f"respeed: turn {number} of 4" for number in range(1, 5)
     ]
@@ -328,15 +339,16 @@ def test_within_a_budget_nothing_is_begun_that_would_end_after_it(project: Proje
 def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_differs(
     copy: Project, field: str, value: object, named: str
 ) -> None:
-    for path in (copy.folder / "results/smoke/records").glob("*/raina2009/rbm/*/round-01.json"):
-        record = json.loads(path.read_text())
-        record["provenance"]["machine"][field] = value
-        path.write_text(json.dumps(record))
+    for path in (copy.folder / "results/smoke/records").glob("*/machine.json"):
+        description = json.loads(path.read_text())
+        description["hardware"][field] = value
+        path.write_text(json.dumps(description))
     done = copy.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed:")]
     assert done.returncode == 2
     assert len(lines) == 1, done.stdout
     assert f"here: {named}, " in lines[0]
+    assert "--config machine=" in lines[0]
 
 
 def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project) -> None:

@@ -1,4 +1,5 @@
-# Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores.
+# Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores. Where Slurm gives the
+# machines, every rule here runs on the machine of its wildcard, and the rules of other files on the head.
 
 
 rule describe_machine:
@@ -6,27 +7,54 @@ rule describe_machine:
         f"{RESPEED.records}/{{machine}}/machine.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/describe_machine.log",
+    retries: RETRIES
+    resources:
+        **RESPEED.jobs.resources(short=True),
     params:
-        facts=RESPEED.sheet_facts(),
+        facts=RESPEED.jobs.described,
     shell:
         "respeed sheet {output} 2>&1 | tee {log}"
 
 
 # Asked for only while something is left to measure. What it leaves says that it came to its end; records are written
-# one by one meanwhile, and are no rule's output.
+# one by one meanwhile, and are no rule's output. A job whose time is up leaves nothing, and is asked for again.
 rule measure:
     output:
-        RESPEED.session,
+        f"{RESPEED.records}/{{machine}}/session-{{number}}.json",
     log:
-        f"{RESPEED.results}/logs/{RESPEED.machine}/measure.log",
+        f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.log",
+    wildcard_constraints:
+        number=RESPEED.jobs.session_number,
     # Before what only makes pictures: a run that is stopped early has measured most.
     priority: 1
+    retries: RETRIES
     # All cores, so that no other job runs beside a measurement.
     threads: workflow.cores
+    resources:
+        **RESPEED.jobs.resources(),
     params:
-        settings=RESPEED.settings,
+        settings=RESPEED.jobs.settings,
+        budget=RESPEED.jobs.budget,
     shell:
-        "respeed measure --session {output} --log {log} --config {params.settings:q}"
+        "respeed measure --session {output} --log {log} {params.budget} --config {params.settings:q}"
+
+
+# What the machine reaches, once: a sheet that can be used is no rule's output.
+if RESPEED.gauge_due:
+
+    rule gauge:
+        input:
+            lambda wildcards: RESPEED.clear_hardware(wildcards, workflow=workflow),
+        output:
+            f"{RESPEED.records}/{{machine}}/hardware.json",
+        log:
+            f"{RESPEED.results}/logs/{{machine}}/gauge.log",
+        retries: RETRIES
+        threads: workflow.cores
+        resources:
+            **RESPEED.jobs.resources(short=True),
+        shell:
+            "respeed gauge {output} 2>&1 | tee {log}"
 
 
 # What the programs learn, once a machine: pictures for the report.
@@ -37,7 +65,10 @@ rule learn:
         f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/learning.log",
+    retries: RETRIES
     threads: workflow.cores
+    resources:
+        **RESPEED.jobs.resources(short=True),
     params:
         cases=RESPEED.learning_cases,
     shell:

@@ -8,6 +8,8 @@ rule document:
         "report/report.typ",
         "report/first-page.typ",
         "report/section.typ",
+        "report/cost.typ",
+        "report/sheet.typ",
         "report/appendix.typ",
         "report/tables.typ",
         "report/method.typ",
@@ -47,7 +49,18 @@ rule html:
         "report/report.css",
         [
             f"report/captions/{name}.rst"
-            for name in ("cells", "claims", "data", "figure", "learning", "speedups", "table", "workflow")
+            for name in (
+                "cells",
+                "claims",
+                "cost",
+                "data",
+                "figure",
+                "learning",
+                "sheet",
+                "speedups",
+                "table",
+                "workflow",
+            )
         ],
     output:
         f"{RESPEED.document}.html",

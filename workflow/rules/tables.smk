@@ -6,7 +6,8 @@ rule tables:
         sessions=RESPEED.sessions,
         foreign=RESPEED.foreign_records,
         described_by=RESPEED.described_by,
-        sheet=RESPEED.sheet,
+        descriptions=RESPEED.descriptions,
+        hardware=RESPEED.hardware_sheets,
     output:
         report(
             f"{RESPEED.results}/tables/claims.html",
@@ -35,6 +36,12 @@ rule tables:
             caption="../../report/captions/speedups.rst",
             category=contents.CELLS,
             labels={"Table": "Speedups"},
+        ),
+        report(
+            f"{RESPEED.results}/tables/cost.html",
+            caption="../../report/captions/cost.rst",
+            category=contents.CELLS,
+            labels={"Table": "Cost and energy"},
         ),
         [
             report(
@@ -107,6 +114,16 @@ rule figures:
         ],
         [
             report(
+                f"{RESPEED.results}/figures/{machine}-{figure}.svg",
+                caption="../../report/captions/sheet.rst",
+                category=contents.MACHINES,
+                labels={"Shows": title, "Machine": machine},
+            )
+            for machine in RESPEED.machines
+            for figure, title in contents.SHEET.items()
+        ],
+        [
+            report(
                 f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.svg",
                 caption="../../report/captions/learning.rst",
                 category=contents.LEARNING,
@@ -121,6 +138,12 @@ rule figures:
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in contents.DRAWN
+            for ending in ("pdf", "png")
+        ],
+        [
+            f"{RESPEED.results}/figures/{machine}-{figure}.{ending}"
+            for machine in RESPEED.machines
+            for figure in contents.SHEET
             for ending in ("pdf", "png")
         ],
         [

@@ -42,6 +42,7 @@ class TorchFacts(Facts):
     parallel: NotRequired[str]
     accelerator: NotRequired[str]
     memory_bytes: NotRequired[int]
+    pci: NotRequired[str]  # its address, by which the driver knows it
     allow_tf32: NotRequired[bool]
     cudnn_allow_tf32: NotRequired[bool]
     allow_bf16_reduced_precision_reduction: NotRequired[bool]
@@ -65,7 +66,7 @@ class Torch:
         self._wide = torch.promote_types(self.dtype, torch.float32)
 
     def replicas(self, count: int) -> TorchReplicas:
-        return TorchReplicas(count, self._device.type, self.precision, self.threads)
+        return TorchReplicas(count, str(self._device), self.precision, self.threads)
 
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -125,7 +126,7 @@ class Torch:
         return {
             "package": f"torch {torch.__version__}",
             "library": "torch",
-            "device": self._device.type,
+            "device": str(self._device),
             "precision": self.precision,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             "threads_set": torch.get_num_threads(),

@@ -11,13 +11,14 @@ from respeed.backends import Step
 
 def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> None:
     """Have the libraries of products set up on the stream what a graph cannot hold: handles and workspaces."""
-    stream.wait_stream(torch.cuda.current_stream())
+    device = stream.device
+    stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
-        square, bias = torch.zeros(64, 64, dtype=dtype, device="cuda"), torch.zeros(64, dtype=dtype, device="cuda")
+        square, bias = (torch.zeros(*shape, dtype=dtype, device=device) for shape in ((64, 64), (64,)))
         torch.addmm(square, square, square)
         torch.addmm(bias, square, square)
         torch.baddbmm(square[None], square[None], square[None])
-    torch.cuda.synchronize()
+    torch.cuda.synchronize(device)
 
 
 class CapturedStep:
@@ -48,33 +49,39 @@ class PinnedChunks:
     the last step on it is done, before which nothing may be written over it.
     """
 
-    def __init__(self, chunks: Sequence[np.ndarray], host_dtype: np.dtype[Any], dtype: torch.dtype) -> None:
+    def __init__(
+        self, chunks: Sequence[np.ndarray], host_dtype: np.dtype[Any], dtype: torch.dtype, device: torch.device
+    ) -> None:
         # Rounded on the host, once, where precision is low: half the bytes to copy.
         whole = (torch.from_numpy(np.ascontiguousarray(chunk, dtype=host_dtype)) for chunk in chunks)
         self._chunks = [chunk.to(dtype).pin_memory() for chunk in whole]
         shape = self._chunks[0].shape
-        first, second = (torch.empty(shape, dtype=dtype, device="cuda") for _ in range(2))
+        first, second = (torch.empty(shape, dtype=dtype, device=device) for _ in range(2))
         self.arrays = (first, second)
-        self._copying = torch.cuda.Stream()
+        self._device, self._copying = device, torch.cuda.Stream(device)
         self._here = [torch.cuda.Event() for _ in self.arrays]
         self._used = [torch.cuda.Event() for _ in self.arrays]
         self._asked = 0
         # The memory may have been another array's, which is perhaps still in use.
-        self._used[0].record()
+        self._used[0].record(self._computing())
         self._copy_next()
 
     def advance(self) -> int:
         """Asks for the copy of the chunk after this one: all steps on the array it comes to were asked for before."""
         now = (self._asked - 1) % 2
-        torch.cuda.current_stream().wait_event(self._here[now])
-        self._used[1 - now].record()
+        self._computing().wait_event(self._here[now])
+        self._used[1 - now].record(self._computing())
         self._copy_next()
         return now
+
+    def _computing(self) -> torch.cuda.Stream:
+        """The stream that steps are asked for on: while a step is captured, the graph's."""
+        return torch.cuda.current_stream(self._device)
 
     def _copy_next(self) -> None:
         place, chunk = self._asked % 2, self._chunks[self._asked % len(self._chunks)]
         self._copying.wait_event(self._used[place])
         with torch.cuda.stream(self._copying):
             self.arrays[place].copy_(chunk, non_blocking=True)
-            self._here[place].record()
+            self._here[place].record(self._copying)
         self._asked += 1

@@ -12,23 +12,28 @@ from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
 from respeed.backends._torch_mirror import HostTwin
 from respeed.backends._torch_steps import TorchSteps
+from respeed.model.devices import NAMES, split_device, too_high
 from respeed.model.errors import NotMeasurable
-
-NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
 
 
 class OnAccelerator(TorchSteps):
     synchronous = False
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
-        if reason := why_not(device, precision):
+        kind, index = split_device(device)
+        if reason := missing(kind, index):
+            raise NotMeasurable(reason)
+        if index is not None:
+            # What takes no device of its own, such as pinned memory and the libraries' handles, is the current one's.
+            getattr(torch, kind).set_device(index)
+        if reason := why_not(kind, precision):
             raise NotMeasurable(reason)
         super().__init__(device, precision, threads, seed)
-        self._cuda = device == "cuda"
+        self._cuda = kind == "cuda"
         # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = True
-        self._capturing = torch.cuda.Stream() if self._cuda else None
+        self._capturing = torch.cuda.Stream(self._device) if self._cuda else None
         if self._capturing:
             warm_up_products(self._capturing, self.dtype)
 
@@ -37,7 +42,7 @@ class OnAccelerator(TorchSteps):
 
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         if self._cuda:
-            return PinnedChunks(chunks, self.host_dtype, self.dtype)
+            return PinnedChunks(chunks, self.host_dtype, self.dtype, self._device)
         return Copies(self, chunks)
 
     def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
@@ -49,17 +54,20 @@ class OnAccelerator(TorchSteps):
     def bytes_free(self) -> float | None:
         if self._device.type == "mps":  # the host's memory
             return None
-        of = getattr(torch, self._device.type)
+        of, here = getattr(torch, self._device.type), self._device
         # What torch holds and no array uses is free for the next one.
-        return float(of.mem_get_info()[0] + of.memory_reserved() - of.memory_allocated())
+        return float(of.mem_get_info(here)[0] + of.memory_reserved(here) - of.memory_allocated(here))
 
     def sync(self) -> None:
-        getattr(torch, self._device.type).synchronize()
+        if self._device.type == "mps":  # there is one, and it is not named
+            torch.mps.synchronize()
+        else:
+            getattr(torch, self._device.type).synchronize(self._device)
 
     def describe(self) -> TorchFacts:
         facts = super().describe()
         if not self._cuda:
-            return {**facts, "accelerator": self._device.type}
+            return {**facts, "accelerator": _name(self._device)}
         properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
         return {
             **facts,
@@ -68,6 +76,7 @@ class OnAccelerator(TorchSteps):
             else f"hipBLAS ({torch.version.hip})",
             "accelerator": properties.name,
             "memory_bytes": properties.total_memory,
+            "pci": f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0",
             "allow_tf32": products.allow_tf32,
             "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
             "allow_bf16_reduced_precision_reduction": products.allow_bf16_reduced_precision_reduction,
@@ -75,10 +84,20 @@ class OnAccelerator(TorchSteps):
         }
 
 
+def missing(kind: str, index: int | None) -> str | None:
+    """Why torch has no such device; None if it has."""
+    if not getattr(torch, kind).is_available():
+        return f"no {NAMES[kind]} device that torch {torch.__version__} can use"
+    return too_high(kind, index or 0, 1 if kind == "mps" else getattr(torch, kind).device_count())
+
+
+def _name(device: torch.device) -> str:
+    """What a device calls itself, where torch tells."""
+    return str(torch.xpu.get_device_name(device)) if device.type == "xpu" else device.type
+
+
 def why_not(device: str, precision: str) -> str | None:
-    """Why torch cannot compute so on the device; None if it can."""
-    if not getattr(torch, device).is_available():
-        return f"no {NAMES[device]} device that torch {torch.__version__} can use"
+    """Why torch cannot compute so on the current device of the kind; None if it can."""
     # AMD's libraries do so or not as their own environment says: the row could be fp32 under another name.
     if precision == "tf32" and (device != "cuda" or torch.version.hip or not torch.cuda.is_tf32_supported()):
         return "TF32 needs an NVIDIA GPU of 2020 or later"

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as distributed
 
 from respeed.backends import Group, make_backend
+from respeed.model.devices import split_device
 from respeed.process import bind, die_with_parent, private_stdout
 
 # Of waiting for another replica: longer than any step, and short enough to notice that one is gone.
@@ -40,13 +41,14 @@ class Replica:
     def join(self, rank: int, count: int, folder: str, device: str, precision: str, cpus: list[int]) -> None:
         """Become one of `count` replicas, which meet by a file in the folder."""
         bind(cpus)
-        if device == "cuda":
-            torch.cuda.set_device(rank)
+        kind, index = split_device(device)
+        if kind == "cuda":
+            torch.cuda.set_device(rank if index is None else index)
         if distributed.is_initialized():
             distributed.destroy_process_group()
         if count > 1:
             distributed.init_process_group(
-                LIBRARIES[device], init_method=Path(folder, "meeting").as_uri(), rank=rank, world_size=count,
+                LIBRARIES[kind], init_method=Path(folder, "meeting").as_uri(), rank=rank, world_size=count,
                 timeout=TIMEOUT,
             )  # fmt: skip
         self.backend = make_backend("torch", device=device, precision=precision, threads=1, seed=rank)

@@ -15,11 +15,14 @@ from typing import Any
 import torch
 
 from respeed.backends._torch_replica import LIBRARIES
+from respeed.model.devices import split_device
 from respeed.model.errors import NotMeasurable
 from respeed.process import allowed_cpus, ignore_interrupts
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-_THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA")
+_THREADS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
 
 
 class TorchReplicas:
@@ -64,9 +67,12 @@ class TorchReplicas:
 
 def why_not(count: int, device: str, threads: int) -> str | None:
     """Why there cannot be so many replicas; None if there can."""
-    if device not in LIBRARIES:
-        return f"torch.distributed has no library for {device}"
-    there, what = (threads, "cores") if device == "cpu" else (torch.cuda.device_count(), "GPUs")
+    kind, index = split_device(device)
+    if kind not in LIBRARIES:
+        return f"torch.distributed has no library for {kind}"
+    if index is not None and count > 1:
+        return f"needs {count} GPUs, and the row is of one, {device}"
+    there, what = (threads, "cores") if kind == "cpu" else (torch.cuda.device_count(), "GPUs")
     return f"needs {count} {what}, has {there}" if count > there else None
 
 
@@ -101,7 +107,7 @@ def _pool() -> Pool:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    counts = {f"{name}_NUM_THREADS": "1" for name in _THREADS}
+    counts = dict.fromkeys(_THREADS, "1")
     interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
     return subprocess.Popen(
         [sys.executable, "-m", "respeed.backends._torch_replica"],

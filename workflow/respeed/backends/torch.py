@@ -1,5 +1,6 @@
-"""PyTorch: MKL on x86 CPUs, cuBLAS on CUDA, and whatever else torch finds behind ROCm, XPU and MPS."""
+"""PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and what torch finds behind ROCm, XPU and MPS."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,7 @@ class OnCpu(CpuSteps, Torch):
             SPREAD[kernel](count, self.threads, *arguments)
 
     def describe(self) -> TorchFacts:
-        return _on_cpu(super().describe(), "MKL" if torch.backends.mkl.is_available() else "torch's own BLAS")
+        return _on_cpu(super().describe(), _blas_of_torch())
 
 
 class MixedOnCpu(OnHost, Mixed):
@@ -79,6 +80,15 @@ class MixedOnCpu(OnHost, Mixed):
 
     def describe(self) -> TorchFacts:
         return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
+
+
+def _blas_of_torch() -> str:
+    """The BLAS that torch was built with: on x86 MKL, on a Mac Accelerate, on ARM servers OpenBLAS."""
+    if torch.backends.mkl.is_available():
+        return "MKL"
+    names = {"accelerate": "Accelerate", "open": "OpenBLAS"}
+    found = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return names.get(found[1], "torch's own BLAS") if found else "torch's own BLAS"
 
 
 def _on_cpu(facts: TorchFacts, library: str) -> TorchFacts:

@@ -2,7 +2,7 @@
 
 from respeed.load.config import check_config
 from respeed.load.folders import BACKENDS, WORKLOADS
-from respeed.load.hardware import profile_names, read_profile
+from respeed.load.hardware import read_profiles
 from respeed.load.machines import read_told, told_machines
 from respeed.load.mistakes import Mistakes
 from respeed.load.modules import broken_modules
@@ -15,13 +15,11 @@ def check_files() -> bool:
     """Print a line for each mistake in config.yaml, the hardware profiles, the papers, workflow/machines, and in what
     workloads and backends say of themselves; True if there is none."""
     mistakes = Mistakes(check_config())
-    profiles: tuple[str, ...] = ()
-    with mistakes.collecting():
-        profiles = profile_names()
+    profiles, wrong = read_profiles()
     machines, papers = told_machines(), paper_names()
     mistakes += check_folders()
-    for profile in profiles:
-        mistakes += read_profile(profile)[1]
+    for found in wrong.values():
+        mistakes += found
     for machine in machines:
         mistakes += read_told(machine)[1]
     for paper in papers:

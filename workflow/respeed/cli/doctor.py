@@ -2,7 +2,7 @@
 
 from tabulate import tabulate
 
-from respeed.backends import make_backend
+from respeed.backends import make_backend, scipy_backend
 from respeed.measure.bench import make_bench
 from respeed.measure.lock import is_locked
 from respeed.model.block import quiet_probe
@@ -40,7 +40,7 @@ def _lock() -> Finding:
 def _steadiness() -> list[Finding]:
     cores = len(usable_cores())
     try:
-        backend = make_backend("openblas", device="cpu", precision="fp32", threads=cores, seed=0)
+        backend = make_backend(scipy_backend(), device="cpu", precision="fp32", threads=cores, seed=0)
     except NotMeasurable as reason:
         return [Finding("reference probe", f"not looked at: {reason}")]
     bench, proof = make_bench(backend)

@@ -11,6 +11,9 @@ from pathlib import Path
 from respeed.model.errors import UserError
 from respeed.plan.stopping import STOPPED, STOPPED_BY_RUN
 
+# Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+UNFINISHED = 75
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
@@ -37,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
 
     measure = add("measure", _measure, "measure what config.yaml asks for and records do not have, turn after turn")
     measure.add_argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h")
-    measure.add_argument("--session", type=Path, help="a file to write when all is done, which says what was done")
+    measure.add_argument("--session", type=Path, help="a file to write when nothing is left, which says what was done")
     measure.add_argument("--log", type=Path, help="a file that what is said on the screen goes to as well")
     measure.add_argument(
         "--config", nargs="*", default=[], metavar="KEY=VALUE", help="settings in place of config.yaml's"
@@ -46,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
     sheet = add("sheet", _sheet, "write this machine's sheet: what it is, which profiles it cannot run")
     sheet.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
+    gauge = add("gauge", _gauge, "measure in a minute what this machine reaches: rates, memory, latencies, scaling")
+    gauge.add_argument("path", type=Path, help="results/records/<machine>/hardware.json")
     for name, run, text in (
         ("tables", _tables, "build the tables from the records that exist"),
         ("figures", _figures, "draw the figures from the tables"),
@@ -62,8 +67,28 @@ def _parser() -> argparse.ArgumentParser:
     claims = add("claims", _claims, "say what each paper claims, and whether it holds on this machine")
     claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     claims.add_argument("--machine", help="of another machine that has records (default: this one)")
-    status = add("status", _status, "list the cells, their rounds and what is missing")
+    status = add(
+        "status", _status, "say of every machine and table what is measured, and what a run would measure next"
+    )
     status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
+    status.add_argument("--all", action="store_true", help="a line a cell, with what is missing")
+    status.add_argument("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)")
+    status.add_argument(
+        "--config", nargs="*", default=[], metavar="KEY=VALUE", help="papers, experiments, profiles, ... as of a run"
+    )
+    rename = add("rename", _rename, "give a machine another name, or a second one in its folder a name of its own")
+    rename.add_argument("old", metavar="OLD", help="the machine's name so far")
+    rename.add_argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed")
+    rename.add_argument("--left-out", action="store_true", help="only records that were made on other hardware")
+    rename.add_argument("--smoke", action="store_true", help="of the smoke records, in results/smoke")
+    exporting = add("export", _export, "write records to one file, to take them elsewhere")
+    exporting.add_argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip")
+    exporting.add_argument("--machine", metavar="NAME", help="only this machine's (default: those of all)")
+    importing = add("import", _import, "add records that somebody exported, or that lie in a folder")
+    importing.add_argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records")
+    importing.add_argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here")
+    for carrying in (exporting, importing):
+        carrying.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
     add("hardware", _hardware, "say what this machine is, which profiles apply and why the others do not")
     new = add(
         "new",
@@ -80,34 +105,45 @@ def _parser() -> argparse.ArgumentParser:
 # Each command imports what it needs: `respeed measure` must not pay for pandas, nor need it.
 
 
-def _measure(options: argparse.Namespace) -> None:
+def _measure(options: argparse.Namespace) -> int:
     from respeed.load.config import parse_settings
     from respeed.measure.session import measure_session
     from respeed.plan.duration import parse_duration
-    from respeed.plan.workflow import load_workflow
+    from respeed.plan.slurm import PROFILE
+    from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_json
 
     # SIGTERM ends the turn as Ctrl-C does, so that the measuring process ends as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
-    work = load_workflow(parse_settings(options.config)).work
     with _logging_to(options.log) as say:
-        outcome = measure_session(work, budget, say)
+        workflow = resolve_workflow(parse_settings(options.config))
+        if workflow.nodes:
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+        outcome = measure_session(workflow.work, budget, say)
         say(f"respeed: {outcome}")
+    if options.session and not outcome.is_whole:
+        return UNFINISHED
     if options.session:
-        write_json(options.session, outcome.facts(work))
+        write_json(options.session, outcome.facts(workflow.work))
+    return 0
 
 
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """A function that prints a line to the screen, and to the file if there is one."""
+    """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
+    file as well: on a cluster, nobody sees the screen."""
     with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
 
         def say(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
             print(text, file=file, flush=True)
 
-        yield say
+        try:
+            yield say
+        except UserError as error:
+            print(f"respeed: {error}", file=file)
+            raise
 
 
 def _learn(options: argparse.Namespace) -> None:
@@ -117,11 +153,19 @@ def _learn(options: argparse.Namespace) -> None:
 
 
 def _sheet(options: argparse.Namespace) -> None:
-    from respeed.load.hardware import load_profiles
     from respeed.plan.sheet import make_sheet
+    from respeed.plan.shown import profiles_shown
     from respeed.record.files import write_json
 
-    write_json(options.path, make_sheet(options.path.parent.name, load_profiles()))
+    write_json(options.path, make_sheet(options.path.parent.name, profiles_shown()))
+
+
+def _gauge(options: argparse.Namespace) -> None:
+    from respeed.measure.gauge import measure_gauge
+
+    # SIGTERM ends the process at hand as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    measure_gauge(options.path)
 
 
 def _tables(options: argparse.Namespace) -> None:
@@ -150,9 +194,29 @@ def _claims(options: argparse.Namespace) -> None:
 
 def _status(options: argparse.Namespace) -> None:
     from respeed.cli.status import show_status
-    from respeed.plan.workflow import load_workflow
+    from respeed.load.config import parse_settings
+    from respeed.plan.workflow import resolve_workflow
 
-    show_status(load_workflow({"preset": "smoke"} if options.smoke else {}))
+    settings = parse_settings(options.config) | ({"preset": "smoke"} if options.smoke else {})
+    show_status(resolve_workflow(settings), options.machine, every_cell=options.all)
+
+
+def _rename(options: argparse.Namespace) -> None:
+    from respeed.cli.rename import rename
+
+    rename(options.old, options.new, options.left_out, options.smoke)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import export_records
+
+    export_records(options.file, options.smoke, options.machine)
+
+
+def _import(options: argparse.Namespace) -> None:
+    from respeed.cli.carry import import_records
+
+    import_records(options.path, options.smoke, options.name)
 
 
 def _hardware(options: argparse.Namespace) -> None:

@@ -1,41 +1,92 @@
-"""respeed status: the cells, their rounds and what is missing."""
+"""respeed status: how far every table is measured, on every machine, and what a run would measure next."""
+
+from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from respeed.estimators.rounds import collect_rounds
+from respeed.model.errors import UserError, nearest
+from respeed.model.paper import Paper
 from respeed.plan.announce import announcement
+from respeed.plan.work import chosen_experiments
 from respeed.plan.workflow import Workflow
-from respeed.record.files import recorded_machines
-from respeed.tables.build import make_tables
+from respeed.record.files import read_description, recorded_machines
+from respeed.record.one_machine import read_records
+from respeed.record.paths import record_folders
+from respeed.tables.cells import Cell, make_cells
 from respeed.tables.numbers import format_measured
+from respeed.tables.progress import STATES, Progress, measure_progress
 
 
-def show_status(workflow: Workflow) -> None:
-    """Print a line for every cell of this machine, then what a run would measure."""
-    tables = make_tables(workflow.smoke, [workflow.machine])
-    planned = set(workflow.work.cells)
-    rows = [
-        [
-            f"{cell.paper} {cell.experiment}",
-            " ".join(filter(None, cell.row)),
-            cell.case,
-            f"{cell.rounds}/{workflow.config.preset.rounds if cell.key in planned else 0}",
-            cell.status,
-            format_measured(cell.seconds, cell.seconds_low, cell.seconds_high),
-            cell.reason,
-        ]
-        for cell in tables.cells
-    ]
-    if rows:
-        print(
-            tabulate(
-                rows,
-                ["table", "profile", "case", "rounds", "status", "seconds", "what is missing"],
-                disable_numparse=True,
-            )
-        )
+def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell: bool = False) -> None:
+    """Print the tables of each machine, by default of all that have records, a line a table or `every_cell`; then what
+    a run would measure. UserError at the end if it would refuse to: this machine is another one than its name says."""
+    there = recorded_machines(workflow.smoke)
+    for machine in machines:
+        if machine not in there:
+            raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+    names = machines or sorted(record_folders(workflow.smoke), key=lambda name: name not in workflow.measured)
+    for machine in names:
+        # One machine's records at a time: a hundred machines' are gigabytes.
+        _show_machine(workflow, machine, every_cell)
+    if workflow.machine not in there and not machines:
+        print(f"nothing has been measured on {workflow.machine} yet\n")
+    for target in workflow.targets:
+        target.check()
+    print(announcement(workflow))
+
+
+def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
+    records = read_records(workflow.smoke, machine)
+    description = read_description(machine, workflow.smoke)
+    sheets = {machine: description} if description else {}
+    rounds = collect_rounds(records)
+    cells = make_cells(rounds, _papers(workflow), workflow.profiles, sheets, workflow.smoke)
+    asked = [cell for cell in cells if _is_asked(workflow, cell)]
+    if not asked:
+        return
+    print(f"{machine}{' (this machine)' if machine == workflow.machine and not workflow.nodes else ''}\n")
+    if every_cell:
+        planned = {cell for target in workflow.targets for cell in target.work.cells}
+        header = ["table", "profile", "case", "rounds", "status", "seconds", "what is missing"]
+        rows = [_of_cell(workflow, cell, cell.key in planned) for cell in asked]
     else:
-        print(f"nothing has been measured on {workflow.machine} yet")
-    others = sorted(recorded_machines(workflow.smoke).keys() - {workflow.machine})
-    if others:
-        print(f"\nrecords of other machines: {', '.join(others)}")
-    print(f"\n{announcement(workflow)}")
+        header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "rounds", "last\nmeasured"]
+        rows = [_of_table(progress) for progress in measure_progress(asked, records)]
+    print(tabulate(rows, header, disable_numparse=True, colalign=None if every_cell else _ALIGNED) + "\n")
+
+
+_ALIGNED = ("left", *["right"] * (len(STATES) + 2), "left")
+
+
+def _papers(workflow: Workflow) -> dict[str, Paper]:
+    """Those that --config names, or else all that are shown."""
+    named = workflow.config.papers if "papers" in workflow.overrides else workflow.papers
+    return {name: workflow.papers[name] for name in named}
+
+
+def _is_asked(workflow: Workflow, cell: Cell) -> bool:
+    """Whether --config lets it be seen. What was measured once is seen, though config.yaml may not ask for it now."""
+    if "profiles" in workflow.overrides and cell.profile not in workflow.config.profiles:
+        return False
+    experiments = chosen_experiments(workflow.config, workflow.papers[cell.paper])
+    return "experiments" not in workflow.overrides or cell.experiment in experiments
+
+
+def _of_table(progress: Progress) -> list[str]:
+    most = progress.most
+    rounds = f"{progress.fewest} to {most}" if progress.fewest < most else str(most or "–")
+    counts = [str(progress.states[state] or "–") for state in STATES]
+    return [f"{progress.paper} {progress.experiment}", *counts, str(progress.cells), rounds, progress.last or "–"]
+
+
+def _of_cell(workflow: Workflow, cell: Cell, is_planned: bool) -> list[str]:
+    return [
+        f"{cell.paper} {cell.experiment}",
+        " ".join(filter(None, cell.row)),
+        cell.case,
+        f"{cell.rounds}/{workflow.config.preset.rounds}" if is_planned else str(cell.rounds),
+        cell.status,
+        format_measured(cell.seconds, cell.seconds_low, cell.seconds_high),
+        cell.reason,
+    ]

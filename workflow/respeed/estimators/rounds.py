@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from respeed.estimators.energy import CellEnergy, energy_of_round
 from respeed.estimators.sessions import number_sessions
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.timing import REAL, SMOKE
@@ -51,7 +52,7 @@ class CellRounds:
     asked for, `attempts` counts the rounds that were tried.
 
     `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
-    over the array's largest value.
+    over the array's largest value. `energy` is of the clean blocks alone.
     """
 
     profile: dict[str, Any]
@@ -69,6 +70,7 @@ class CellRounds:
     discarded: int = 0
     unsettled: int = 0
     error: float | None = None
+    energy: CellEnergy = field(default_factory=CellEnergy)
 
     @property
     def means(self) -> list[float]:
@@ -213,7 +215,9 @@ def _add(
     cell.discarded += len(blocks) - len(clean)
     cell.unsettled += not case["warmup"]["settled"]
     if clean:
-        cell.times[record["id"]["index"]] = _round_time(clean, case.get("parts") or {}, session, ceilings)
+        index, weights = record["id"]["index"], case.get("parts") or {}
+        cell.times[index] = _round_time(clean, weights, session, ceilings)
+        cell.energy.add(index, energy_of_round(clean, weights, record["provenance"].get("energy")))
 
 
 def judge_blocks(

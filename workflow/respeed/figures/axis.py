@@ -38,9 +38,9 @@ def ticks_of(low: float, high: float) -> list[float]:
     return [float(tick) for tick in even if low <= tick <= high]
 
 
-def write_ticks(axis: Axis, ends: tuple[float, float], suffix: str) -> list[str]:
-    """Put the ticks on a logarithmic axis; their texts."""
-    ticks = ticks_of(*ends)
+def write_ticks(axis: Axis, ends: tuple[float, float], suffix: str, ticks: Sequence[float] = ()) -> list[str]:
+    """Put the ticks on a logarithmic axis, these or round ones; their texts."""
+    ticks = ticks or ticks_of(*ends)
     texts = [f"{tick:,.12g}{suffix}" for tick in ticks]
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(FixedFormatter(texts))

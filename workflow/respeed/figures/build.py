@@ -7,7 +7,9 @@ from respeed.figures.axis import place_cases
 from respeed.figures.draw import draw_chart
 from respeed.figures.learning import draw_curves, draw_pictures
 from respeed.figures.looks import color_packages
+from respeed.figures.reached import draw_reached
 from respeed.figures.roofline import draw_roofline
+from respeed.figures.scaling import draw_scaling
 from respeed.figures.seconds import chart_seconds
 from respeed.figures.speedup import chart_speedup
 from respeed.figures.style import save_figure
@@ -23,7 +25,8 @@ from respeed.tables.shown_speedups import shown_speedups
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,pdf,png}, and
-    results/figures/<paper>/<machine>-roofline.{svg,pdf,png}.
+    results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; and of its hardware sheet
+    results/figures/<machine>-{scaling,rates}.{svg,pdf,png}.
 
     Of all machines while they are few, or else of `machine`, all others together behind it (see plan.machines).
     """
@@ -37,6 +40,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
                 _build_pair(tables, others, paper, experiment, name, colors, stamp)
     _build_rooflines(tables, colors, stamp)
     _build_learning(tables, stamp)
+    _build_sheets(tables, stamp)
 
 
 def _build_pair(
@@ -80,3 +84,12 @@ def _build_learning(tables: Tables, stamp: str) -> None:
         place = results_folder(tables.smoke) / "figures" / record["paper"] / record["experiment"] / record["machine"]
         save_figure(draw_curves(experiment, record, stamp), place.with_name(f"{place.name}-learning"))
         save_figure(draw_pictures(experiment, record, stamp), place.with_name(f"{place.name}-learned"))
+
+
+def _build_sheets(tables: Tables, stamp: str) -> None:
+    folder = results_folder(tables.smoke) / "figures"
+    for machine in tables.origins:
+        scaled = [row for row in tables.scaling if row.machine == machine]
+        reached = [row for row in tables.reached if row.machine == machine]
+        save_figure(draw_scaling(machine, scaled, stamp), folder / f"{machine}-scaling")
+        save_figure(draw_reached(machine, reached, stamp), folder / f"{machine}-rates")

@@ -33,8 +33,8 @@ class Series:
 @dataclass(frozen=True)
 class Chart:
     """`cases` are all columns in their order, `series` those with points, `base` a number that all are relative to and
-    what it is, `spreads` those of many machines. `suffix` stands behind each number of the axis. With nothing to show,
-    `why_empty` says so."""
+    what it is, `spreads` those of many machines. `suffix` stands behind each number of the axis, which has these
+    `ticks` or else round ones. `bars` and `dots` say what these are. With nothing to show, `why_empty` says so."""
 
     title: str
     note: str
@@ -44,6 +44,9 @@ class Chart:
     base: tuple[float, str] | None = None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     why_empty: str = "nothing measured yet"
+    ticks: tuple[float, ...] = ()
+    bars: str = "95 % intervals"
+    dots: str = "rounds"
 
     @property
     def labelled(self) -> list[Series]:
@@ -56,8 +59,8 @@ class Chart:
         """The note, and what the marks are that there are."""
         points = [point for one in self.series for point in one.points]
         marks = (
-            ("Bars: 95 % intervals.", any(point.low for point in points)),
-            ("Faint points: single rounds.", any(len(point.rounds) > 1 for point in points)),
+            (f"Bars: {self.bars}.", any(point.low for point in points)),
+            (f"Faint points: single {self.dots}.", any(len(point.rounds) > 1 for point in points)),
             ("Pale: slower rows of the same algorithm.", any(one.look.pale for one in self.series)),
         )
         return " ".join([self.note, *(text for text, there in marks if there)])

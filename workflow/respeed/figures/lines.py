@@ -33,7 +33,7 @@ def draw_lines(chart: Chart, places: dict[str, float], stamp: str) -> Figure:
     labels = [make_label(one.label, one.look) for one in chart.labelled]
     ends = ends_of(chart.values)
     plot = max(PLOT, sum(label.height for label in labels))
-    texts = [f"{tick:,.12g}{chart.suffix}" for tick in ticks_of(*ends)]
+    texts = [f"{tick:,.12g}{chart.suffix}" for tick in chart.ticks or ticks_of(*ends)]
     left = max(width_of(text, TICK_SIZE) for text in texts) + 6
     right = LEADER + max((label.width for label in labels), default=0) + MARGIN
     names = break_names(list(places), PAGE - left - right)
@@ -46,7 +46,7 @@ def draw_lines(chart: Chart, places: dict[str, float], stamp: str) -> Figure:
     axes.set(xscale="log", yscale="log", xlim=span, ylim=ends)
     axes.set_xticks([])
     axes.minorticks_off()
-    write_ticks(axes.yaxis, ends, chart.suffix)
+    write_ticks(axes.yaxis, ends, chart.suffix, chart.ticks)
     if chart.base:
         axes.axhline(chart.base[0], color=THEIRS, linewidth=0.9, zorder=1.5)
     _draw_spreads(axes, chart, places)

@@ -1,6 +1,7 @@
 """SciPy's sgemm and dgemm by their addresses: what scipy.linalg.blas offers holds Python's lock until it is done, and
 threads that multiply each for itself would wait for one another. The addresses are part of scipy.linalg.cython_blas,
-SciPy's interface for compiled code.
+SciPy's interface for compiled code: whatever the library behind it calls them ("sgemm_", in OpenBLAS of 64-bit sizes
+"sgemm_64_", in Accelerate "sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
 """
 
 from collections.abc import Callable
@@ -15,8 +16,8 @@ from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 
 _NAMES = {"float32": "sgemm", "float64": "dgemm"}
-# Whether sizes are 32-bit numbers, as they are here handed over; in a SciPy built otherwise they are of another type.
-# The same for all.
+# Whether sizes are 32-bit numbers, as they are here handed over (so in all wheels); in a SciPy built otherwise they are
+# of another type, int64_t. The same for all of BLAS and LAPACK.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.

@@ -1,6 +1,6 @@
-"""The inverse of a matrix by LAPACK as SciPy has it (OpenBLAS), in place: getrf and getri by their addresses. Those of
-scipy.linalg.lapack make a new workspace at every call. The addresses are part of scipy.linalg.cython_lapack, SciPy's
-interface for compiled code.
+"""The inverse of a matrix by LAPACK as SciPy has it (OpenBLAS, Accelerate, ...), in place: getrf and getri by their
+addresses. Those of scipy.linalg.lapack make a new workspace at every call. The addresses are part of
+scipy.linalg.cython_lapack, SciPy's interface for compiled code.
 """
 
 import ctypes

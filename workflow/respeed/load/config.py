@@ -25,7 +25,9 @@ def load_config(
     data = read_yaml(path)
     check_schema(data, "config", path)
     if overrides:
-        data = {**data, **overrides}
+        # Snakemake hands `cluster=true` on as the word.
+        words = {"true": True, "false": False}
+        data = {**data, **{key: words.get(str(value), value) for key, value in overrides.items()}}
         path = Path("--config")
         check_schema(data, "config", path)
     papers = _papers(data, path)
@@ -37,6 +39,8 @@ def load_config(
         machine=_machine(data, path),
         seed=data["seed"],
         presets=_presets(data),
+        all_profiles=data["profiles"] == "all",
+        cluster=data.get("cluster", False),
     )
 
 

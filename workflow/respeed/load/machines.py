@@ -9,7 +9,7 @@ from respeed.load.folders import MACHINES
 from respeed.load.hardware import profile_names
 from respeed.load.mistakes import Mistakes
 from respeed.load.schema import misfits
-from respeed.load.yaml_file import read_yaml
+from respeed.load.yaml_file import parse_yaml, read_text
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 from respeed.model.told import Price, SlurmNode, Told
@@ -25,14 +25,28 @@ def load_told(folder: Path = MACHINES) -> dict[str, Told]:
     return {machine: _load(machine, folder) for machine in told_machines(folder)}
 
 
+def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
+    """What is told of one machine; None if nothing is, UserError if its file is not valid."""
+    return _load(machine, folder) if (folder / f"{machine}.yaml").exists() else None
+
+
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
-    path, mistakes = from_here(folder / f"{machine}.yaml"), Mistakes()
+    path = from_here(folder / f"{machine}.yaml")
+    try:
+        return check_told(machine, read_text(path), path)
+    except UserError as error:
+        return None, Mistakes([str(error)])
+
+
+def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistakes]:
+    """The same of a text, which messages call `path`."""
+    mistakes = Mistakes()
     data: Any = None
     with mistakes.collecting():
         check_name("machine", machine, str(path))
     with mistakes.collecting():
-        data = read_yaml(path)
+        data = parse_yaml(text, str(path))
         data = {} if data is None else data
     mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "machine", path)]
     if mistakes:

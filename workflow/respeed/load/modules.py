@@ -118,6 +118,13 @@ def backend_precisions() -> dict[str, tuple[str, ...]]:
 
 
 @functools.cache
+def backend_libraries() -> dict[str, str]:
+    """The BLAS, by its name in `model.blas`, of every backend that computes with SciPy's: LIBRARY of its module."""
+    found = {name: _constant(_modules(BACKENDS)[name], "LIBRARY") for name in backend_devices()}
+    return {name: library for name, library in found.items() if library}
+
+
+@functools.cache
 def backend_offers() -> dict[str, tuple[str, ...]]:
     """Each backend's name and what workloads may ask of it: REQUIRED of the contract, and OFFERS of its module."""
     required = _constant(BACKENDS / "_required.py", "REQUIRED")

@@ -7,6 +7,7 @@ from typing import Any
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
+from respeed.timing.energy import NO_METER, Meter
 from respeed.timing.probe import Probe, make_probe, prove_threads
 from respeed.workloads import matmul
 
@@ -25,13 +26,16 @@ class Bench:
     probe: Probe
     probes: list[float]
     rehearsed: set[str] = field(default_factory=set)
+    meter: Meter = NO_METER
 
 
-def make_bench(backend: BackendContract, probes: Sequence[float] = ()) -> tuple[Bench, dict[str, Any]]:
+def make_bench(
+    backend: BackendContract, probes: Sequence[float] = (), meter: Meter = NO_METER
+) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
     program = matmul.build(backend, PROBE, matmul.inputs(PROBE, seed=0))
     probe = make_probe(program.step, backend.sync)
-    return Bench(backend, probe, list(probes)), prove_threads(probe)
+    return Bench(backend, probe, list(probes), meter=meter), prove_threads(probe)
 
 
 def thread_complaint(spec: RoundSpec, proof: dict[str, Any]) -> str | None:

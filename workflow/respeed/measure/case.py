@@ -19,6 +19,7 @@ from respeed.model.precision import number_bytes
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
+from respeed.timing.energy import NO_METER
 from respeed.timing.warmup import Warmup, warm_up
 from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
@@ -149,6 +150,9 @@ def _not_finite(program: Program) -> str | None:
 
 
 def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
+    helpers = getattr(program, "helpers", ())
+    # Replicas on devices have one each, and the counter is that of one.
+    metered = spec.profile.is_cpu or not helpers
     return Timer(
         parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
         sync=bench.backend.sync,
@@ -158,7 +162,8 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         protocol=spec.timing,
         probe=bench.probe,
         probes=bench.probes,
-        helpers=getattr(program, "helpers", ()),
+        helpers=helpers,
+        meter=bench.meter if metered else NO_METER,
     )
 
 

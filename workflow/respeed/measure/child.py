@@ -38,7 +38,9 @@ def _run(text: str, events: TextIO) -> None:
     from respeed.measure.ceilings import measure_ceilings
     from respeed.measure.seeds import derive_seed
     from respeed.model.errors import NotMeasurable
+    from respeed.provenance.energy import energy_counters
     from respeed.provenance.software import blas_libraries, package_versions, telling_environment
+    from respeed.timing.energy import make_meter
 
     def emit(event: str, **facts: Any) -> None:
         events.write(json.dumps({"event": event, **facts}, allow_nan=False) + "\n")
@@ -56,14 +58,17 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=str(reason))
         return
     try:
-        bench, threads_proof = make_bench(backend, probes)
+        described: dict[str, Any] = dict(backend.describe())
+        meter, energy = make_meter(*energy_counters(spec.profile.device, described.get("pci")))
+        bench, threads_proof = make_bench(backend, probes, meter)
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return
     emit(
         "ready",
-        backend=backend.describe(),
+        backend=described,
+        energy=energy,
         versions=package_versions(),
         libraries=blas_libraries(),
         environment=telling_environment(),

@@ -18,7 +18,15 @@ MALLOC = {
 # waited for 2 % of their time; with 10,000 for 0.3 %. RBM steps, product after product, take as long with any of them.
 WAITING = {"OPENBLAS_THREAD_TIMEOUT": "12", "GOMP_SPINCOUNT": "10000"}
 
-_THREADS = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM")
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 # What a user's shell may say about threads must not reach the measurement.
 _FOREIGN = (
     "OMP_",
@@ -39,5 +47,5 @@ _FOREIGN = (
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a process that computes on `threads` threads."""
     clean = {key: value for key, value in parent.items() if not key.startswith(_FOREIGN)}
-    counts = {f"{name}_NUM_THREADS": str(threads) for name in _THREADS}
+    counts = dict.fromkeys(_THREADS, str(threads))
     return clean | counts | MALLOC | WAITING | {"OMP_DYNAMIC": "FALSE", "MKL_DYNAMIC": "FALSE", "PYTHONNOUSERSITE": "1"}

@@ -1,7 +1,7 @@
 """What a program learns, beside how fast it is: its objective against time, and pictures of what it has learned.
 
 The parent starts `python -m respeed.measure.learning` in the environment of a measurement, on all cores, with the
-products of OpenBLAS, and writes what it prints as results/records/<machine>/<paper>/<experiment>/learning.json.
+products of SciPy's BLAS, and writes what it prints as results/records/<machine>/<paper>/<experiment>/learning.json.
 """
 
 import json
@@ -26,7 +26,6 @@ from respeed.record.files import LEARNING_SCHEMA, write_json
 from respeed.record.paths import parse_learning_path
 from respeed.timing.clock import seconds_now, utc_now
 
-BACKEND = "openblas"
 # Seconds of steps for each program; a smoke run only shows that it works.
 SECONDS, SMOKE_SECONDS = 4.0, 0.2
 # Time between two points of a curve, of which the objective takes a part that is not counted.
@@ -80,9 +79,14 @@ def learn(path: Path) -> None:
 
 
 def _run(order: dict[str, Any]) -> list[dict[str, Any]]:
-    from respeed.backends import make_backend
+    from respeed.backends import make_backend, scipy_backend
+    from respeed.model.errors import NotMeasurable
 
-    backend = make_backend(BACKEND, device="cpu", precision="fp32", threads=order["threads"], seed=1)
+    how: dict[str, Any] = {"device": "cpu", "precision": "fp32", "seed": 1}
+    try:
+        backend = make_backend(scipy_backend(), threads=order["threads"], **how)
+    except NotMeasurable:  # a library that has one thread
+        backend = make_backend(scipy_backend(), threads=1, **how)
     return [_learn_case(Case(**case), backend, order["seconds"]) for case in order["cases"]]
 
 

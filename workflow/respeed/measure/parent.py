@@ -15,8 +15,8 @@ from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
+from respeed.plan.same_machine import describe_as
 from respeed.process import ignore_interrupts
-from respeed.provenance.machine import describe_machine
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
 from respeed.record.check import SCHEMA
@@ -55,7 +55,7 @@ class _Turn:
         self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
         self.now, self.done = 0, list[dict[str, Any]]()
         self.records: dict[RoundId, dict[str, Any]] = {}
-        self.provenance: dict[str, Any] = {"machine": describe_machine(), "commit": source_commit(ROOT)}
+        self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
         self.ceilings: dict[str, Any] | None = None
         self.start_seconds = 0.0
         self.started, self.began = utc_now(), seconds_now()

@@ -12,10 +12,9 @@ from respeed.model.errors import NotMeasurable, UserError
 from respeed.plan.duration import in_words
 from respeed.plan.history import History, read_history, set_aside
 from respeed.plan.next_turn import Plan, Turn, rounds_of
-from respeed.plan.same_machine import check_same_machine
+from respeed.plan.same_machine import check_same_machine, describe_as
 from respeed.plan.spec import Digests, make_spec
 from respeed.plan.work import Work
-from respeed.provenance.machine import describe_machine
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
 from respeed.timing.clock import seconds_now, utc_now
@@ -25,13 +24,15 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a session did. `again` are the attempts at cases that had been disturbed; `ended` says why it ended."""
+    """What a session did. `again` are the attempts at cases that had been disturbed; `ended` says why it ended, and
+    `is_whole` whether nothing was left."""
 
     started: str
     turns: int
     again: int
     seconds: float
     ended: str
+    is_whole: bool
 
     def __str__(self) -> str:
         turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
@@ -67,21 +68,23 @@ def measure_session(
     started, began, turns, again = utc_now(), seconds_now(), 0, 0
     with machine_lock() as lock:
         history, unusable = read_history(work, Digests(work.seed, work.papers).of)
-        check_same_machine(work.machine, history.made_on, describe_machine())
+        check_same_machine(work.machine, history.made_on, describe_as(work.machine))
+        for line in history.made_on.identity_lines:
+            say(f"respeed: {line}")
         for path, reason in unusable.items():
             set_aside(path)
             say(f"respeed: set aside: {reason}")
-        ended = "nothing is left that the preset asks for, or has time for"
+        ended, is_whole = "nothing is left that the preset asks for, or has time for", True
         plan = Plan(history)
         while turn := plan.next_turn():
             needed = history.seconds_of(turn.cells)
             if budget_seconds is not None and seconds_now() - began + needed > budget_seconds:
-                ended = f"the next turn takes about {in_words(needed)}, which the budget has not left"
+                ended, is_whole = f"the next turn takes about {in_words(needed)}, which the budget has not left", False
                 break
             progress = Progress(turn, turns + 1, plan, say)
             again += _measure(turn, history, lock, progress)
             turns += 1
-    return Outcome(started, turns, again, seconds_now() - began, ended)
+    return Outcome(started, turns, again, seconds_now() - began, ended, is_whole)
 
 
 def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int:

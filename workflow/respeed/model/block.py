@@ -1,6 +1,6 @@
 """A block of timed steps, and the causes for which it is discarded: facts first, the judgement apart from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from respeed.model.timing import TimingProtocol
 
@@ -16,7 +16,8 @@ class Block:
     A sample is as short as the protocol allows where single steps can be told apart, the whole block where the
     device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
     reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
-    many samples as `sample_seconds`, which is their sum.
+    many samples as `sample_seconds`, which is their sum. `joules` is what each domain, a CPU's package or a GPU, used
+    meanwhile, idle or not; empty where that is not told.
     """
 
     sample_steps: int
@@ -28,6 +29,7 @@ class Block:
     quota_throttles: int | None
     clock_throttles: int | None
     part_seconds: tuple[tuple[float, ...], ...] = ()
+    joules: dict[str, float] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:

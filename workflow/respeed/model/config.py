@@ -24,7 +24,8 @@ class Preset:
 
 @dataclass(frozen=True)
 class Config:
-    """config.yaml with its names resolved; `machine` is None for "work it out"."""
+    """config.yaml with its names resolved; `machine` is None for "work it out". `all_profiles` says that none was
+    named; `cluster`, that the machines are measured through Slurm, each on its own nodes."""
 
     preset: Preset
     papers: tuple[str, ...]
@@ -33,3 +34,5 @@ class Config:
     machine: str | None
     seed: int
     presets: Mapping[str, Preset]
+    all_profiles: bool = False
+    cluster: bool = False

@@ -1,10 +1,11 @@
 """Which machine it is: a fingerprint of its hardware, beside its readable name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # What a kernel leaves of the memory after its own start differs a little from boot to boot.
 MEMORY_TOLERANCE = 0.05
+HOST = "host"
 # The facts that a machine does not change without becoming another one, and what they are called.
 FIELDS = {
     "cpu": "CPU",
@@ -14,7 +15,7 @@ FIELDS = {
     "cpu_flags": "vector extensions",
     "memory_bytes": "memory",
     "accelerators": "accelerators",
-    "host": "host",
+    HOST: "host",
 }
 
 
@@ -24,8 +25,31 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
     for field, name in FIELDS.items():
         one, other = there.get(field), here.get(field)
         if one is not None and other is not None and _differ(field, one, other):
-            return f"{name}, {_shown(field, one)}, not {_shown(field, other)}"
+            return f"{name}, {show_field(field, one)}, not {show_field(field, other)}"
     return None
+
+
+def fingerprint_of(described: Mapping[str, Any], made_on: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
+    """The fingerprint that a name stands for: the one `described`, or else that of most records, of as many the latest.
+
+    `made_on` are the facts of the machine that each record was made on, and when (ISO 8601). What the description does
+    not tell (an older one names no host), the records that fit it do, again most of them first: two records that fit
+    the result fit each other.
+    """
+    found: dict[str, tuple[int, str, Mapping[str, Any]]] = {}
+    for facts, when in made_on:
+        key = repr([facts.get(field) for field in FIELDS])
+        count, latest, _ = found.get(key, (0, "", facts))
+        found[key] = (count + 1, max(latest, when), facts)
+    meant = _told_by(described)
+    for _, _, facts in sorted(found.values(), key=lambda one: one[:2], reverse=True):
+        if difference(facts, meant) is None:
+            meant = _told_by(facts) | meant
+    return meant
+
+
+def _told_by(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: facts[field] for field in FIELDS if facts.get(field) is not None}
 
 
 def _differ(field: str, one: Any, other: Any) -> bool:
@@ -34,7 +58,8 @@ def _differ(field: str, one: Any, other: Any) -> bool:
     return bool(one != other)
 
 
-def _shown(field: str, value: Any) -> str:
+def show_field(field: str, value: Any) -> str:
+    """A field's value as text."""
     if field == "memory_bytes":
         return f"{value / 2**30:.1f} GiB"
     if isinstance(value, list):

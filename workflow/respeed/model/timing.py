@@ -39,6 +39,8 @@ class TimingProtocol:
 
 
 REAL = TimingProtocol()
+# For the hardware sheet, which has many short measurements: the same judgement of shorter blocks.
+GAUGE = TimingProtocol(warmup_seconds=0.05, warmup_window_seconds=0.025, block_seconds=0.1, measure_seconds=0.1)
 # Shows that everything works, in seconds; no number of it is a measurement.
 SMOKE = TimingProtocol(
     warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,

@@ -9,35 +9,50 @@ from typing import Any
 from respeed.estimators.cell import judge_cell
 from respeed.estimators.rounds import collect_rounds
 from respeed.load.overlooked import overlooked
-from respeed.plan.availability import why_not
 from respeed.plan.duration import in_words
-from respeed.plan.history import read_history
-from respeed.plan.spec import Digests
-from respeed.plan.work import Work, chosen_experiments
+from respeed.plan.requirements import other_library
+from respeed.plan.target import Target
+from respeed.plan.work import chosen_experiments
 from respeed.plan.workflow import Workflow
 
 
 def announcement(run: Workflow) -> str:
     """What will be measured and about how long it takes, for people who read a dry run."""
-    preset, attempts = run.config.preset, run.history.attempts
+    lines = [line for target in run.targets for line in _of_machine(target)]
+    lines += [f"  {line}" for line in overlooked()]
+    if run.nodes and any(target.is_left for target in run.targets):
+        lines.append(f"  a job of Slurm for each machine; what it says is in {run.results}/logs/<machine>")
+    return "\n".join(lines)
+
+
+def _of_machine(target: Target) -> list[str]:
+    preset = target.config.preset
     rounds = f"{preset.rounds} round{'s' if preset.rounds > 1 else ''} of everything"
-    lines = [f"respeed: {run.machine}, preset {preset.name}: {rounds}"]
-    for paper in run.config.papers:
-        for name in chosen_experiments(run.config, run.papers[paper]):
-            cells = [cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper, name)]
+    lines = [f"respeed: {target.machine}, preset {preset.name}: {rounds}"]
+    if target.asks_node:
+        return [*lines, "  not looked at yet: its first job finds out which profiles apply, and what is left"]
+    attempts = target.history.attempts
+    for paper in target.config.papers:
+        for name in chosen_experiments(target.config, target.papers[paper]):
+            cells = [cell for cell in target.work.cells if (cell.paper, cell.experiment) == (paper, name)]
             todo = sum(attempts[cell] < preset.rounds for cell in cells)
             if cells:
                 lines.append(f"  {paper} {name}: {todo} of {len(cells)} cells to measure")
-    for name in run.config.profiles:
-        if reason := why_not(run.profiles[name]):
+    for name in target.config.profiles:
+        profile = target.profiles[name]
+        replaced = target.config.all_profiles and other_library(profile, target.hardware)
+        if (reason := target.why_not(profile)) and not replaced:
             lines.append(f"  {name}: not measured: {reason}")
-    for why, count in Counter(reason.partition(": ")[2] for reason in run.unusable.values()).items():
+    for why, count in Counter(reason.partition(": ")[2] for reason in target.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
-    lines += [f"  {line}" for line in overlooked()]
-    if left := run.plan.seconds_left():
-        lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
-    return "\n".join(lines)
+    lines += [f"  {line}" for line in target.history.made_on.identity_lines]
+    if gauging := target.gauge_seconds:
+        lines.append(f"  what the machine reaches (hardware sheet): about {in_words(gauging)}")
+    if left := target.plan.seconds_left() + gauging:
+        alone = "" if target.node else "; leave the machine alone meanwhile"
+        lines.append(f"  about {in_words(left)} of measuring in all{alone}")
+    return lines
 
 
 def may_measure(command: Sequence[str]) -> bool:
@@ -63,17 +78,28 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
     is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
     named = f"{document}{f', for a browser {page}' if is_new else ''}"
     print(f"respeed: the report is {named}; tables are in {run.results}/tables", file=sys.stderr)
-    if missing := 0 if run.smoke else cells_without_interval(run.work):
+    for target in [] if run.smoke else run.targets:
+        if missing := cells_without_interval(target):
+            where = f" of {target.machine}" if target.node else ""
+            print(
+                f"respeed: {missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
+                "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper",
+                file=sys.stderr,
+            )
+
+
+def say_unfinished(run: Workflow) -> None:
+    """After a run that failed: on which machines of a cluster something is left to measure."""
+    waited_for = [target for target in run.targets if target.node and target.is_left]
+    left = ", ".join(target.machine for target in waited_for if not Path(target.session).exists())
+    if left:
         print(
-            f"respeed: {missing} of {len(run.work.cells)} cells have no interval, since too many of their rounds were "
-            "disturbed; ./run respeed doctor says by whom. To measure more: --config preset=paper",
-            file=sys.stderr,
+            f"respeed: not all was measured on {left}; nothing is lost, and the same command goes on", file=sys.stderr
         )
 
 
-def cells_without_interval(work: Work) -> int:
+def cells_without_interval(target: Target) -> int:
     """How many cells rounds were measured of, but not enough clean ones."""
-    history, _ = read_history(work, Digests(work.seed, work.papers).of)
-    rounds = collect_rounds(history.records.values())
-    judged = [judge_cell(rounds[cell]) for cell in work.cells if cell in rounds]
+    rounds = collect_rounds(target.read_history().records.values())
+    judged = [judge_cell(rounds[cell]) for cell in target.work.cells if cell in rounds]
     return sum(found.status == "contaminated" or bool(found.step and not found.step.has_interval) for found in judged)

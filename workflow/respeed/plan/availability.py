@@ -2,8 +2,11 @@
 
 from respeed.model.errors import NotMeasurable
 from respeed.model.profile import Profile
+from respeed.plan.placing import place
+from respeed.plan.requirements import unmet
 from respeed.provenance.accelerators import missing_device
-from respeed.provenance.cpu import cpu_flags, usable_cores
+from respeed.provenance.cpu import cpu_flags
+from respeed.provenance.machine import describe_machine
 
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
@@ -19,19 +22,18 @@ def why_not(profile: Profile) -> str | None:
     needed = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
     if needed and not needed & set(cpu_flags()):
         return f"the CPU has no instructions for {profile.precision}"
-    cores = len(usable_cores())
-    if profile.threads != "all" and profile.threads > cores:
-        return f"needs {profile.threads} cores, {cores} usable"
+    facts = describe_machine()
+    if reason := unmet(profile, facts):
+        return reason
+    try:
+        place(profile, facts)
+    except NotMeasurable as reason:
+        return str(reason)
     return None
 
 
 def resolve_threads(profile: Profile) -> tuple[int, tuple[int, ...]]:
-    """The number of threads, and the CPUs to run on: a physical core each.
-
-    A profile of an accelerator is not pinned: its driver's own threads would share the one core.
-    """
+    """The number of threads, and the CPUs to run on (`placing.place`)."""
     if reason := why_not(profile):
         raise NotMeasurable(reason)
-    cores = usable_cores()
-    threads = len(cores) if profile.threads == "all" else profile.threads
-    return threads, cores[:threads] if profile.is_cpu else ()
+    return place(profile, describe_machine())

@@ -3,8 +3,8 @@
 from respeed.plan.workflow import Workflow
 
 # It lists categories, and the files in each, in the order of their names.
-CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA = (
-    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data",
+CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA, MACHINES = (
+    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data", "7 Machines",
 )  # fmt: skip
 
 # The folder of the data that are of all papers.
@@ -13,9 +13,14 @@ TIDY = {
     "claims": "Claims and verdicts",
     "cells": "Every cell: seconds",
     "speedups": "Every cell: speedups",
+    "cost": "Every cell: cost and energy",
     "why": "Every speedup as factors",
     "roofline": "Rates beneath their roofs",
+    "rates": "What each machine reaches",
+    "scaling": "What more threads bring",
 }
+# What is drawn of a machine's hardware sheet.
+SHEET = {"scaling": "What more threads bring", "rates": "What a product reaches"}
 # What is drawn of every table, and of every program that learns.
 DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}

@@ -3,20 +3,18 @@
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, probes_by_row
 from respeed.estimators.sessions import number_sessions
-from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
-from respeed.record.files import read_record
-from respeed.record.paths import record_paths, round_path
+from respeed.record.one_machine import MachineRecords, read_machine
+from respeed.record.paths import SET_ASIDE, round_path
 
-SET_ASIDE = ".set-aside"
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2
 # Until a profile was measured: what its process takes before its first case.
@@ -31,13 +29,13 @@ class History:
     """The usable records of a machine, and what follows from them for what comes next.
 
     `attempts` counts the rounds that tried a cell, clean or not. `case_seconds` has what each of them took, with set-up
-    and check; `start_seconds` what a profile's process takes before its first case. `made_on` says what machine each
-    record was made on, usable or not.
+    and check; `start_seconds` what a profile's process takes before its first case. `made_on` is all that
+    lies under the machine's name, by the machine that it was made on.
     """
 
     work: Work
     records: dict[Path, dict[str, Any]] = field(default_factory=dict)
-    made_on: list[Mapping[str, Any]] = field(default_factory=list)
+    made_on: MachineRecords = field(default_factory=MachineRecords)
     attempts: Counter[CellKey] = field(default_factory=Counter)
     case_seconds: dict[CellKey, list[float]] = field(default_factory=lambda: defaultdict(list))
     start_seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -62,11 +60,11 @@ class History:
                 known.add(path, record)
         return known
 
-    def next_index(self, paper: str, experiment: str, profile: str) -> int:
-        """The number of the next round: one that no record has, usable or not."""
-        index = 1
+    def next_index(self, paper: str, experiment: str, profile: str, *, whole: bool = False) -> int:
+        """The number of the next round: one that no record has, usable or not, of this machine or of another."""
+        machine, smoke, index = self.work.machine, self.work.smoke, 1
         while True:
-            path = round_path(RoundId(self.work.machine, paper, experiment, profile, index, smoke=self.work.smoke))
+            path = round_path(RoundId(machine, paper, experiment, profile, index, whole, smoke))
             if path not in self.records and not path.exists():
                 return index
             index += 1
@@ -114,19 +112,13 @@ class History:
 
 def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
     """The machine's records that this work can use, and why it cannot use the others of its tables."""
-    history, unusable = History(work), dict[Path, str]()
+    mine = read_machine(work.smoke, work.machine)
+    history, unusable = History(work, made_on=mine), dict[Path, str]()
     planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
-    for path in record_paths(work.smoke, work.machine):
+    unusable |= {path: line for path, line in mine.damaged.items() if path.parts[-4:-1] in planned}
+    for path, record in mine.records.items():
         paper, experiment, profile = path.parts[-4:-1]
-        is_planned = (paper, experiment, profile) in planned
-        try:
-            record = read_record(path)
-        except UserError as error:
-            if is_planned:
-                unusable[path] = str(error)
-            continue
-        history.made_on.append(record["provenance"].get("machine") or {})
-        if not is_planned:
+        if (paper, experiment, profile) not in planned:
             continue
         wanted = digest(paper, experiment, profile, record["id"]["whole"], work.smoke)
         if reason := _why_unusable(path, record, wanted):

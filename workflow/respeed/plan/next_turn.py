@@ -144,7 +144,7 @@ def rounds_of(turn: Turn, history: History) -> dict[RoundId, tuple[Case, ...]]:
     """The rounds that a turn measures, and the cases of each."""
     rounds = {}
     for (paper, name), cells in by_experiment(turn.cells).items():
-        index = 1 if turn.whole else history.next_index(paper, name, turn.profile)
+        index = history.next_index(paper, name, turn.profile, whole=turn.whole)
         smoke = history.work.smoke
         round_id = RoundId(history.work.machine, paper, name, turn.profile, index, whole=turn.whole, smoke=smoke)
         experiment = history.work.papers[paper].experiments[name]

@@ -1,17 +1,64 @@
 """One name, one machine: rounds of two machines must not become one number."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from respeed.load.folders import MACHINES, ROOT
+from respeed.load.machines import told_of
 from respeed.model.errors import UserError
-from respeed.model.identity import difference
+from respeed.model.identity import HOST, difference
+from respeed.provenance.machine import describe_machine
+from respeed.record.files import read_description, recorded_machines
+from respeed.record.names import free_name
+from respeed.record.one_machine import MachineRecords
 
 
-def check_same_machine(machine: str, made_on: Iterable[Mapping[str, Any]], here: Mapping[str, Any]) -> None:
-    """UserError that names the first field in which this machine differs from one that its records were made on."""
-    for there in made_on:
-        if found := difference(here, there):
-            raise UserError(
-                f"{machine}: its records were made on another machine; here: {found}; give this machine a name of its "
-                "own (machine: in config.yaml, or --config machine=NAME)"
-            )
+def describe_as(machine: str) -> dict[str, Any]:
+    """The facts of this machine under that name: without its mark, where any of several nodes alike has the name."""
+    facts, told = describe_machine(), told_of(machine)
+    if told and told.slurm and told.slurm.alike:
+        del facts[HOST]
+    return facts
+
+
+def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> None:
+    """UserError if this machine is another one than its records were made on: the first field that differs, and a name
+    to use, ready to paste."""
+    if differs := difference(here, made_on.fingerprint):
+        way_out = _way_out_on_cluster(machine) or _way_out(machine, made_on, here)
+        raise UserError(f"{machine}: its records were made on another machine; here: {differs}; {way_out}")
+
+
+def _way_out_on_cluster(machine: str) -> str:
+    told = told_of(machine)
+    if told is None or told.slurm is None:
+        return ""
+    return (
+        f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
+        "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
+    )
+
+
+def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
+    if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
+        name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
+    elif name := _name_of(here, but=machine):
+        advice = f"this machine has records as {name}:"
+    else:
+        name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"
+    return f"{advice} --config machine={name} (or machine: {name} in config.yaml)"
+
+
+def _name_of(here: Mapping[str, Any], but: str) -> str:
+    """The other name under which this very host was described; empty if there is none."""
+    for smoke in (False, True):
+        for machine in recorded_machines(smoke):
+            hardware = (read_description(machine, smoke) or {}).get("hardware") or {}
+            if (
+                machine != but
+                and here.get(HOST)
+                and hardware.get(HOST) == here[HOST]
+                and not difference(here, hardware)
+            ):
+                return machine
+    return ""

@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.model.profile import Profile
+from respeed.plan.answers import answers_here
 from respeed.plan.availability import why_not
-from respeed.provenance.machine import describe_machine
+from respeed.plan.requirements import other_library
+from respeed.plan.same_machine import describe_as
 
 
 def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show."""
-    reasons = {name: why_not(profile) for name, profile in profiles.items()}
+    hardware = describe_as(machine)
+    rows = {name: profile for name, profile in profiles.items() if not other_library(profile, hardware)}
+    reasons = {name: why_not(profile) for name, profile in rows.items()}
     return {
         "machine": machine,
-        "hardware": describe_machine(),
+        "hardware": hardware,
         "not_measurable": {name: reason for name, reason in reasons.items() if reason},
+        "profiles": answers_here(profiles),
     }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from respeed.load.config import load_config
-from respeed.load.hardware import profile_names, read_profile
+from respeed.load.hardware import read_profiles
 from respeed.load.machines import read_told, told_machines
 from respeed.load.mistakes import Mistakes
 from respeed.load.papers import load_papers, paper_names, read_paper
@@ -59,12 +59,8 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
     """All whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
-    profiles = {}
-    for name in profile_names():
-        profile, mistakes = read_profile(name)
-        if profile:
-            profiles[name] = profile
-            continue
+    profiles, wrong = read_profiles()
+    for name, mistakes in wrong.items():
         if name in chosen:
             mistakes.raise_any()
         _leave_out(f"the profile {name}", mistakes)

@@ -15,21 +15,26 @@ from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import REAL, SMOKE, TimingProtocol
+from respeed.plan.answers import Resolve
 from respeed.plan.availability import resolve_threads
 
 
 def make_spec(
-    round_id: RoundId, seed: int, cases: tuple[Case, ...] | None = None, paper: Paper | None = None
+    round_id: RoundId,
+    seed: int,
+    cases: tuple[Case, ...] | None = None,
+    paper: Paper | None = None,
+    resolve: Resolve | None = None,
 ) -> RoundSpec:
-    """Resolve a round to its cases, by default all that its profile runs, threads and timing; NotMeasurable if this
-    machine cannot run the profile."""
+    """Resolve a round to its cases, by default all that its profile runs, threads and timing; NotMeasurable if the
+    machine, by default this one, cannot run the profile."""
     paper = paper or load_paper(round_id.paper)
     if round_id.experiment not in paper.experiments:
         known = nearest(round_id.experiment, paper.experiments)
         raise UserError(f"{round_id.paper}: no experiment {round_id.experiment!r}{known}")
     experiment = paper.experiments[round_id.experiment]
     profile = load_profile(round_id.profile)
-    threads, cpus = resolve_threads(profile)
+    threads, cpus = (resolve or resolve_threads)(profile)
     every = tuple(
         _as_measured(case, experiment, round_id.whole)
         for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
@@ -75,27 +80,32 @@ def _digest(spec: RoundSpec) -> str:
     """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
     experiment is measured again.
 
-    Labels and prices do not decide a measurement; nor does which of the cores it was pinned to, nor a rehearsal.
+    Labels do not decide a measurement, nor what must be there for it; nor does which of the cores it was pinned to, as
+    long as the profile does not say so, nor a rehearsal.
     """
     facts = asdict(spec)
-    for key in ("label", "package", "architecture", "optional"):
+    for key in ("label", "package", "architecture", "requires", "optional"):
         del facts["profile"][key]
+    # What a profile leaves to the machine is as it was before it could be said.
+    for key in ("cpus", "smt"):
+        if not facts["profile"][key]:
+            del facts["profile"][key]
     del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Digests:
-    """The digests that records must have now, each worked out once, of these papers."""
+    """The digests that a machine's records must have now, each worked out once, of these papers."""
 
-    def __init__(self, seed: int, papers: Mapping[str, Paper]) -> None:
-        self._seed, self._papers = seed, papers
+    def __init__(self, seed: int, papers: Mapping[str, Paper], resolve: Resolve | None = None) -> None:
+        self._seed, self._papers, self._resolve = seed, papers, resolve
         self._known: dict[tuple[str, str, str, bool, bool], str] = {}
 
     def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
         key = (paper, experiment, profile, whole, smoke)
         if key not in self._known:
             round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
-            self._known[key] = make_spec(round_id, self._seed, paper=self._papers[paper]).digest
+            self._known[key] = make_spec(round_id, self._seed, paper=self._papers[paper], resolve=self._resolve).digest
         return self._known[key]
 
 

@@ -26,6 +26,21 @@ def end_kindly_when_stopped() -> None:
         signal.signal(number, _end)
 
 
+def cancel_jobs_when_stopped() -> None:
+    """The same for a run whose jobs are on a cluster: Snakemake, interrupted, has Slurm cancel them."""
+    os.environ[STOPPED_BY_RUN] = "1"
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Snakemake waits for its next look at the jobs before it ends; who stops it twice need not.
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_DFL)
+    print(STOPPED, file=sys.stderr, flush=True)
+    raise KeyboardInterrupt
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""What a configuration asks of this machine: the cells to measure, how often, and for how long."""
+"""What a configuration asks of a machine: the cells to measure, how often, and for how long."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from respeed.estimators.rounds import CellKey
@@ -40,9 +40,16 @@ class Work:
         return self.papers[cell.paper].experiments[cell.experiment]
 
 
-def make_work(config: Config, papers: Mapping[str, Paper], profiles: Mapping[str, Profile], machine: str) -> Work:
-    """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once."""
-    runnable = [profiles[name] for name in config.profiles if why_not(profiles[name]) is None]
+def make_work(
+    config: Config,
+    papers: Mapping[str, Paper],
+    profiles: Mapping[str, Profile],
+    machine: str,
+    reason: Callable[[Profile], str | None] | None = None,
+) -> Work:
+    """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once.
+    `reason` says of a profile why the machine cannot run it, by default of this machine."""
+    runnable = [profiles[name] for name in config.profiles if (reason or why_not)(profiles[name]) is None]
     cells: dict[CellKey, None] = {}
     wholes: dict[tuple[str, str, str], None] = {}
     for paper in (papers[name] for name in config.papers):

@@ -1,41 +1,33 @@
 """All that the Snakemake files ask: paths, and what the user is told before anything runs."""
 
-import fcntl
-import json
+import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from respeed.load.config import check_command_line
-from respeed.load.folders import HARDWARE, MACHINES, PAPERS
+from respeed.load.folders import HARDWARE, MACHINES, PAPERS, ROOT
+from respeed.load.machines import load_told, told_of
 from respeed.model.config import Config
-from respeed.model.errors import UserError
+from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.history import History, read_history
+from respeed.model.told import SlurmNode
+from respeed.plan.history import set_aside
+from respeed.plan.jobs import Jobs, as_settings
 from respeed.plan.machines import choose_in_full
-from respeed.plan.next_turn import Plan
-from respeed.plan.same_machine import check_same_machine
-from respeed.plan.sheet import make_sheet
 from respeed.plan.shown import read_choice
-from respeed.plan.spec import Digests
-from respeed.plan.work import Work, chosen_experiments, make_work
-from respeed.provenance.machine import describe_machine, machine_slug
+from respeed.plan.target import Target, narrowed
+from respeed.plan.work import Work
+from respeed.provenance.machine import machine_slug
 from respeed.record.files import recorded_machines, usable_learning
-from respeed.record.paths import (
-    learning_path,
-    machine_sheet,
-    next_session,
-    record_paths,
-    records_folder,
-    results_folder,
-    session_paths,
-)
+from respeed.record.hold import hold_folder
+from respeed.record.paths import hardware_path, learning_path, record_paths, records_folder, results_folder
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -43,52 +35,57 @@ _HELD: list[int] = []
 
 @dataclass(frozen=True)
 class Workflow:
-    """A configuration resolved for this machine; `overrides` is what --config said, `papers` are those that are shown:
-    the chosen ones first."""
+    """A configuration resolved for the machines that it measures; `overrides` is what --config said, `papers` are those
+    that are shown: the chosen ones first.
+
+    As a rule that is this machine. On a cluster, `nodes` has those that are measured through Slurm, by name, and
+    `machine` is the first of them.
+    """
 
     config: Config
     overrides: Mapping[str, Any]
     papers: Mapping[str, Paper]
     profiles: Mapping[str, Profile]
     machine: str
+    nodes: Mapping[str, SlurmNode] = field(default_factory=dict)
 
     @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The machines that this run measures."""
+        return tuple(
+            Target(
+                narrowed(self.config, told_of(machine)), self.papers, self.profiles, machine, self.nodes.get(machine)
+            )
+            for machine in (self.nodes or [self.machine])
+        )
+
+    @property
     def work(self) -> Work:
-        return make_work(self.config, self.papers, self.profiles, self.machine)
+        """What is asked of `machine`."""
+        return self.targets[0].work
 
     @property
-    def history(self) -> History:
-        """What was measured, and can be used."""
-        return self._read[0]
+    def measured(self) -> list[str]:
+        """The names of the machines that this run measures: what others measured is read, and never made."""
+        return [target.machine for target in self.targets]
 
     @property
-    def unusable(self) -> dict[Path, str]:
-        """The records of the tables that are asked for that cannot be used, and why."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[History, dict[Path, str]]:
-        return read_history(self.work, Digests(self.config.seed, self.papers).of)
-
-    @cached_property
-    def plan(self) -> Plan:
-        return Plan(self.history)
-
-    @cached_property
     def sessions(self) -> list[str]:
-        """A file for each session of measuring that was finished, and the one that this run would add if anything is
-        left to measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
-        done = [str(path) for path in session_paths(self.smoke, self.machine)]
-        return [*done, self.session] if self.plan.next_turn() else done
+        """The files of the sessions of measuring: those that were finished, and those that this run adds."""
+        return [path for target in self.targets for path in target.sessions]
 
-    @cached_property
-    def session(self) -> str:
-        return str(next_session(self.smoke, self.machine))
+    @property
+    def descriptions(self) -> list[str]:
+        return [str(target.description) for target in self.targets]
+
+    @property
+    def jobs(self) -> Jobs:
+        return Jobs(self.targets, self.overrides, self.profiles)
 
     @property
     def settings(self) -> list[str]:
         """What --config said, for the commands that the rules call."""
-        return [f"{key}={json.dumps(value)}" for key, value in self.overrides.items()]
+        return as_settings(self.overrides)
 
     @property
     def smoke(self) -> bool:
@@ -117,18 +114,28 @@ class Workflow:
         return "report/smoke" if self.smoke else "report/report"
 
     @property
-    def sheet(self) -> str:
-        return str(machine_sheet(self.machine, self.smoke))
+    def hardware_sheets(self) -> list[str]:
+        """What the machines reach."""
+        return [str(target.hardware_sheet) for target in self.targets]
+
+    @property
+    def gauge_due(self) -> dict[str, str]:
+        """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
+        more, so that nothing can delete it or measure it again."""
+        return {target.machine: target.gauge_due for target in self.targets if target.gauge_due}
+
+    def clear_hardware(self, wildcards: Any, *, workflow: Any) -> list[str]:
+        """Take a sheet that cannot be used out of the way."""
+        path = hardware_path(wildcards.machine, self.smoke)
+        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+        if runs and wildcards.machine in self.gauge_due and path.exists():
+            set_aside(path)
+            print(f"respeed: {path}: set aside: {self.gauge_due[wildcards.machine]}", file=sys.stderr)
+        return []
 
     @property
     def learning_records(self) -> list[str]:
-        """What this machine's programs learn, for every planned experiment that has something to learn."""
-        return [
-            str(learning_path(self.machine, paper, name, self.smoke))
-            for paper in self.config.papers
-            for name in chosen_experiments(self.config, self.papers[paper])
-            if self.papers[paper].experiments[name].learning
-        ]
+        return [path for target in self.targets for path in target.learning_records]
 
     def learning_cases(self, wildcards: Any) -> str:
         """What is to be learned: when it changes, it is learned again."""
@@ -147,7 +154,7 @@ class Workflow:
     @property
     def foreign_learning(self) -> list[str]:
         """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
-        others = [machine for machine in self.machines if machine != self.machine]
+        others = [machine for machine in self.machines if machine not in self.measured]
         return sorted(str(path) for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
 
     def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
@@ -164,19 +171,25 @@ class Workflow:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
-        sheets = [path for path in Path(self.records).glob("*/machine.json") if path.parent.name != self.machine]
+        folder = Path(self.records)
+        sheets = [
+            path
+            for name in ("machine.json", "hardware.json")
+            for path in folder.glob(f"*/{name}")
+            if path.parent.name not in self.measured
+        ]
         return sorted(os.path.relpath(path) for path in [*files, *sheets])
 
     @property
     def foreign_records(self) -> list[str]:
         """The records of other machines: read, never measured."""
         found = record_paths(self.smoke)
-        return [str(path) for path in found if path.relative_to(self.records).parts[0] != self.machine]
+        return [str(path) for path in found if path.relative_to(self.records).parts[0] not in self.measured]
 
     @cached_property
     def machines(self) -> list[str]:
-        """The machines that figures are drawn of: this one, and while they are few every other with records."""
-        return choose_in_full({self.machine: 0} | recorded_machines(self.smoke), self.machine)
+        """The machines that figures are drawn of: these, and while they are few every other with records."""
+        return choose_in_full(dict.fromkeys(self.measured, 0) | recorded_machines(self.smoke), self.machine)
 
     @property
     def experiments(self) -> list[tuple[str, str]]:
@@ -184,41 +197,50 @@ class Workflow:
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
     def hold_folder(self) -> None:
-        """Take the folder for this run, for as long as it lives; one line and exit code 2 if another has it."""
-        if _HELD:
-            return
-        Path(self.results).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(Path(self.results) / ".lock", os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _give_up(UserError(f"{self.results}: another run is at work in this folder; wait for it or stop it"))
-        _HELD.append(descriptor)
+        """Take the folder for this run, for as long as it lives; UserError if another has it."""
+        if not _HELD:
+            _HELD.append(hold_folder(self.smoke))
 
-    def sheet_facts(self) -> dict[str, Any]:
-        """The contents of this machine's sheet: when they change, the sheet is written anew."""
-        facts = make_sheet(self.machine, self.profiles)
-        # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
-        del facts["hardware"]["memory_bytes"]
-        return facts
+
+def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> Workflow:
+    """Read and check every file that a run depends on; UserError if there is a mistake in one. A run that `measures`
+    nothing leaves out papers and profiles that are wrong."""
+    config, papers, profiles = read_choice(overrides, measures=measures)
+    nodes = _nodes(config.machine) if config.cluster else {}
+    machine = next(iter(nodes), None) or config.machine or machine_slug()
+    return Workflow(config, dict(overrides), papers, profiles, machine, nodes)
 
 
 def load_workflow(overrides: Mapping[str, Any], command: Sequence[str] = (), *, measures: bool = True) -> Workflow:
-    """Read and check every file that a run depends on; a mistake in one ends the program with one line, exit code 2.
-
-    `command` is Snakemake's command line, where there is one. A run that `measures` nothing leaves out what is wrong.
-    """
-    try:
+    """The same for Snakemake, whose command line is `command`: a mistake, or the name of another machine, ends the
+    program with one line, exit code 2."""
+    with giving_up():
         check_command_line(command)
-        config, papers, profiles = read_choice(overrides, measures=measures)
-        found = Workflow(config, dict(overrides), papers, profiles, config.machine or machine_slug())
-        check_same_machine(found.machine, found.history.made_on, describe_machine())
-    except UserError as error:
-        _give_up(error)
+        found = resolve_workflow(overrides, measures=measures)
+        for target in found.targets:
+            target.check()
     return found
 
 
-def _give_up(error: UserError) -> NoReturn:
-    # Snakemake would wrap an exception in lines of its own; this is about the user's file, not about the workflow.
-    print(f"respeed: {error}", file=sys.stderr)
-    sys.exit(2)
+def _nodes(only: str | None) -> dict[str, SlurmNode]:
+    """The machines that Slurm has nodes of: all that are told of, or the one that config.yaml names."""
+    nodes = {machine: told.slurm for machine, told in load_told().items() if told.slurm}
+    if not nodes:
+        raise UserError(
+            f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "
+            "to start from"
+        )
+    if only and only not in nodes:
+        raise UserError(f"machine: {only!r} has no slurm: in {MACHINES.relative_to(ROOT)}{nearest(only, nodes)}")
+    return {only: nodes[only]} if only else nodes
+
+
+@contextlib.contextmanager
+def giving_up() -> Iterator[None]:
+    """A user's mistake ends the program with one line. Snakemake would wrap an exception in lines of its own; this is
+    about the user's file, not about the workflow."""
+    try:
+        yield
+    except UserError as error:
+        print(f"respeed: {error}", file=sys.stderr)
+        sys.exit(2)

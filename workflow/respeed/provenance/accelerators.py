@@ -3,7 +3,10 @@
 import functools
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from respeed.model.devices import NAMES, split_device, too_high
 
 
 @functools.cache
@@ -19,14 +22,30 @@ def accelerator_names() -> tuple[str, ...]:
     except Exception:  # no library, no driver, no permission: all mean no device
         return ()
     try:
-        count = pynvml.nvmlDeviceGetCount()
-        names = [pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(index)) for index in range(count)]
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
+        uuids = [str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles]
     finally:
         pynvml.nvmlShutdown()
-    if visible is None:
-        return tuple(names)
-    chosen = [part.strip() for part in visible.split(",")]
-    return tuple(names[int(part)] for part in chosen if part.isdigit() and int(part) < count) or tuple(names)
+    return tuple(names if visible is None else visible_devices(visible, names, uuids))
+
+
+def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str]) -> list[str]:
+    """The names of those that CUDA_VISIBLE_DEVICES lists, by number, by the first letters of their UUID, or as a part
+    of one (MIG-...). CUDA numbers them in its order, and ends at the first that it does not know."""
+    found = []
+    for part in (word.strip() for word in visible.split(",")):
+        if part.startswith("MIG-") and names:
+            found.append(f"{names[0]} MIG")
+            continue
+        if part.isdecimal():
+            places = [int(part)]
+        else:
+            places = [place for place, uuid in enumerate(uuids) if part and uuid.startswith(part)]
+        if len(places) != 1 or places[0] >= len(names):
+            break
+        found.append(names[places[0]])
+    return found
 
 
 def accelerator_driver() -> str | None:
@@ -42,17 +61,32 @@ def accelerator_driver() -> str | None:
         pynvml.nvmlShutdown()
 
 
-def missing_device(device: str) -> str | None:
-    """Why a profile for `device` cannot run here; None if nothing speaks against it.
+def device_counts() -> dict[str, int | None]:
+    """How many devices there are of every kind that is here, as torch calls and numbers them; None where it is not told
+    without loading torch."""
+    found: dict[str, int | None] = {}
+    if accelerator_names():
+        found["cuda"] = len(accelerator_names())
+    elif Path("/dev/kfd").exists():  # the kernel's driver of AMD's GPUs, which torch calls cuda as well
+        found["cuda"] = None
+    if Path("/dev/dri").exists():
+        found["xpu"] = None
+    if platform.system() == "Darwin" and platform.machine() == "arm64":
+        found["mps"] = 1
+    return found
+
+
+def missing_device(device: str, counts: Mapping[str, int | None] | None = None) -> str | None:
+    """Why a profile for `device` cannot run where there are so many devices (by default here); None if nothing speaks
+    against it.
 
     The last word has the backend, in the round itself; this is what can be known without loading it.
     """
-    found = {
-        "cpu": True,
-        # ROCm devices are cuda in torch; the kernel's driver shows itself as /dev/kfd.
-        "cuda": bool(accelerator_names()) or Path("/dev/kfd").exists(),
-        "xpu": Path("/dev/dri").exists(),
-        "mps": platform.system() == "Darwin" and platform.machine() == "arm64",
-    }
-    names = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
-    return None if found.get(device, True) else f"no {names[device]} device"
+    kind, index = split_device(device)
+    if kind not in NAMES:
+        return None
+    counts = device_counts() if counts is None else counts
+    if kind not in counts:
+        return f"no {NAMES[kind]} device"
+    there = counts[kind]
+    return None if index is None or there is None else too_high(kind, index, there)

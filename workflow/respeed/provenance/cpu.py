@@ -10,7 +10,19 @@ from pathlib import Path
 
 import psutil
 
-_SYS_CPU = Path("/sys/devices/system/cpu")
+from respeed.provenance.topology import SYS, usable_topology
+
+_SYS_CPU = SYS / "system/cpu"
+# As Linux calls them.
+TELLING = frozenset({
+    "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
+    "asimd", "asimdhp", "bf16", "sve",
+})  # fmt: skip
+# As macOS does, under hw.optional.
+_ON_MACOS = {
+    "sse4_2": "sse4_2", "avx1_0": "avx", "avx2_0": "avx2", "fma": "fma", "avx512f": "avx512f", "AdvSIMD": "asimd",
+    "arm.AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "bf16",
+}  # fmt: skip
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -41,21 +53,16 @@ def _lscpu_model(text: str) -> str:
     return walk(json.loads(text)["lscpu"])
 
 
-def usable_cores(sys_cpu: Path = _SYS_CPU) -> tuple[int, ...]:
+def usable_cores(sys: Path = SYS) -> tuple[int, ...]:
     """One logical CPU for each physical core that this process may run on, as many as its CPU quota pays for."""
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    if not hasattr(os, "sched_getaffinity"):
-        return tuple(range(psutil.cpu_count(logical=False) or len(allowed)))
-    first_of_core: dict[str, int] = {}
-    for cpu in allowed:
-        try:
-            siblings = (sys_cpu / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text().strip()
-        except OSError:
-            siblings = str(cpu)
-        first_of_core.setdefault(siblings, cpu)
-    cores = sorted(first_of_core.values())
-    quota = cpu_quota()
-    return tuple(cores if quota is None else cores[: max(1, math.floor(quota))])
+    cores = usable_topology(sys)
+    firsts = [core.cpus[0] for core in cores] if cores else list(range(psutil.cpu_count(logical=False) or 1))
+    return tuple(sorted(firsts))[: paid_cpus(cpu_quota())]
+
+
+def paid_cpus(quota: float | None) -> int | None:
+    """How many CPUs at once a quota pays for; None if there is none."""
+    return None if quota is None else max(1, math.floor(quota))
 
 
 def socket_count(sys_cpu: Path = _SYS_CPU) -> int | None:
@@ -83,22 +90,8 @@ def frequency_governor() -> str | None:
 
 def cpu_flags() -> list[str]:
     """The vector extensions that decide how fast a product can be, of those the CPU has."""
-    telling = {
-        "sse4_2",
-        "avx",
-        "avx2",
-        "fma",
-        "avx512f",
-        "avx512_bf16",
-        "avx512_fp16",
-        "amx_bf16",
-        "amx_fp16",
-        "amx_tile",
-        "asimd",
-        "asimdhp",
-        "bf16",
-        "sve",
-    }
+    if platform.system() == "Darwin":
+        return _flags_of_macos()
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -106,5 +99,18 @@ def cpu_flags() -> list[str]:
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in {"flags", "Features"}:
-            return sorted(telling & set(value.split()))
+            return sorted(TELLING & set(value.split()))
     return []
+
+
+def _flags_of_macos() -> list[str]:
+    try:
+        text = subprocess.run(["sysctl", "hw.optional"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    has = {
+        name.removeprefix("hw.optional.")
+        for name, _, value in (line.partition(": ") for line in text.splitlines())
+        if value == "1"
+    }
+    return sorted({flag for name, flag in _ON_MACOS.items() if name in has})

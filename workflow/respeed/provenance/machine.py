@@ -3,13 +3,18 @@
 import os
 import platform
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import psutil
 
-from respeed.provenance.accelerators import accelerator_driver, accelerator_names
+from respeed.kernels.scipy_blas import scipy_library
+from respeed.model.cpus import Core, cores_as_facts
+from respeed.provenance.accelerators import accelerator_driver, accelerator_names, device_counts
 from respeed.provenance.cpu import cpu_flags, cpu_model, cpu_quota, frequency_governor, socket_count, usable_cores
 from respeed.provenance.host import host_mark
+from respeed.provenance.topology import kind_counts, usable_topology
 
 _NOISE = re.compile(r"\((r|tm|c)\)|\bcpu\b|\bprocessor\b|\b\d+-core\b|@.*|\bwith\b.*|\bnvidia\b", re.IGNORECASE)
 
@@ -30,7 +35,7 @@ def _words(name: str) -> str:
 
 def describe_machine() -> dict[str, Any]:
     """Facts about the hardware and the operating system, for records and the machine's own sheet."""
-    cores = usable_cores()
+    cores, topology = usable_cores(), usable_topology()
     return {
         "cpu": cpu_model(),
         "cpu_flags": cpu_flags(),
@@ -38,12 +43,21 @@ def describe_machine() -> dict[str, Any]:
         "sockets": socket_count(),
         "physical_cores": psutil.cpu_count(logical=False),
         "usable_cores": len(cores),
+        "cores": None if topology is None else cores_as_facts(topology),
+        "core_kinds": _kinds(topology) if topology else kind_counts(),
         "logical_cpus": os.cpu_count(),
         "cpu_quota": cpu_quota(),
         "frequency_governor": frequency_governor(),
         "memory_bytes": psutil.virtual_memory().total,
         "accelerators": list(accelerator_names()),
+        "devices": device_counts(),
         "accelerator_driver": accelerator_driver(),
+        "blas": scipy_library(),
         "host": host_mark(),
         "system": f"{platform.system()} {platform.release()}",
     }
+
+
+def _kinds(cores: Iterable[Core]) -> dict[str, int]:
+    """How many of the cores are of each kind; nothing where all are alike."""
+    return dict(Counter(core.kind for core in cores if core.kind))

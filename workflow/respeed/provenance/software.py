@@ -15,6 +15,7 @@ TELLING_VARIABLES = (
     "MKL_",
     "OPENBLAS_",
     "BLIS_",
+    "VECLIB_",
     "NUMEXPR_",
     "NUMBA_",
     "KMP_",

@@ -33,13 +33,22 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
             record[key]
         record["cases"][0]
         check_words(record, where)
+        if energy := record["provenance"].get("energy"):
+            energy["reason"]
+            _check_energy([*energy["update_seconds"].values()], where)
         for case in record["cases"]:
             case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
-            [Block(**block) for block in case["blocks"]]
+            blocks = [Block(**block) for block in case["blocks"]]
+            _check_energy([used for block in blocks for used in block.joules.values()], where)
             if case["status"] == "measured":
                 case["warmup"]["settled"], case["warmup"]["step_seconds"]
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise UserError(
             f"{where}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
         ) from None
     return dict(printable_texts(record))
+
+
+def _check_energy(numbers: list[Any], where: str) -> None:
+    if not all(isinstance(number, float) and math.isfinite(number) and number >= 0 for number in numbers):
+        raise UserError(f"{where}: holds an energy that is no number; run again to measure it anew, or delete it")

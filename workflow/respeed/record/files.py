@@ -1,17 +1,19 @@
 """Writes and reads records: whole or not at all."""
 
+import contextlib
+import functools
 import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
-from respeed.record.paths import machine_sheet, record_paths, records_folder
+from respeed.record.paths import machine_sheet, record_folders, record_paths, records_folder
 from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
@@ -20,13 +22,20 @@ MAX_BYTES = 50_000_000
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` so that the file is either whole or not there: temporary file, fsync, rename."""
+    """Write `text` to `path` so that the file is either whole or not there."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which becomes `path` when all is written: temporary file, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False, encoding="utf-8"
+        "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
     ) as file:
         try:
-            file.write(text)
+            yield file
             file.flush()
             os.fsync(file.fileno())
             # A temporary file is for its owner alone; what it becomes is for everybody that the folder is for.
@@ -38,29 +47,44 @@ def write_text(path: Path, text: str) -> None:
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
-    """The machines that there are records or a sheet of, by name, each with its number of records."""
-    folder = records_folder(smoke)
-    found = {path.parent.name: 0 for path in folder.glob("*/machine.json")}
-    for path in record_paths(smoke):
-        machine = path.relative_to(folder).parts[0]
-        found[machine] = found.get(machine, 0) + 1
-    return dict(sorted(found.items()))
+    """The machines that tables can show something of, by name, each with its number of record files: it has a
+    description, or a record that can be used. A folder that was copied under another name has neither."""
+    return {
+        machine: len(paths)
+        for machine, paths in record_folders(smoke).items()
+        if read_description(machine, smoke) is not None or _has_record(paths, machine)
+    }
 
 
-def read_sheet(machine: str, smoke: bool) -> dict[str, Any] | None:
-    """The machine's sheet; None if there is none, or with a line if it cannot be used."""
+def _has_record(paths: Iterable[Path], machine: str) -> bool:
+    for path in paths:
+        with contextlib.suppress(UserError):
+            if read_record(path)["id"]["machine"] == machine:
+                return True
+    return False
+
+
+def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
+    """A machine's description, its texts made printable; None if there is none, if it is of another machine, or, with
+    a line, if it cannot be used."""
     path = machine_sheet(machine, smoke)
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     try:
         data = printable_texts(read_json(path))
     except UserError as error:
-        print(f"respeed: left out: {error}", file=sys.stderr)
+        _leave_out(str(error))
         return None
-    if isinstance(data, dict) and isinstance(data.get("hardware"), dict):
-        return data
-    print(f"respeed: left out: {path}: says of no machine what it is", file=sys.stderr)
-    return None
+    if not (isinstance(data, dict) and isinstance(data.get("hardware"), dict)):
+        _leave_out(f"{path}: says of no machine what it is")
+        return None
+    return data if data.get("machine", machine) == machine else None
+
+
+@functools.cache
+def _leave_out(line: str) -> None:
+    """Said once, however often the file is asked for."""
+    print(f"respeed: left out: {line}", file=sys.stderr)
 
 
 def recorded_papers(smoke: bool) -> list[str]:
@@ -100,7 +124,12 @@ def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON, whole or not at all; ValueError for numbers that JSON has not (NaN, infinity)."""
-    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_text(path, json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """JSON as records are written."""
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 def _umask() -> int:
@@ -125,25 +154,3 @@ def _refuse(constant: str) -> float:
 def read_record(path: Path) -> dict[str, Any]:
     """Read one record and check what statistics rest on; UserError, with what to do, if it cannot be used."""
     return check_record(read_json(path), str(path))
-
-
-def readable(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """The records at `paths`; one that is damaged or of another version is left out, with a line that says so."""
-    for path in paths:
-        try:
-            yield read_record(path)
-        except UserError as error:
-            print(f"respeed: left out: {error}", file=sys.stderr)
-
-
-def read_records(smoke: bool, machine: str = "*") -> Iterator[dict[str, Any]]:
-    """All records there are, of one machine or of any, in the order of their paths."""
-    for path in record_paths(smoke, machine):
-        for record in readable([path]):
-            if record["id"]["smoke"] != smoke:
-                kind = "real" if smoke else "smoke"
-                raise UserError(f"{path}: is a record of the {kind} kind in the wrong folder; move it away")
-            if record["id"]["machine"] != path.parts[-5]:
-                print(f"respeed: left out: {path}: is of the machine {record['id']['machine']}", file=sys.stderr)
-                continue
-            yield record

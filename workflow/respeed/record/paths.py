@@ -10,6 +10,8 @@ RESULTS = Path("results")
 # Paper, experiment, profile, file.
 _RECORD = "*/*/*/*-[0-9][0-9].json"
 _SESSION = "session-*.json"
+# What a file that cannot be used is renamed to ends with this and a number.
+SET_ASIDE = ".set-aside"
 
 
 def results_folder(smoke: bool) -> Path:
@@ -22,8 +24,40 @@ def records_folder(smoke: bool) -> Path:
 
 
 def machine_sheet(machine: str, smoke: bool) -> Path:
-    """The file that says what a machine is and which profiles it cannot run."""
+    """The machine's description: what it is and which profiles it cannot run."""
     return records_folder(smoke) / machine / "machine.json"
+
+
+def renaming_folder(machine: str, smoke: bool) -> Path:
+    """Where a machine's new folder is built, so deep that nothing takes it for a machine's."""
+    return records_folder(smoke) / ".renaming" / machine
+
+
+def renaming_mark(machine: str, smoke: bool) -> Path:
+    """The file that a renaming leaves in the machine's new folder until it is done."""
+    return records_folder(smoke) / machine / ".renamed.json"
+
+
+def record_folders(smoke: bool) -> dict[str, list[Path]]:
+    """The records in each machine's folder, in the order of their names; none where there is only a description."""
+    folder = records_folder(smoke)
+    found: dict[str, list[Path]] = {path.parent.name: [] for path in folder.glob("*/machine.json")}
+    for path in record_paths(smoke):
+        found.setdefault(path.relative_to(folder).parts[0], []).append(path)
+    return dict(sorted(found.items()))
+
+
+def hardware_path(machine: str, smoke: bool) -> Path:
+    """The hardware sheet: what the machine reaches, as it was measured."""
+    return records_folder(smoke) / machine / "hardware.json"
+
+
+def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
+    """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
+    *folder, machine, file = path.parts if len(path.parts) > 2 else ("",) * 3
+    if file != "hardware.json" or folder[-1] != "records":
+        raise UserError(f"{path}: must look like results/records/<machine>/hardware.json")
+    return check_name("machine", machine, str(path)), tuple(folder[-2:]) == ("smoke", "records")
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:

@@ -7,9 +7,11 @@ from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.report.across_facts import across_facts
 from respeed.report.claim_facts import claim_facts, summary_facts
+from respeed.report.cost_facts import cost_facts
 from respeed.report.experiment_facts import experiment_facts, known_facts
 from respeed.report.machine_facts import machine_facts
 from respeed.report.other_facts import beside_others
+from respeed.report.sheet_facts import sheet_facts, sheets_across
 from respeed.report.why_facts import roofline_facts
 from respeed.tables.build import Tables
 from respeed.tables.others import Others
@@ -28,6 +30,9 @@ def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
         "machines": [machine_facts(tables.origins[machine]) for machine in machines],
         "many": beside_others(tables, others, machines),
         "across": across_facts(tables, machines),
+        "cost": cost_facts(tables, others, machines),
+        "sheets": sheet_facts(tables, machines),
+        "sheets_across": sheets_across(tables, machines),
         "papers": [_paper(paper, machines, tables, others) for paper in tables.papers.values()],
     }
 

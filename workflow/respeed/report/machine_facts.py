@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from respeed.model.identity import FIELDS
 from respeed.tables.origins import Backend, Origin
+from respeed.tables.round_facts import OF_ROUNDS, all_written
+
+UNKNOWN = "unknown"
 
 
 def machine_facts(origin: Origin) -> dict[str, Any]:
@@ -15,8 +19,12 @@ def machine_facts(origin: Origin) -> dict[str, Any]:
     return {
         "name": origin.machine,
         "summary": _summary(origin.hardware),
-        "hardware": _hardware(origin.hardware),
-        "software": [[name, ", ".join(numbers)] for name, numbers in origin.versions.items()],
+        "hardware": _hardware(origin),
+        "rounds": [[name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in OF_ROUNDS.items()],
+        "software": [
+            *([name, ", ".join(numbers)] for name, numbers in origin.versions.items()),
+            *([["libraries", ", ".join(origin.libraries)]] if origin.libraries else []),
+        ],
         "backends": [_backend(backend) for backend in origin.backends],
         "measured": [
             ["measured", f"{' to '.join(dict.fromkeys(days))} (UTC)" if days else "nothing yet"],
@@ -33,15 +41,12 @@ def _summary(hardware: Mapping[str, Any]) -> str:
     return f"{hardware['cpu']}, {hardware['usable_cores']} usable cores, {accelerators}"
 
 
-def _hardware(hardware: Mapping[str, Any]) -> list[list[str]]:
+def _hardware(origin: Origin) -> list[list[str]]:
+    """The fingerprint, and what of the machine may be used."""
+    rows = [[name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in FIELDS.items()]
+    logical = origin.hardware["logical_cpus"]
     return [
-        ["CPU", hardware["cpu"]],
-        ["vector extensions", ", ".join(hardware["cpu_flags"]) or "unknown"],
-        ["usable physical cores", f"{hardware['usable_cores']} of {hardware['logical_cpus']} logical CPUs"],
-        ["CPU quota", "none" if hardware["cpu_quota"] is None else f"{hardware['cpu_quota']:g} CPUs"],
-        ["memory", f"{hardware['memory_bytes'] / 2**30:.0f} GiB"],
-        ["accelerators", ", ".join(hardware["accelerators"]) or "none"],
-        ["system", hardware["system"]],
+        [name, f"{text} of {logical} logical CPUs" if name == FIELDS["usable_cores"] else text] for name, text in rows
     ]
 
 

@@ -9,18 +9,24 @@ from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
-from respeed.plan.shown import papers_shown, profiles_shown
-from respeed.record.files import read_learning, read_records, read_sheet, recorded_machines, write_text
+from respeed.plan.shown import papers_shown, profiles_shown, told_shown
+from respeed.record.files import read_description, read_learning, write_text
+from respeed.record.hardware import read_machines_hardware
+from respeed.record.one_machine import read_machines
 from respeed.record.paths import results_folder
 from respeed.tables import (
     breakdown,
     cells,
     claims,
+    cost,
     factors,
     machines,
     origins,
     parts,
+    priced,
+    reached,
     roofline,
+    scaling,
     speedups,
     spread,
     standings,
@@ -51,8 +57,11 @@ class Tables:
     totals: list[totals.Total]
     wholes: list[wholes.Whole]
     across: list[machines.Across]
+    costs: list[cost.Cost]
     published: list[PublishedTable]
     smoke: bool
+    reached: list[reached.Reached]
+    scaling: list[scaling.Scaled]
 
     @cached_property
     def learning(self) -> list[dict[str, Any]]:
@@ -63,18 +72,22 @@ class Tables:
 def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
     (see plan.shown)."""
-    shown, there = papers_shown(smoke, papers), recorded_machines(smoke)
+    shown = papers_shown(smoke, papers)
     sheets: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
-    for machine in there if only is None else sorted(only):
-        # One machine's records at a time: a hundred machines' are gigabytes.
-        records = list(read_records(smoke, machine))
+    reaches: list[reached.Reached] = []
+    scales: list[scaling.Scaled] = []
+    # One machine's records at a time: a hundred machines' are gigabytes.
+    for machine, records in read_machines(smoke, only or None):
         mine = collect_rounds(records)
-        if sheet := read_sheet(machine, smoke):
+        if sheet := read_description(machine, smoke):
             sheets[machine] = sheet
         if records or machine in sheets:
             found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
+            if gauged := read_machines_hardware(machine, smoke, found[machine].hardware):
+                reaches += reached.make_reached(gauged)
+                scales += scaling.make_scaling(gauged)
         rounds |= mine
     all_cells = cells.make_cells(rounds, shown, profiles_shown(), sheets, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
@@ -99,8 +112,11 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
         across=machines.compare_machines(all_cells, rounds),
+        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, told_shown(), smoke),
         published=published,
         smoke=smoke,
+        reached=reaches,
+        scaling=scales,
     )
 
 
@@ -122,8 +138,11 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
     write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)
     write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
+    write_tidy(folder / "cost.csv", cost.COLUMNS, tables.costs)
     write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
     write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
+    write_tidy(folder / "rates.csv", reached.COLUMNS, tables.reached)
+    write_tidy(folder / "scaling.csv", scaling.COLUMNS, tables.scaling)
     write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for table in tables.published:

@@ -14,13 +14,18 @@ from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
+from respeed.plan.requirements import other_library
 from respeed.tables.row_labels import tell_apart
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
 
+# What decides how a row ran. Records of before tell nothing of the last two, which were as they are by default.
+DECIDING = ("backend", "device", "threads", "precision", "cpus", "smt")
+
 # Why there is no time where nothing stands in the way of one.
 NOT_YET = "not measured yet"
+OTHER_PARAMETERS = "measured at other parameters than the paper's file has now; measure again"
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "architecture", "package", "precision",
@@ -110,7 +115,10 @@ def make_cells(
         by_machine.setdefault(key.machine, {})[key.profile] = cell.profile
     cells = []
     for machine, measured in sorted(by_machine.items()):
-        names = _profile_facts(measured, profiles)
+        hardware = sheets.get(machine, {}).get("hardware", {})
+        names = _profile_facts(
+            measured, {name: profile for name, profile in profiles.items() if not other_library(profile, hardware)}
+        )
         for paper, experiment, case in _cases(papers, smoke):
             for name, facts in names.items():
                 if not _has_row(experiment, case, facts["backend"], smoke):
@@ -123,7 +131,7 @@ def make_cells(
                 if found is None and cannot:
                     why = cannot
                 elif found and found.parameters and found.parameters != dict(case.parameters):
-                    found, why = None, "measured at other parameters than the paper's file has now; measure again"
+                    found, why = None, OTHER_PARAMETERS
                 else:
                     why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, case, why))
@@ -154,7 +162,7 @@ def _profile_facts(
             continue
         # A file of that name says something else here than where the records were made: theirs is what ran.
         ran = measured.get(profile.name)
-        if ran and any(ran[key] != getattr(profile, key) for key in ("backend", "device", "threads", "precision")):
+        if ran and any((ran.get(key) or None) != (getattr(profile, key) or None) for key in DECIDING):
             continue
         facts[profile.name] = {name: getattr(profile, name) for name in FACTS}
     facts = tell_apart(facts)

@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
+from respeed.model.identity import FIELDS
+from respeed.record.one_machine import made_on
+from respeed.tables.round_facts import OF_ROUNDS, SEPARATOR, all_written, libraries_of, values_of, versions_of
 from respeed.tables.row_labels import tell_apart
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
-    "blocks", "discarded",
+    "blocks", "discarded", "sockets", "physical_cores", "cpu_flags", "host", "accelerator_driver",
+    "frequency_governor", "software", "loaded",
 )  # fmt: skip
 
 
@@ -33,12 +37,16 @@ class Backend:
 class Origin:
     """One machine. Days are of UTC, None where there are no records; `rounds` counts these.
 
-    Not in the file: `hardware` (all of its facts), `commits`, `seeds`, `versions` (by library), `backends` (by profile)
-    and `causes`, for which blocks were discarded.
+    `software` are the versions of packages, `loaded` the libraries that multiply.
+    What differs from round to round has all values that occurred, with semicolons between them.
+    Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
+    `seeds`, `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were
+    discarded.
     """
 
     machine: str
     hardware: Mapping[str, Any]
+    seen: Mapping[str, tuple[Any, ...]]
     first_day: str | None
     last_day: str | None
     rounds: int
@@ -48,6 +56,7 @@ class Origin:
     commits: tuple[str, ...]
     seeds: tuple[int, ...]
     versions: Mapping[str, tuple[str, ...]]
+    libraries: tuple[str, ...]
     backends: tuple[Backend, ...]
 
     @property
@@ -63,12 +72,50 @@ class Origin:
         return ", ".join(self.hardware["accelerators"])
 
     @property
-    def memory_bytes(self) -> int:
-        return int(self.hardware["memory_bytes"])
+    def memory_bytes(self) -> int | str:
+        values = self.seen["memory_bytes"]
+        return int(values[0]) if len(values) == 1 else SEPARATOR.join(map(str, values))
 
     @property
     def system(self) -> str:
-        return str(self.hardware["system"])
+        return self.written("system")
+
+    @property
+    def sockets(self) -> int | None:
+        return self.hardware.get("sockets")
+
+    @property
+    def physical_cores(self) -> int | None:
+        return self.hardware.get("physical_cores")
+
+    @property
+    def cpu_flags(self) -> str:
+        return " ".join(self.hardware["cpu_flags"])
+
+    @property
+    def host(self) -> str:
+        return self.written("host")
+
+    @property
+    def accelerator_driver(self) -> str:
+        return self.written("accelerator_driver")
+
+    @property
+    def frequency_governor(self) -> str:
+        return self.written("frequency_governor")
+
+    @property
+    def software(self) -> str:
+        return SEPARATOR.join(f"{name} {', '.join(numbers)}" for name, numbers in self.versions.items())
+
+    @property
+    def loaded(self) -> str:
+        return SEPARATOR.join(self.libraries)
+
+    def written(self, fact: str) -> str:
+        """All values of a fact as text; empty if the system has none, or nothing tells it."""
+        values = self.seen.get(fact, ())
+        return all_written(fact, values) if any(value is not None for value in values) else ""
 
 
 def describe_origin(
@@ -78,11 +125,15 @@ def describe_origin(
     sheet: Mapping[str, Any] | None,
 ) -> Origin:
     """The origin of one machine's records, of which `rounds` were collected; where there are none, its sheet's."""
-    hardware = (records[-1]["provenance"] if records else {}).get("machine") or (sheet or {})["hardware"]
+    records = sorted(records, key=lambda record: (record["started"], record["id"]["profile"]))
+    described = (sheet or {}).get("hardware") or {}
+    facts = [found for record in records if (found := made_on(record))] or [described]
+    hardware = {**described, **facts[-1]}
     days = sorted(record["started"][:10] for record in records)
     return Origin(
         machine=machine,
         hardware=hardware,
+        seen={fact: values_of(fact, facts) or values_of(fact, [hardware]) for fact in (*FIELDS, *OF_ROUNDS)},
         first_day=days[0] if days else None,
         last_day=days[-1] if days else None,
         rounds=len(records),
@@ -91,39 +142,39 @@ def describe_origin(
         causes=sum((cell.causes for cell in rounds.values()), Counter[str]()),
         commits=tuple(sorted({record["provenance"]["commit"] for record in records})),
         seeds=tuple(sorted({record["seed"] for record in records}, key=str)),
-        versions=_versions(records),
+        versions=versions_of(records),
+        libraries=libraries_of(records),
         backends=_backends(records),
     )
 
 
-def _versions(records: Iterable[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
-    versions: dict[str, set[str]] = {}
-    for record in records:
-        for name, number in record["provenance"].get("versions", {}).items():
-            versions.setdefault(name, set()).add(number)
-    return {name: tuple(sorted(numbers)) for name, numbers in versions.items()}
-
-
 def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
-    found: dict[str, Backend] = {}
+    by_profile: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        backend = record["provenance"].get("backend")
-        if backend:
-            errors = [error for case in record["cases"] for error in case["errors"].values() if error is not None]
-            earlier = found.get(record["profile"]["name"])
-            if earlier and earlier.error is not None:
-                errors.append(earlier.error)
-            blocks = [block for case in record["cases"] for block in case["blocks"]]
-            profile = record["profile"]
-            found[profile["name"]] = Backend(
-                profile=profile["name"],
-                label=profile["label"],
-                library=" ".join(str(backend[key]) for key in ("library", "version") if key in backend),
-                kernel=str(backend.get("kernel", backend.get("accelerator", "–"))),
-                threads=record["threads"],
-                ran=tuple(sorted({block["threads_ran"] for block in blocks} - {None})),
-                precision=profile["precision"],
-                error=max(errors, default=None),
-            )
+        if record["provenance"].get("backend"):
+            by_profile.setdefault(record["profile"]["name"], []).append(record)
+    found = {name: _backend(records) for name, records in by_profile.items()}
     labels = tell_apart({name: {"label": backend.label} for name, backend in found.items()})
     return tuple(replace(found[name], label=labels[name]["label"]) for name in sorted(found))
+
+
+def _backend(records: list[dict[str, Any]]) -> Backend:
+    """What multiplied on a profile; `records` are all of it, the latest at the end."""
+    found = [record["provenance"]["backend"] for record in records]
+    errors = [error for one in records for case in one["cases"] for error in case["errors"].values()]
+    blocks = [block for one in records for case in one["cases"] for block in case["blocks"]]
+    profile = records[-1]["profile"]
+    return Backend(
+        profile=profile["name"],
+        label=profile["label"],
+        library=_or(" ".join(str(one[key]) for key in ("library", "version") if key in one) for one in found),
+        kernel=_or(str(one.get("kernel", one.get("accelerator", "–"))) for one in found),
+        threads=records[-1]["threads"],
+        ran=tuple(sorted({block["threads_ran"] for block in blocks} - {None})),
+        precision=profile["precision"],
+        error=max((error for error in errors if error is not None), default=None),
+    )
+
+
+def _or(texts: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(texts))

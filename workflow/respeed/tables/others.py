@@ -2,12 +2,13 @@
 
 import csv
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from respeed.model.errors import UserError
 from respeed.record.files import recorded_machines
 from respeed.record.paths import results_folder
+from respeed.tables.cost import Cost, read_cost
 from respeed.tables.spread import Spread
 from respeed.tables.standings import Standing
 
@@ -16,13 +17,15 @@ from respeed.tables.standings import Standing
 class Others:
     """All machines that have records, if `left_out` of them are not shown in full; empty if all of them are.
 
-    `hardware` has the rows of hardware.csv by machine, as texts.
+    `hardware` has the rows of hardware.csv by machine, as texts; `costs` those of cost.csv that are of the machines in
+    full, or of a cheapest one.
     """
 
     left_out: int
     hardware: dict[str, dict[str, str]]
     spreads: list[Spread]
     standings: list[Standing]
+    costs: list[Cost] = field(default_factory=list)
 
     def spread_of(self, quantity: str, paper: str, experiment: str) -> dict[str, Spread]:
         """By case."""
@@ -56,6 +59,11 @@ def read_others(smoke: bool, in_full: Collection[str]) -> Others:
         hardware={row["machine"]: row for row in _rows(folder / "hardware.csv")},
         spreads=spreads,
         standings=standings,
+        costs=[
+            row
+            for row in map(read_cost, _rows(folder / "cost.csv"))
+            if row.machine in in_full or row.standing == "cheapest"
+        ],
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from respeed.record.files import write_text
+from respeed.tables.cost_page import make_cost_page
 from respeed.tables.folded import fold
 from respeed.tables.html import render_table, write_page
 from respeed.tables.pages import make_cells_page, make_published_page, make_speedups_page
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def write_pages(folder: Path, tables: "Tables", in_full: Sequence[str], stamp: str, machine: str | None = None) -> None:
-    """Write <paper>/<experiment>.html, claims.html, cells.html, speedups.html and front.html of the machines `in_full`.
+    """Write <paper>/<experiment>.html, claims.html, cells.html, speedups.html, cost.html and
+    front.html of the machines `in_full`.
 
     front.html is a part of a page: Snakemake's report begins with it, and it with `machine`.
     """
@@ -32,6 +34,8 @@ def write_pages(folder: Path, tables: "Tables", in_full: Sequence[str], stamp: s
     write_page(folder / "claims.html", make_claims_page(tables.papers, claims), stamp)
     write_page(folder / "cells.html", make_cells_page(tables.papers, cells, left_out, tables.smoke), stamp)
     write_page(folder / "speedups.html", make_speedups_page(tables.papers, speedups, left_out, tables.smoke), stamp)
+    costs = [row for row in tables.costs if row.machine in in_full]
+    write_page(folder / "cost.html", make_cost_page(tables.papers, costs, left_out, tables.smoke), stamp)
     found = [render_table(page) for page in make_front_tables(tables.papers, claims, first)]
     write_text(folder / "front.html", _introduce(tables, first, stamp) + "".join(found or [f"<p>{NONE_YET}</p>\n"]))
 

@@ -8,6 +8,7 @@ from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.timing import TimingProtocol
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import difference, take_snapshot
+from respeed.timing.energy import NO_METER, Meter
 from respeed.timing.probe import Probe
 
 
@@ -17,6 +18,8 @@ class Timer:
     takes, to size the samples.
 
     `helpers` are processes that compute for it.
+
+    `meter` is read at both ends of a block.
 
     `probes` collects those of the whole round: what is quiet shows only in comparison.
     """
@@ -30,6 +33,7 @@ class Timer:
     probe: Probe
     probes: list[float]
     helpers: tuple[int, ...] = ()
+    meter: Meter = NO_METER
 
     def first_step(self) -> Block:
         """A block of one step: the program's first, which is yet to be checked."""
@@ -80,15 +84,17 @@ class Timer:
         if refill:
             self._run(1)
         self.sync()
+        energy = self.meter.read()
         before = take_snapshot(self.helpers)
         for _ in range(count):
             samples.append(self._run(steps))
         happened = difference(before, take_snapshot(self.helpers))
+        joules = self.meter.joules(energy, self.meter.read())
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
         seconds = tuple(math.fsum(sample) for sample in samples)
         parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
-        return Block(steps, seconds, probes, **happened, part_seconds=parts)
+        return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules)
 
     def _run(self, steps: int) -> list[float]:
         """Seconds of `steps` steps, by part. A step in one part is not waited for until the last one is on its way."""

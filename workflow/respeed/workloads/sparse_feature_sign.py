@@ -35,8 +35,8 @@ ASKS = ("workers",)
 ALLOCATES = True
 # The optimum, proved to 1e-8, is what the coefficients are held to: no low precision comes near it.
 PRECISIONS = ("fp32",)
-# Compiled for the CPU; its products are those of the backend whose arrays are NumPy's.
-BACKENDS = ("openblas",)
+# Compiled for the CPU; its products are those of the backends whose arrays are NumPy's.
+BACKENDS = ("openblas", "accelerate", "mkl", "blis", "netlib")
 
 MAX_NEWTON = 30
 # Norms may miss 1 by so much.

@@ -1,0 +1,207 @@
+"""SciPy's BLAS: which one it is, and rows of another, as far as they can be tried where that is not."""
+
+import ctypes
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from respeed.backends import _scipy_blas, _steered, accelerate, make_backend, netlib, openblas
+from respeed.kernels import scipy_blas
+from respeed.load.modules import backend_libraries, workload_backends
+from respeed.measure.correctness import TOLERANCE
+from respeed.model.blas import LIBRARIES
+from respeed.model.errors import NotMeasurable
+from tests.conformance.programs import case_of, errors_of
+
+
+def is_of(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    monkeypatch.setattr(scipy_blas, "scipy_library", lambda: library)
+
+
+@pytest.fixture
+def on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """As where SciPy computes with Accelerate; what each thread was told, and by which."""
+    import threading
+
+    told: list[tuple[int, int]] = []
+
+    def setter(model: int) -> int:
+        told.append((threading.get_ident(), model))
+        return 0
+
+    is_of(monkeypatch, "accelerate")
+    monkeypatch.setattr(accelerate, "_threading_setter", lambda: setter)
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "1")
+    return told
+
+
+def test_every_library_has_a_backend_of_its_name() -> None:
+    assert backend_libraries() == {name: name for name in LIBRARIES}
+
+
+@pytest.mark.parametrize("name", sorted(set(LIBRARIES) - {"openblas"}))
+def test_a_library_that_scipy_does_not_compute_with_is_a_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_of(monkeypatch, "openblas")
+    with pytest.raises(NotMeasurable, match=f"SciPy computes with OpenBLAS here, not with {LIBRARIES[name]}"):
+        make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
+
+
+def test_openblas_is_not_measured_where_scipy_computes_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_of(monkeypatch, "accelerate")
+    with pytest.raises(NotMeasurable, match="SciPy computes with Accelerate here, not with OpenBLAS"):
+        openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+
+
+def test_what_counts_in_64_bits_is_not_called_with_32(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
+    monkeypatch.setattr(_scipy_blas, "TAKES_INT", False)
+    with pytest.raises(NotMeasurable, match="this SciPy's Accelerate counts in 64-bit numbers"):
+        accelerate.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+
+
+def test_a_workload_agrees_with_float64_on_accelerates_backend(on_a_mac: object) -> None:
+    """The library behind it is another here; all that lies between is Accelerate's."""
+    made = make_backend("accelerate", device="cpu", precision="fp32", threads=2, seed=1)
+    errors = errors_of(made, case_of("rbm", "odd"))
+    assert errors
+    assert max(errors.values()) < TOLERANCE["fp32"]
+
+
+@pytest.mark.parametrize("workload", workload_backends())
+def test_a_workload_runs_on_the_blas_of_every_scipy_or_on_none(workload: str) -> None:
+    assert len(set(LIBRARIES) & set(workload_backends()[workload])) in {0, len(LIBRARIES)}
+
+
+def test_accelerate_says_what_it_is(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
+    monkeypatch.setattr(accelerate.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
+    facts: Any = accelerate.Backend(device="cpu", precision="fp64", threads=4, seed=1).describe()
+    assert (facts["library"], facts["version"], facts["threads_set"]) == ("Accelerate", "macOS 15.5", 4)
+
+
+def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]) -> None:
+    made: Any = accelerate.Backend(device="cpu", precision="fp32", threads=2, seed=1)
+    seen = []
+    made.each([0, 1, 2, 3], lambda item, lane: seen.append(item))
+    here = on_a_mac[0][0]
+    assert [model for thread, model in on_a_mac if thread == here] == [0, 1, 0]  # many, and alone among lanes
+    assert {model for thread, model in on_a_mac if thread != here} <= {1}
+    assert sorted(seen) == [0, 1, 2, 3]
+
+
+def test_accelerate_takes_no_number_of_threads_but_its_own_and_one(
+    on_a_mac: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: Any = accelerate.Backend(device="cpu", precision="fp32", threads=4, seed=1)
+    for threads in (1, 4):
+        with made.limited(threads):
+            assert made.threads == threads
+    with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
+        made.limited(2)
+    monkeypatch.setattr(accelerate, "_threading_setter", lambda: None)  # before macOS 15
+    with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
+        accelerate.Backend(device="cpu", precision="fp32", threads=4, seed=1).limited(1)
+
+
+def test_netlib_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_of(monkeypatch, "netlib")
+    with pytest.raises(NotMeasurable, match="one thread"):
+        netlib.Backend(device="cpu", precision="fp32", threads=2, seed=1)
+    made = netlib.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+    assert made.describe()["library"] == "Netlib's BLAS"
+
+
+class Library(SimpleNamespace):
+    """A library as threadpoolctl shows it, which keeps its number for the process or for each thread."""
+
+    internal_api, num_threads = "mkl", 4
+
+    def set_num_threads(self, number: int) -> None:
+        import threading
+
+        if not self.by_thread or threading.current_thread() is threading.main_thread():
+            self.num_threads = number
+
+    def info(self) -> dict[str, Any]:
+        return {"num_threads": self.num_threads, "version": "2025.1", "threading_layer": "intel"}
+
+
+@pytest.mark.parametrize("by_thread", [True, False])
+def test_lanes_limit_themselves_where_each_thread_has_a_number_of_its_own(
+    by_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_of(monkeypatch, "mkl")
+    library = Library(by_thread=by_thread)
+    monkeypatch.setattr(scipy_blas, "controller", lambda name: library)
+    monkeypatch.setattr(_steered, "threadpool_limits", lambda threads: None)
+    made: Any = make_backend("mkl", device="cpu", precision="fp32", threads=4, seed=1)
+    assert (made.each_alone is not None) == by_thread
+    assert library.num_threads == 4
+    assert (made.describe()["library"], made.describe()["version"]) == ("MKL", "2025.1")
+
+
+def test_a_library_whose_threads_nobody_sets_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_of(monkeypatch, "mkl")
+    with pytest.raises(NotMeasurable, match="threadpoolctl does not find this SciPy's MKL"):
+        make_backend("mkl", device="cpu", precision="fp32", threads=1, seed=1)
+
+
+def built_with(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    config = {"Build Dependencies": {"blas": {"name": name}}}
+    monkeypatch.setattr(scipy_blas.scipy, "show_config", lambda mode: config)
+
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("scipy-openblas", "openblas"),
+        ("openblas", "openblas"),
+        ("accelerate", "accelerate"),
+        ("Accelerate", "accelerate"),
+        ("mkl-sdl", "mkl"),
+        ("mkl-dynamic-lp64-iomp", "mkl"),
+        ("blis", "blis"),
+        ("FlexiBLAS", "flexiblas"),
+    ],
+)
+def test_a_wheel_says_what_it_was_built_with(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    built_with(monkeypatch, name)
+    assert scipy_blas.scipy_library.__wrapped__() == library
+
+
+def test_behind_a_stub_is_what_was_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built_with(monkeypatch, "blas")
+    site = Path(scipy_blas.scipy.__file__).resolve().parents[1]
+    loaded = [
+        SimpleNamespace(internal_api="openblas", filepath=str(site / "numpy.libs/libscipy_openblas64_.so")),
+        SimpleNamespace(internal_api="mkl", filepath=str(tmp_path / "lib/libmkl_rt.so.2")),
+    ]
+    selected = SimpleNamespace(select=lambda user_api: SimpleNamespace(lib_controllers=loaded))
+    monkeypatch.setattr(scipy_blas, "ThreadpoolController", lambda: selected)
+    assert scipy_blas.scipy_library.__wrapped__() == "mkl"
+    assert scipy_blas.controller("openblas") is None  # NumPy's
+    loaded.pop()
+    assert scipy_blas.scipy_library.__wrapped__() == "netlib"
+    monkeypatch.setattr(scipy_blas.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libvecLibFort-ng.dylib").touch()
+    (tmp_path / "lib/libblas.3.dylib").symlink_to("libvecLibFort-ng.dylib")
+    assert scipy_blas.scipy_library.__wrapped__() == "accelerate"
+
+
+def test_what_this_scipy_computes_with_multiplies() -> None:
+    """Whichever it is: its backend is the one row that is there."""
+    made: Any = make_backend(scipy_blas.scipy_library(), device="cpu", precision="fp64", threads=1, seed=1)
+    a, out = made.array(np.arange(6.0).reshape(2, 3)), made.zeros(2, 2)
+    made.gemm(a, a, out, transpose_b=True)
+    assert np.array_equal(out, a @ a.T)
+
+
+def test_no_framework_is_no_setter() -> None:
+    if sys.platform == "darwin":
+        assert accelerate._threading_setter() is None or ctypes.CDLL(accelerate._FRAMEWORK).BLASSetThreading
+    else:
+        assert accelerate._threading_setter() is None

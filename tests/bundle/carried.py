@@ -1,0 +1,67 @@
+"""Machines with all that a bundle may hold, as they lie under results/records."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from respeed.model.round import RoundId
+from respeed.record.files import write_json
+from respeed.record.paths import learning_path, machine_sheet, next_session, round_path
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+
+def write_box(
+    make_record: MakeRecord,
+    machine: str = "box",
+    *,
+    profiles: tuple[str, ...] = ("openblas-1", "torch-1"),
+    rounds: int = 2,
+    hour: int = 0,
+    memory: int = 2**34,
+    smoke: bool = False,
+    **facts: Any,
+) -> None:
+    """Write the records of a machine in the working directory: rounds begun in that hour, a description, a session and
+    what a program learned."""
+    for profile in profiles:
+        for index in range(1, rounds + 1):
+            started = f"2026-01-01T{hour:02}:{index:02}:00+00:00"
+            record = make_record(
+                [0.1 + 0.001 * index + 0.01 * hour] * 2, index=index, profile=profile, machine=machine, started=started,
+                smoke=smoke, **facts,
+            )  # fmt: skip
+            record["provenance"]["machine"]["memory_bytes"] = memory
+            write_json(round_path(RoundId(machine, "raina2009", "rbm", profile, index, smoke=smoke)), record)
+    hardware = make_record([0.1])["provenance"]["machine"] | {"memory_bytes": memory}
+    description = {"machine": machine, "hardware": hardware, "not_measurable": {"gpu": "no CUDA device"}}
+    write_json(machine_sheet(machine, smoke), description)
+    session = {"schema": 1, "machine": machine, "started": f"2026-01-01T{hour:02}:00:00+00:00", "ended": "all is done"}
+    write_json(next_session(smoke, machine), session)
+    write_json(learning_path(machine, "raina2009", "rbm", smoke), learned(machine, smoke, hour))
+
+
+def learned(machine: str, smoke: bool = False, hour: int = 0) -> dict[str, Any]:
+    """What a program learned: one picture of two by two."""
+    return {
+        "schema": 1,
+        "machine": machine,
+        "paper": "raina2009",
+        "experiment": "rbm",
+        "smoke": smoke,
+        "started": f"2026-01-01T{hour:02}:59:00+00:00",
+        "programs": [{"workload": "rbm", "curve": [[0.1, 0.9], [0.2, 0.5]], "pictures": [[[0, 255], [128, 7]]]}],
+    }
+
+
+def write_price(folder: Path, machine: str, per_hour: float = 1.5, more: str = "") -> None:
+    """Tell a price of the machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    price = f"price: {{per_hour: {per_hour}, currency: EUR, source: 'a bill, äö', date: 2026-01-31}}\n"
+    (folder / f"{machine}.yaml").write_text(f"# what it costs\n{price}{more}", encoding="utf-8")
+
+
+def files(folder: str = "results") -> dict[str, bytes]:
+    """All files there are, but for locks."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path): path.read_bytes() for path in sorted(found)}

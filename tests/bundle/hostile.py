@@ -1,0 +1,537 @@
+"""More than two hundred bundles that must be refused: each is what one of somebody's tricks makes of a good one."""
+
+import copy
+import gzip
+import io
+import itertools
+import json
+import random
+import struct
+import tarfile
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from tests.bundle.forge import MANIFEST, Entry, bundle_of, entry, manifest_of, zip_of
+
+Files = dict[str, Any]
+Trick = Callable[[Files], bytes]
+FIRST = "records/box/raina2009/rbm/torch-1/round-01.json"
+SECOND = "records/box/raina2009/rbm/torch-1/round-02.json"
+LEARNING = "records/box/raina2009/rbm/learning.json"
+DESCRIPTION = "records/box/machine.json"
+SESSION = "records/box/session-001.json"
+TOLD = "records/box/told.yaml"
+MIB = 2**20
+
+
+def tricks() -> dict[str, Trick]:
+    """All of them, by what they are."""
+    groups = (_no_zip, _cut, _ends, _headers, _names, _bombs, _manifests, _json, _records, _others, _prices)
+    found: dict[str, Trick] = {}
+    for group in groups:
+        for name, trick in group().items():
+            assert name not in found
+            found[name] = trick
+    return found
+
+
+def _good(files: Files) -> bytes:
+    return zip_of(bundle_of(files))
+
+
+def _no_zip() -> dict[str, Trick]:
+    def tar(files: Files) -> bytes:
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w:gz") as archive:
+            info = tarfile.TarInfo(FIRST)
+            info.size = 2
+            archive.addfile(info, io.BytesIO(b"{}"))
+        return out.getvalue()
+
+    return {
+        "empty file": lambda files: b"",
+        "one byte": lambda files: b"P",
+        "text": lambda files: b"results, as agreed\n" * 100,
+        "zeros": lambda files: bytes(MIB),
+        "a record itself": lambda files: json.dumps(files[FIRST]).encode(),
+        "tar.gz": tar,
+        "gzip of a bundle": lambda files: gzip.compress(_good(files)),
+        "7z": lambda files: b"7z\xbc\xaf\x27\x1c" + bytes(1000),
+        "empty zip": lambda files: zip_of([]),
+        "zip without a manifest": lambda files: zip_of(bundle_of(files)[1:]),
+        "bundle within a zip": lambda files: zip_of([entry("bundle.zip", _good(files))]),
+        "bundle within a bundle": lambda files: zip_of(bundle_of(files | {"records/box/bundle.zip": _good(files)})),
+    }
+
+
+def _cut() -> dict[str, Trick]:
+    def cut(share: float) -> Trick:
+        return lambda files: _good(files)[: int(share * len(_good(files)))]
+
+    def without_end(length: int) -> Trick:
+        return lambda files: _good(files)[:-length]
+
+    def flip(share: float, bit: int) -> Trick:
+        def trick(files: Files) -> bytes:
+            data = bytearray(_good(files))
+            data[int(share * (len(data) - 1))] ^= 1 << bit
+            return bytes(data)
+
+        return trick
+
+    return (
+        {f"cut at {share} %": cut(share / 100) for share in range(5, 100, 10)}
+        | {f"without its last {length} bytes": without_end(length) for length in (1, 2, 21, 22, 23)}
+        | {f"a bit flipped at {share} %": flip(share / 100, share % 8) for share in range(0, 101, 4)}
+    )
+
+
+def _ends() -> dict[str, Trick]:
+    def ends(**told: Any) -> Trick:
+        return lambda files: zip_of(bundle_of(files), **told)
+
+    def zip64(files: Files) -> bytes:
+        """A directory of 64 bits, hidden where the real one ends."""
+        data = _good(files)
+        locator = struct.pack("<4sLQL", b"PK\6\7", 0, len(data) - 22 - 56, 1)
+        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 2**40, 2**40, 0, 0)
+        return data[:-22] + record + locator + data[-22:]
+
+    def hidden_zip64(files: Files) -> bytes:
+        """The same inside the last member's comment, so that all lengths agree."""
+        entries = bundle_of(files)
+        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 0, 0, 0, 0)
+        entries[-1].comment = record + struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1)
+        return zip_of(entries)
+
+    return {
+        "something before": ends(before=b"#!/bin/sh\nexit\n"),
+        "something between": ends(gap=bytes(100)),
+        "something after": ends(after=b"more"),
+        "two bundles in a row": lambda files: _good(files) * 2,
+        "an end that tells of a comment": ends(end={"comment": 10}),
+        "a comment": ends(after=b"0123456789", end={"comment": 10}),
+        "fewer members told": ends(end={"here": 2, "all": 2}),
+        "more members told": ends(end={"here": 9, "all": 9}),
+        "65535 members told": ends(end={"here": 65535, "all": 65535}),
+        "no members told": ends(end={"here": 0, "all": 0}),
+        "several disks": ends(end={"disk": 1, "first": 1}),
+        "parts of several disks": ends(end={"here": 1}),
+        "directory beyond the end": ends(end={"start": 2**31}),
+        "directory at the beginning": ends(end={"start": 0}),
+        "directory longer than told": ends(end={"size": 10}),
+        "directory of 4 GiB": ends(end={"size": 2**32 - 1}),
+        "zip64 record": zip64,
+        "zip64 record in a comment": hidden_zip64,
+    }
+
+
+def _headers() -> dict[str, Trick]:
+    def changed(**said: Any) -> Trick:
+        def trick(files: Files) -> bytes:
+            entries = bundle_of(files)
+            for key, value in said.items():
+                setattr(entries[2], key, value)
+            return zip_of(entries)
+
+        return trick
+
+    def overlapping(files: Files) -> bytes:
+        entries = bundle_of(files)
+        for one in entries[1:]:
+            one.offset = 0
+        return zip_of(entries)
+
+    def quoted(files: Files) -> bytes:
+        """Two members of one body: the second begins inside the first."""
+        entries = bundle_of(files)
+        entries[3].offset = len(zip_of(entries[:2])) // 2
+        return zip_of(entries)
+
+    def twice(files: Files) -> bytes:
+        entries = bundle_of(files)
+        return zip_of([*entries, entries[-1]])
+
+    return {
+        "encrypted": changed(flags=0x1),
+        "encrypted by its local header": changed(local={"flags": 0x1}),
+        "strongly encrypted": changed(flags=0x41),
+        "sizes after the body": changed(flags=0x8),
+        "name in UTF-8": changed(flags=0x800),
+        "patch data": changed(flags=0x20),
+        "stored": changed(method=0),
+        "stored and said to be deflated": changed(method=8, packed=b"{}", size=2),
+        "bzip2": changed(method=12),
+        "lzma": changed(method=14),
+        "zstd": changed(method=93),
+        "unknown method": changed(method=99),
+        "link": changed(attributes=0o120777 << 16, data=b"/etc/passwd"),
+        "folder": changed(attributes=0o040755 << 16 | 0x10),
+        "fifo": changed(attributes=0o010644 << 16),
+        "device": changed(attributes=0o020666 << 16),
+        "socket": changed(attributes=0o140777 << 16),
+        "may be run": changed(attributes=0o100755 << 16),
+        "runs as its owner": changed(attributes=0o104755 << 16),
+        "made on DOS": changed(system=0),
+        "no attributes": changed(attributes=0),
+        "extra field": changed(extra=b"UT\5\0\3\0\0\0\0"),
+        "zip64 extra field": changed(extra=struct.pack("<2H2Q", 1, 16, 2**40, 2**40), size=2**32 - 1),
+        "unicode path field": changed(extra=b"up\x0a\0\1\0\0\0\0../x"),
+        "comment at a member": changed(comment=b"run me"),
+        "larger than told": changed(size=100),
+        "smaller than told": changed(size=MIB),
+        "of 4 GiB as told": changed(size=2**32 - 1, packed_size=2**32 - 1),
+        "packed larger than told": changed(packed_size=10),
+        "packed smaller than told": changed(packed_size=MIB),
+        "wrong checksum": changed(crc=1),
+        "another name in its header": changed(local={"name": SECOND.replace("02", "03").encode()}),
+        "another size in its header": changed(local={"size": 1}),
+        "body that is no deflate": changed(packed=b"\xff" * 100),
+        "body that never ends": changed(packed=b"\x00" * 100),
+        "all begin at 0": overlapping,
+        "begins inside another": quoted,
+        "a member twice": twice,
+        "members not in order": lambda files: zip_of([bundle_of(files)[0], *bundle_of(files)[:0:-1]]),
+        "manifest last": lambda files: zip_of([*bundle_of(files)[1:], bundle_of(files)[0]]),
+        "manifest twice": lambda files: zip_of([bundle_of(files)[0], *bundle_of(files)]),
+    }
+
+
+def _names() -> dict[str, Trick]:
+    def named(name: bytes) -> Trick:
+        def trick(files: Files) -> bytes:
+            entries = bundle_of(files)[1:]
+            entries = sorted([*entries, Entry(name, entries[0].data)], key=lambda one: one.name)
+            return zip_of([entry(MANIFEST, manifest_of(entries)), *entries])
+
+        return trick
+
+    odd = (
+        b"../../../../tmp/evil.json", b"records/../../evil.json", b"records/box/../../../evil.json", b"/etc/evil",
+        b"/records/box/machine.json", b"//server/share/x", b"..", b".", b"", b"/", b"records", b"records/",
+        b"records/box",
+        b"records/box/", b"records//box/machine.json", b"records/box//machine.json", b"records/./box/machine.json",
+        b"records\\box\\machine.json", b"..\\..\\evil.json", b"C:\\evil.json", b"C:evil.json", b"~/evil.json",
+        b"records/box/machine.json\0.txt", b"records/box\0/machine.json", b"records/bo\nx/machine.json",
+        b"records/bo\x1b[31mx/machine.json", b"records/bo x/machine.json", b"records/box /machine.json",
+        b"records/BOX/machine.json", b"records/-box/machine.json", b"records/.box/machine.json",
+        b"records/$(id)/machine.json", b"records/`id`/machine.json", b"records/a;b/machine.json",
+        b"records/*/machine.json",
+        b"records/{machine}/machine.json", b"records/b\xc3\xb6x/machine.json", "records/b\u202ex/machine.json".encode(),
+        "records/b\uff0e\uff0e/machine.json".encode(), b"records/\xff\xfe/machine.json",
+        b"records/" + b"x" * 65 + b"/machine.json", b"records/" + b"x" * 60_000 + b"/machine.json",
+        b"records/box/evil.py", b"records/box/__init__.py", b"records/box/conftest.py", b"records/box/.snakemake",
+        b"records/box/Snakefile", b"records/box/told.yml", b"records/box/raina2009/told.yaml",
+        b"workflow/machines/box.yaml",
+        b"workflow/respeed/evil.py", b"config.yaml", b"results/records/box/machine.json", b"Records/box/machine.json",
+        b"records/box/raina2009/rbm/torch-1/round-00.json", b"records/box/raina2009/rbm/torch-1/round-1.json",
+        b"records/box/raina2009/rbm/torch-1/round-100.json", b"records/box/raina2009/rbm/torch-1/round-01.JSON",
+        b"records/box/raina2009/rbm/torch-1/round-01.json/",
+        b"records/box/raina2009/rbm/torch-1/round-\xd9\xa1\xd9\xa2.json",
+        b"records/box/raina2009/rbm/torch-1/round-01.json.set-aside-1",
+        b"records/box/raina2009/rbm/torch-1/half-01.json",
+        b"records/box/raina2009/rbm/torch-1/more/round-01.json", b"records/box/raina2009/rbm/round-01.json",
+        b"records/box/session-000.json", b"records/box/session-01.json", b"records/box/hardware.json/x",
+        b"records/other/session-001.json",
+    )  # fmt: skip
+    return {f"named {name[:60]!r} ({number})": named(name) for number, name in enumerate(odd)}
+
+
+def _bombs() -> dict[str, Trick]:
+    def squeezed(data: bytes, path: str = FIRST) -> Trick:
+        return lambda files: zip_of(bundle_of(files | {path: data}))
+
+    def lying_bomb(files: Files) -> bytes:
+        """30 MiB in 100 kB, said to be small."""
+        entries = bundle_of(files)
+        packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+        entries[2].packed = b"".join(packer.compress(bytes(MIB)) for _ in range(30)) + packer.flush()
+        entries[2].size = 4 * MIB
+        return zip_of(entries)
+
+    def many(files: Files) -> bytes:
+        names = (f"records/box/raina2009/rbm/p{number}/round-01.json" for number in range(60_000))
+        return zip_of([Entry(name.encode(), b"{}", packed=b"\xabV\2\0") for name in itertools.chain([MANIFEST], names)])
+
+    def many_large(files: Files) -> bytes:
+        """Each as large as may be, and too large together."""
+        one = Entry(b"", b"", packed=bytes(MIB), size=30 * MIB)
+        names = (f"records/box/raina2009/rbm/torch-1/round-{number:02}.json" for number in range(1, 40))
+        entries = [Entry(name.encode(), b"", packed=one.packed, size=one.size) for name in names]
+        return zip_of([entry(MANIFEST, {}), *entries])
+
+    return {
+        "40 MiB of zeros": squeezed(bytes(40 * MIB)),
+        "30 MiB of zeros": squeezed(bytes(30 * MIB)),
+        "a million values": squeezed(_digits(10**6)),
+        "many megabytes of digits": squeezed(_digits(2 * 10**6)),
+        "a million lists": squeezed(_digits(10**6).replace(b"1", b"[]"), path=LEARNING),
+        "1 MiB of blanks around a record": squeezed(b" " * MIB + b"{}"),
+        "2 MiB of a list": squeezed(b"[" + b"0," * MIB + b"0]"),
+        "manifest of blanks": lambda files: zip_of(bundle_of(files, told=b" " * (8 * MIB) + b"{}")),
+        "lying bomb": lying_bomb,
+        "60,000 members": many,
+        "1 GiB together": many_large,
+    }
+
+
+def _digits(number: int) -> bytes:
+    """A list of so many digits that shrinks no more than a record does."""
+    chance = random.Random(1)
+    return b"[" + ",".join(chance.choices("0123456789", k=number)).encode() + b"]"
+
+
+def _manifests() -> dict[str, Trick]:
+    def told(change: Callable[[dict[str, Any]], Any]) -> Trick:
+        def trick(files: Files) -> bytes:
+            manifest = manifest_of(bundle_of(files)[1:])
+            return zip_of(bundle_of(files, told=change(manifest)))
+
+        return trick
+
+    def member(**changed: Any) -> Trick:
+        def change(manifest: dict[str, Any]) -> dict[str, Any]:
+            manifest["members"][1] |= changed
+            return manifest
+
+        return told(change)
+
+    def without(key: str) -> Trick:
+        return told(lambda manifest: {name: value for name, value in manifest.items() if name != key})
+
+    another = {"path": SECOND.replace("02", "09"), "size": 10, "sha256": "0" * 64}
+    return {
+        f"manifest without {key}": without(key) for key in ("schema", "respeed", "smoke", "machines", "members")
+    } | {
+        "manifest that is no JSON": told(lambda manifest: b"schema: 1\n"),
+        "manifest that is a list": told(lambda manifest: [manifest]),
+        "manifest that is null": told(lambda manifest: b"null"),
+        "manifest of a later schema": told(lambda manifest: manifest | {"schema": 2}),
+        "manifest of schema 0": told(lambda manifest: manifest | {"schema": 0}),
+        "manifest of schema true": told(lambda manifest: manifest | {"schema": True}),
+        "manifest of schema 1.0": told(lambda manifest: manifest | {"schema": 1.0}),
+        "manifest of a schema in text": told(lambda manifest: manifest | {"schema": "1"}),
+        "manifest with members by name": told(lambda manifest: manifest | {"members": {"a": 1}}),
+        "manifest without any member": told(lambda manifest: manifest | {"members": []}),
+        "manifest with a member less": told(lambda manifest: manifest | {"members": manifest["members"][:-1]}),
+        "manifest with a member more": told(lambda manifest: manifest | {"members": [*manifest["members"], another]}),
+        "manifest with a member twice": told(lambda one: one | {"members": [*one["members"], one["members"][0]]}),
+        "manifest in another order": told(lambda manifest: manifest | {"members": manifest["members"][::-1]}),
+        "manifest of smoke records": told(lambda manifest: manifest | {"smoke": True}),
+        "manifest of smoke in text": told(lambda manifest: manifest | {"smoke": "no"}),
+        "manifest of another machine": told(lambda manifest: manifest | {"machines": {"other": {}}}),
+        "manifest of a machine too many": told(lambda one: one | {"machines": one["machines"] | {"idle": {}}}),
+        "manifest of a machine named ../x": told(lambda one: one | {"machines": one["machines"] | {"../x": {}}}),
+        "manifest of other memory": told(lambda one: one | {"machines": {"box": {"memory_bytes": 2**40}}}),
+        "manifest of memory in text": told(lambda one: one | {"machines": {"box": {"memory_bytes": "much"}}}),
+        "manifest of flags that are numbers": told(lambda one: one | {"machines": {"box": {"cpu_flags": [1]}}}),
+        "wrong sha256": member(sha256="0" * 64),
+        "sha256 in capitals": member(sha256="A" * 64),
+        "sha256 too short": member(sha256="0"),
+        "wrong size": member(size=1),
+        "negative size": member(size=-1),
+        "size that is no whole number": member(size=1.5),
+        "path of another kind": member(path=5),
+        "path that leads out": member(path="records/../../x"),
+    }
+
+
+def _json() -> dict[str, Trick]:
+    def text(change: Callable[[str], str | bytes]) -> Trick:
+        def trick(files: Files) -> bytes:
+            changed = change(json.dumps(files[FIRST]))
+            return zip_of(bundle_of(files | {FIRST: changed if isinstance(changed, bytes) else changed.encode()}))
+
+        return trick
+
+    def with_value(value: str) -> Trick:
+        return text(lambda record: f'{record[:-1]}, "more": {value}}}')
+
+    return {
+        f"JSON with {name}": with_value(value)
+        for name, value in {
+            "NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity", "1e999": "1e999", "-1e999": "-1e999",
+            "a whole number of 100 digits": "9" * 100, "a whole number of 100,000 digits": "9" * 100_000,
+            "50 lists in one another": "[" * 50 + "]" * 50,
+            "100,000 lists in one another": "[" * 100_000 + "]" * 100_000,
+            "100,000 that never end": "[" * 100_000, "50 objects in one another": '{"a":' * 50 + "1" + "}" * 50,
+            "a control character": '"\\u0000"', "an escape for a terminal": '"\\u001b[2J"',
+            "half a letter": '"\\ud800"',
+            "text that turns round": '"\\u202e"', "a text of 100,000 letters": f'"{"x" * 100_000}"',
+            "a key of 100,000 letters": f'{{"{"x" * 100_000}": 1}}', "a key that is no text": '{"\\ud800": 1}',
+            "a key twice": '{"a": 1, "a": 2}', "another index after the first": '1, "id": {"index": 2}',
+            "a comment": "1 // one", "a comma too many": "[1,]", "a leading 0": "01", "a plus": "+1",
+            "hexadecimal": "0x1",
+            "single quotes": "'a'",
+        }.items()
+    } | {
+        "JSON after a byte order mark": text(lambda record: b"\xef\xbb\xbf" + record.encode()),
+        "JSON in UTF-16": text(lambda record: record.encode("utf-16")),
+        "JSON that is no UTF-8": text(lambda record: record.replace("CPU", "\xff").encode("latin-1")),
+        "JSON followed by JSON": text(lambda record: record + record),
+        "JSON cut in the middle": text(lambda record: record[: len(record) // 2]),
+        "JSON list": text(lambda record: f"[{record}]"),
+        "JSON text": text(lambda record: '"record"'),
+        "JSON null": text(lambda record: "null"),
+        "no JSON at all": text(lambda record: b"\0"),
+        "a pickle": text(lambda record: b"cos\nsystem\n(S'id'\ntR."),
+    }  # fmt: skip
+
+
+def _at(files: Files, file: str, place: str, value: Any) -> bytes:
+    changed = copy.deepcopy(files)
+    *way, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+    inner = changed[file]
+    for key in way:
+        inner = inner[key]
+    if value is ...:
+        del inner[last]
+    else:
+        inner[last] = value
+    return zip_of(bundle_of(changed))
+
+
+def _changes(file: str, changes: dict[str, tuple[Any, ...]]) -> dict[str, Trick]:
+    found: dict[str, Trick] = {}
+    for place, values in changes.items():
+        for value in values:
+            text = "missing" if value is ... else json.dumps(value)[:40]
+            name = f"{file.split('/')[-1]}: {place} {text}"
+            found[name] = lambda files, place=place, value=value: _at(files, file, place, value)  # type: ignore[misc]
+    return found
+
+
+def _records() -> dict[str, Trick]:
+    block = "cases.0.blocks.0"
+    return _changes(
+        FIRST,
+        {
+            "schema": (2, 4, "3", True, None, ...),
+            "id": ([], ..., None),
+            "id.machine": ("other", "../x", 5, None),
+            "id.paper": ("other", "../x"),
+            "id.experiment": ("other",),
+            "id.profile": ("other",),
+            "id.index": (0, 2, 100, -1, 1.5, True, "1", ...),
+            "id.whole": (True, 0, "no"),
+            "id.smoke": (True, None),
+            "profile.name": ("other", 5),
+            "profile.architecture": ("abacus", None, ["gpu"]),
+            "profile.label": (5, None, ...),
+            "profile.threads": ("some", 0, -1, 1.5),
+            "threads": (0, -1, "1", True, None),
+            "seed": ("1", None, 1.5, 10**30),
+            "timing": ([], None),
+            "timing.block_seconds": ("long",),
+            "digest": ("", "../x", 5, "0" * 15, "G" * 16),
+            "started": (
+                "",
+                "yesterday",
+                "2026-02-31T00:00:00+00:00",
+                "2026-01-01T00:00:00",
+                "9999-01-01T00:00:00+00:00",
+                5,
+            ),
+            "wall_seconds": (-1.0, 1e300, "1", None),
+            "start_seconds": (-1.0, None, ...),
+            "provenance": (None, [], "here"),
+            "provenance.machine": ("box", []),
+            "provenance.machine.cpu": (5, None, ...),
+            "provenance.machine.cpu_flags": ("avx", [5]),
+            "provenance.machine.memory_bytes": ("much", -1, 2.5, True, 2**40),
+            "provenance.machine.usable_cores": (0, 10**30, "2"),
+            "provenance.machine.accelerators": (None, [None], "none"),
+            "provenance.backend": (None, [], {"package": {}}),
+            "provenance.commit": (..., 5),
+            "ceilings": ("high", {"flops_per_second": "1"}, {"flops_per_second": -1.0}),
+            "cases": ([], {}, None, [5], ["576x1024"]),
+            "cases.0.case": (5, None),
+            "cases.0.workload": ("../x", "", 5),
+            "cases.0.parameters": ([], None),
+            "cases.0.flops": (-1.0, "1"),
+            "cases.0.traffic_bytes": (-1.0, True),
+            "cases.0.status": ("fine", None, True, []),
+            "cases.0.reason": (5, []),
+            "cases.0.errors": ([], {"h0": "small"}, {"h0": -1.0}),
+            "cases.0.warmup": (None, [], {}),
+            "cases.0.warmup.step_seconds": (0.0, -1.0),
+            "cases.0.wall_seconds": (-1.0, None),
+            "cases.0.parts": ({"one": 1.0}, [1]),
+            "cases.0.blocks": ([], {}, None, [5]),
+            f"{block}.sample_steps": (0, -1, 1.5, "1"),
+            f"{block}.sample_seconds": ([], [0.0], [-0.1], [1], ["0.1"], [None], [1e300], 0.1),
+            f"{block}.probe_seconds": ([], [0.1], [0.1, -0.1], [0.0, 0.0], None),
+            f"{block}.run_delay_seconds": (-1.0, "none"),
+            f"{block}.threads_ran": (-1, 1.5, "1"),
+            f"{block}.minor_faults": (-1, None, 1.5),
+            f"{block}.part_seconds": ([[0.1]], [5], {}),
+            f"{block}.more": (1,),
+        },
+    )
+
+
+def _others() -> dict[str, Trick]:
+    def without_a_reason(files: Files) -> bytes:
+        changed = copy.deepcopy(files)
+        changed[FIRST]["cases"][0] |= {"status": "not-run", "blocks": [], "warmup": None, "reason": None}
+        return zip_of(bundle_of(changed))
+
+    return (
+        {"not run without a reason": without_a_reason}
+        | _changes(
+            DESCRIPTION,
+            {
+                "machine": ("other", None, ...),
+                "hardware": ({}, None, []),
+                "hardware.memory_bytes": (2**40, "much"),
+                "not_measurable": ([], {"gpu": 5}, {"gpu": ""}),
+            },
+        )
+        | _changes(
+            LEARNING,
+            {
+                "schema": (2, None),
+                "machine": ("other",),
+                "paper": ("other",),
+                "experiment": ("dbn",),
+                "smoke": (True, None),
+                "started": ("now", ...),
+                "programs": ([], None),
+                "programs.0.curve": ([], [[0.1]], [["a", "b"]]),
+                "programs.0.pictures": ([], [[]], [[[256]]], [[[-1]]], [[["x"]]]),
+            },
+        )
+        | _changes(SESSION, {"schema": (2,), "machine": ("other",), "started": ("now", None)})
+    )
+
+
+def _prices() -> dict[str, Trick]:
+    good = "price: {per_hour: 1, currency: EUR, source: bill, date: 2026-01-31}\n"
+    texts = {
+        "nothing": "",
+        "no price": "profiles: [torch-1]\n",
+        "only Slurm": "slurm: {partition: gpu}\n",
+        "an object": "price: !!python/object/apply:os.system ['id']\n",
+        "an alias": "a: &a [1]\nprice: *a\n",
+        "a thousand laughs": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n",
+        "a key twice": good + good,
+        "an unknown key": good + "run: id\n",
+        "a negative price": good.replace("1,", "-1,", 1),
+        "a price of NaN": good.replace("1,", ".nan,", 1),
+        "a price of 1e400": good.replace("1,", "1e400,", 1),
+        "a price of 1,000 digits": good.replace("1,", "9" * 1000 + ",", 1),
+        "a currency of four letters": good.replace("EUR", "EURO"),
+        "the 31st of February": good.replace("2026-01-31", "2026-02-31"),
+        "a source that turns round": good.replace("bill", '"\\u202e"'),
+        "a source of control characters": good.replace("bill", '"\\e[2J"'),
+        "30 lists in one another": "price: " + "[" * 30 + "]" * 30,
+        "10,000 lists in one another": "price: " + "[" * 10_000,
+        "a tab": "price:\n\tper_hour: 1\n",
+        "more bytes than any": good + "# " + "x" * 5000 + "\n",
+    }
+    found: dict[str, Trick] = {
+        f"told: {name}": lambda files, text=text: zip_of(bundle_of(files | {TOLD: text.encode()}))  # type: ignore[misc]
+        for name, text in texts.items()
+    }
+    return found | {"told: no UTF-8": lambda files: zip_of(bundle_of(files | {TOLD: b"price: \xff\n"}))}

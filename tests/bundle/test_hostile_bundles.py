@@ -1,0 +1,142 @@
+"""What a stranger may send: refused whole, in one line, and nothing of it is written."""
+
+import json
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.bundle.importing import import_bundle
+from respeed.cli.carry import import_records
+from respeed.cli.main import main
+from respeed.load.folders import MACHINES
+from respeed.model.errors import UserError
+from tests.bundle.carried import files, learned, write_box
+from tests.bundle.forge import bundle_of, zip_of
+from tests.bundle.hostile import DESCRIPTION, FIRST, LEARNING, SECOND, SESSION, tricks
+
+MakeRecord = Callable[..., dict[str, Any]]
+TRICKS = tricks()
+
+
+@pytest.fixture
+def good(make_record: MakeRecord) -> dict[str, Any]:
+    """The files of a bundle that nothing is wrong with."""
+    hardware = make_record([0.1])["provenance"]["machine"]
+    return {
+        FIRST: make_record([0.1, 0.2]),
+        SECOND: make_record([0.1, 0.3], index=2, started="2026-01-01T00:01:00+00:00"),
+        DESCRIPTION: {"machine": "box", "hardware": hardware, "not_measurable": {}},
+        SESSION: {"schema": 1, "machine": "box", "started": "2026-01-01T00:00:00+00:00"},
+        LEARNING: learned("box"),
+    }
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, in which there is nothing."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def refuse(path: Path, capsys: pytest.CaptureFixture[str], name: str) -> str:
+    """Import it; the one line that refuses it. Nothing else is said, and nothing is written."""
+    told, line = sorted(MACHINES.iterdir()), ""
+    try:
+        import_records(path, False, None)
+    except UserError as error:
+        line = str(error)
+    assert line, f"{name} was not refused"
+    assert line.isprintable(), name
+    assert len(line) < 400, name
+    assert capsys.readouterr() == ("", ""), name
+    assert list(Path().iterdir()) == [], name
+    assert sorted(MACHINES.iterdir()) == told, name
+    return line
+
+
+def test_what_all_hostile_bundles_are_made_of_is_a_good_one(tmp_path: Path, here: Path, good: dict[str, Any]) -> None:
+    path = tmp_path / "good.zip"
+    path.write_bytes(zip_of(bundle_of(good)))
+    import_bundle(path)
+    assert json.loads(Path("results", FIRST).read_text()) == good[FIRST]
+    assert len(TRICKS) >= 100
+
+
+def test_every_hostile_bundle_is_refused_in_one_line_and_leaves_nothing(
+    tmp_path: Path, here: Path, good: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, lines = tmp_path / "hostile.zip", []
+    for name, trick in TRICKS.items():
+        path.write_bytes(trick(good))
+        began = time.perf_counter()
+        line = refuse(path, capsys, name).replace(str(tmp_path), "")
+        lines.append(f"{time.perf_counter() - began:.3f} s  {name}: {line}")
+    # Seen with -rP: what each was refused for, and how long that took.
+    print("\n".join(lines))
+    print(f"{len(lines)} hostile bundles refused; the slowest: {max(lines)}")
+
+
+def test_a_bit_that_flips_is_refused_or_changes_nothing(tmp_path: Path, here: Path, good: dict[str, Any]) -> None:
+    path, whole, chance = tmp_path / "flipped.zip", zip_of(bundle_of(good)), random.Random(1)
+    path.write_bytes(whole)
+    import_bundle(path)
+    wanted, refused = files(), 0
+    places = [*range(40), *(chance.randrange(len(whole)) for _ in range(60)), *range(len(whole) - 60, len(whole))]
+    for place in places:
+        shutil.rmtree("results")
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            import_bundle(path)
+        except UserError:
+            refused += 1
+            assert not Path("results").exists()
+            Path("results").mkdir()
+        else:
+            # What pads a packed member to whole bytes says nothing.
+            assert files() == wanted
+    assert refused > 0.95 * len(places)
+
+
+def test_what_is_no_file_of_ones_own_is_refused(
+    tmp_path: Path,
+    here: Path,
+    make_record: MakeRecord,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    monkeypatch.chdir(away)
+    write_box(make_record)
+    record = next(Path("results/records/box/raina2009/rbm/torch-1").iterdir()).resolve()
+    monkeypatch.chdir(here)
+    os.mkfifo(tmp_path / "fifo.zip")
+    for name in ("link", "fifo", "empty", "damaged", "deep", "mixed"):
+        (tmp_path / name / "box").mkdir(parents=True)
+    (tmp_path / "link/box/raina2009").symlink_to(record.parents[2])
+    os.mkfifo(tmp_path / "fifo/box/machine.json")
+    (tmp_path / "damaged/box/machine.json").write_text("{")
+    (tmp_path / "mixed/machine.json").write_text("{}")
+    (tmp_path / "mixed/box/machine.json").write_text("{}")
+    os.makedirs(tmp_path / "deep/box" / "/".join(["deeper"] * 500))
+    (tmp_path / "fifo/box/a\nb\x1b[2J").write_text("")
+    (tmp_path / "link/box/a\nb\x1b[2J").symlink_to("nothing")
+    (tmp_path / "damaged/box/a\nb\x1b[2J").write_text("")
+    (tmp_path / "link.zip").symlink_to("/dev/zero")
+    (tmp_path / "nowhere.zip").symlink_to("nothing")
+    paths = [tmp_path / "fifo.zip", *map(Path, ("/dev/zero", "/dev/null", "/dev/full", "/proc/self/mem"))]
+    names = ("link", "fifo", "empty", "damaged", "deep", "mixed", "link.zip", "nowhere.zip", "none.zip", "x" * 300)
+    for path in [*paths, *(tmp_path / name for name in names)]:
+        refuse(path, capsys, str(path))
+    assert main(["import", "/dev/zero"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

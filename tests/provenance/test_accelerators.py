@@ -1,0 +1,48 @@
+"""Which accelerators are there, under which numbers."""
+
+import pytest
+
+from respeed.provenance import accelerators
+
+NAMES = ["NVIDIA A100", "NVIDIA T4", "NVIDIA H100"]
+UUIDS = ["GPU-aa01", "GPU-ab02", "GPU-bc03"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        ("0,2", ["NVIDIA A100", "NVIDIA H100"]),
+        ("2, 0", ["NVIDIA H100", "NVIDIA A100"]),
+        ("GPU-b", ["NVIDIA H100"]),
+        ("GPU-ab02,0", ["NVIDIA T4", "NVIDIA A100"]),
+        ("GPU-a", []),  # of two
+        ("1,7,0", ["NVIDIA T4"]),
+        ("1,-1,0", ["NVIDIA T4"]),
+        ("MIG-1234", ["NVIDIA A100 MIG"]),
+    ],
+)
+def test_visible_devices_are_numbered_as_cuda_numbers_them(visible: str, found: list[str]) -> None:
+    assert accelerators.visible_devices(visible, NAMES, UUIDS) == found
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        ("cpu", None),
+        ("cuda", None),
+        ("cuda:1", None),
+        ("cuda:2", "no CUDA device 2: there are 2, numbered from 0"),
+        ("xpu:3", None),  # how many there are is not told
+        ("mps:1", "no MPS device 1: there is 1, numbered from 0"),
+    ],
+)
+def test_a_device_is_there_if_its_number_is(device: str, reason: str | None) -> None:
+    assert accelerators.missing_device(device, {"cuda": 2, "xpu": None, "mps": 1}) == reason
+
+
+def test_a_device_that_is_hidden_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    accelerators.accelerator_names.cache_clear()
+    monkeypatch.setattr(accelerators.Path, "exists", lambda path: False)
+    assert accelerators.missing_device("cuda:0") == accelerators.missing_device("cuda") == "no CUDA device"
+    accelerators.accelerator_names.cache_clear()

@@ -1,0 +1,220 @@
+"""What work costs: results/tables/cost.csv, its page, and what is said of it."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.estimators.rounds import collect_rounds
+from respeed.load.papers import load_papers
+from respeed.model.told import Price, Told
+from respeed.tables import cells, cost, speedups
+from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
+from respeed.tables.cost import Cost, read_cost
+from respeed.tables.cost_page import make_cost_page
+from respeed.tables.cost_words import currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
+from respeed.tables.priced import HOUR, make_costs
+from respeed.tables.write import write_tidy
+from tests.figures.machines import read_energy
+from tests.tables.derived import GPU, NOISE, PROFILES, SHEET, STEPS, MakeRecord, seven
+
+LECTURES = load_papers(["raina2009", "lectures"])
+
+
+def price(per_hour: float, currency: str = "USD") -> Price:
+    return Price(per_hour, currency, "a bill", "2026-11-01")
+
+
+def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Cost]:
+    rounds = collect_rounds(records)
+    made = cells.make_cells(rounds, LECTURES, PROFILES, SHEET, smoke=False)
+    told = {machine: Told(machine, price=one) for machine, one in prices.items()}
+    return make_costs(made, rounds, LECTURES, speedups.make_speedups(made, rounds, LECTURES), told, smoke=False)
+
+
+def steps_of(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
+    return seven(make_record, [seconds * noise for noise in NOISE], **facts)
+
+
+def gpu_and_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
+    """A machine with a GPU and a CPU of 0.01 and 0.1 s a step, one of 0.05 s, and one that is 1 % faster than that."""
+    return [
+        *steps_of(make_record, 0.01, machine="rented", **GPU),
+        *steps_of(make_record, 0.1, machine="rented"),
+        *steps_of(make_record, 0.05, machine="desk"),
+        *steps_of(make_record, 0.0495, machine="twin"),
+    ]
+
+
+def row(rows: list[Cost], machine: str, profile: str = "torch-1") -> Cost:
+    return next(one for one in rows if (one.machine, one.profile) == (machine, profile))
+
+
+def test_a_million_examples_cost_their_seconds_at_the_price_of_the_hour(make_record: MakeRecord) -> None:
+    found = row(costs_of(steps_of(make_record, 0.1), box=price(7.2)), "box")
+    assert found.work == "1 million examples"
+    assert found.seconds == pytest.approx(0.1 * STEPS, rel=0.01)
+    assert found.cost == pytest.approx(found.seconds * 7.2 / HOUR)
+    assert found.currency == "USD"
+    assert found.cost_low is not None
+    assert found.seconds_low is not None
+    assert found.cost_low / found.cost == pytest.approx(found.seconds_low / found.seconds)
+    assert (found.price_source, found.price_date) == ("a bill", "2026-11-01")
+
+
+def test_on_one_machine_money_buys_as_much_more_as_the_row_is_faster(make_record: MakeRecord) -> None:
+    found = row(costs_of(gpu_and_cpu(make_record), rented=price(3.0)), "rented", "gpu")
+    assert (found.base_profile, found.verdict) == ("torch-1", "faster")
+    assert found.buys == pytest.approx(10.0, rel=0.01)
+    assert found.buys_low is not None
+    assert found.buys_high is not None
+    assert found.buys_low < 10 < found.buys_high
+
+
+def test_the_dearer_machine_may_be_the_cheaper_one_and_how_sure_that_is_is_said(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0), twin=price(2.0))
+    assert row(rows, "rented", "gpu").standing == "cheapest"
+    assert row(rows, "desk").standing == "dearer"
+    times, low, high = row(rows, "desk").dearer or (0.0, None, None)
+    assert times == pytest.approx(10 / 3, rel=0.01)
+    assert low is not None
+    assert high is not None
+    assert low < 10 / 3 < high
+    says = " ".join(say_who_is_cheapest(cheapest_rows(rows)))
+    assert says.startswith("rented is the cheapest.")
+    assert "On desk the same work costs 3.33 times as much, which is certain." in says
+
+
+def test_where_cases_differ_each_is_named() -> None:
+    base = replace(BLANK, machine="a", standing="cheapest", buys_across=1.0)
+    rows = [
+        base,
+        replace(base, case="1024x4096", standing="dearer", buys_across=0.5),
+        replace(base, machine="b", standing="unproven", buys_across=0.8),
+        replace(base, machine="b", case="1024x4096"),
+    ]
+    assert say_who_is_cheapest(rows) == [
+        "a is the cheapest at 576x1024.",
+        "b is the cheapest at 1024x4096.",
+        "On a the same work costs 2.00 times as much at 1024x4096, which is certain.",
+        "On b the same work costs 1.25 times as much at 576x1024, which too few clean rounds leave open.",
+    ]
+
+
+def test_machines_that_cannot_be_told_apart_from_the_cheapest_are_named(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), desk=price(2.0), twin=price(2.01))
+    assert row(rows, "twin").standing == "cheapest"
+    assert row(rows, "desk").standing == "indistinguishable"
+    assert say_who_is_cheapest(cheapest_rows(rows)) == ["desk and twin are the cheapest and cannot be told apart."]
+
+
+def test_currencies_are_never_compared(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0, "EUR"), desk=price(2.0), twin=price(1.0))
+    assert row(rows, "rented", "gpu").cheapest_machine == "rented"
+    assert row(rows, "desk").cheapest_machine == row(rows, "twin").cheapest_machine == "twin"
+    assert row(rows, "desk").reason == "compared with machines paid in USD alone, not EUR"
+    assert currencies_apart(rows).startswith("Costs in EUR and USD are not compared")
+    assert currencies_apart([one for one in rows if one.currency == "USD"]) == ""
+
+
+def test_a_machine_without_a_price_says_how_to_tell_one(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), desk=price(2.0))
+    found = row(rows, "rented", "gpu")
+    assert (found.cost, found.buys, found.buys_across, found.standing) == (None, None, None, "none")
+    assert found.reason == "no price is told: respeed new machine rented"
+    assert found.seconds > 0
+    assert [name for name, _ in prices_untold(rows)] == ["rented", "twin"]
+    assert prices_told(rows) == [("desk", "2.00 USD an hour", "a bill", "2026-11-01")]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "work", "steps"),
+    [
+        ("digits", "1 million examples", 1e6 / 64),
+        ("product", "10^15 operations", 1e15 / 1e9),
+        ("sum", "10^15 bytes", 1e15 / 1e6),
+    ],
+)
+def test_what_is_paid_for_is_what_the_table_counts(
+    make_record: MakeRecord, experiment: str, work: str, steps: float
+) -> None:
+    case = LECTURES["lectures"].experiments[experiment].cases[0]
+    records = steps_of(make_record, 0.1, case=case.name)
+    for record in records:
+        record["id"] |= {"paper": "lectures", "experiment": experiment}
+        record["cases"][0] |= {"workload": case.workload, "parameters": dict(case.parameters)}
+    (found,) = costs_of(records, box=price(1.0))
+    assert found.work == work
+    assert found.seconds == pytest.approx(0.1 * steps, rel=0.01)
+
+
+def test_joules_are_of_the_same_work_and_name_what_they_are_of(make_record: MakeRecord) -> None:
+    records = gpu_and_cpu(make_record)
+    for record in records:
+        if record["id"]["machine"] == "rented":
+            gpu = {"GPU": 500.0} if record["id"]["profile"] == "gpu" else {}
+            read_energy(record, gpu | {"package-0": 100.0})
+    rows = costs_of(records)
+    found = row(rows, "rented", "gpu")
+    assert found.energy_of == "GPU + package-0"
+    assert found.joules == pytest.approx(600.0 * found.seconds)
+    assert found.watts == pytest.approx(600.0)
+    assert found.energy_rounds == 7
+    assert row(rows, "desk").energy_reason.startswith("not measured: ")
+    assert [name for name, _ in energy_missing(rows)] == ["desk", "twin"]
+
+
+def test_costs_too_small_to_read_are_told_of_a_thousand_times_the_work(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), desk=price(0.01), twin=price(1.0))
+    assert in_bulk(rows) == ("1 billion examples", 1e3)
+    assert in_bulk([row(rows, "twin")]) == ("1 million examples", 1.0)
+
+
+def test_what_is_written_is_read_as_it_was(make_record: MakeRecord, tmp_path: Path) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0))
+    write_tidy(tmp_path / "cost.csv", cost.COLUMNS, rows)
+    with (tmp_path / "cost.csv").open(newline="") as file:
+        again = [read_cost(line) for line in csv.DictReader(file)]
+    for one, other in zip(rows, again, strict=True):
+        for name in cost.COLUMNS:
+            value = getattr(one, name)
+            assert getattr(other, name) == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_the_page_has_the_cheapest_first_and_whose_prices_they_are(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0))
+    page = make_cost_page(LECTURES, rows, 0, smoke=False)
+    ((title, lines),) = page.groups
+    assert "USD for 1 million examples" in title
+    assert [line.entries[0].text.partition(":")[0] for line in lines] == ["rented", "desk", "rented"]
+    assert "rented: 3.00 USD an hour (a bill, 2026-11-01)." in page.notes
+    assert any("twin: no price is told" in note for note in page.notes)
+
+
+def test_without_prices_the_page_says_how_to_tell_them(make_record: MakeRecord) -> None:
+    page = make_cost_page(LECTURES, costs_of(steps_of(make_record, 0.1)), 0, smoke=False)
+    assert page.groups == ()
+    assert "box: no price is told: ./run respeed new machine box." in page.notes
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 100))
+def test_the_one_that_is_proven_to_be_cheapest_stands_first(one: float, other: float) -> None:
+    rows = [replace(BLANK, machine=name, cost=cost, standing="dearer") for name, cost in (("a", one), ("b", other))]
+    first = min(rows, key=lambda row: row.cost or 0.0)
+    rows[rows.index(first)] = replace(first, standing="cheapest")
+    assert say_who_is_cheapest(rows)[0] == f"{first.machine} is the cheapest."
+
+
+BLANK = Cost(
+    machine="", paper="raina2009", experiment="rbm", case="576x1024", algorithm="", profile="torch-1", precision="fp32",
+    label="", work="1 million examples", seconds=1.0, seconds_low=None, seconds_high=None, cost=1.0, cost_low=None,
+    cost_high=None, currency="USD", base_algorithm="", base_profile="", buys=None, buys_low=None, buys_high=None,
+    verdict="none", cheapest_machine="", cheapest_algorithm="", cheapest_profile="", buys_across=None,
+    buys_across_low=None, buys_across_high=None, standing="none", reason="", joules=None, joules_low=None,
+    joules_high=None, watts=None, energy_rounds=0, energy_of="", energy_reason="", price_per_hour=None, price_source="",
+    price_date="",
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""One run over a cluster of two kinds of nodes: the real Snakemake and the real Slurm, at smoke sizes."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+from tests.conftest import Project
+from tests.workflow import cluster
+
+PLUGIN = "snakemake_executor_plugin_slurm"
+REASON = cluster.missing() or (None if importlib.util.find_spec(PLUGIN) else f"no {PLUGIN} (extra: slurm)")
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+
+ASK = ("--profile", "profiles/slurm", "--config", "preset=smoke")
+OLD = "profiles: [openblas-1, openblas-all]\nslurm: {partition: cpu, constraint: old, minutes: 10}\n"
+GPU = 'profiles: [torch-1, gpu]\nslurm: {partition: gpu, gres: "gpu:h200:1", cpus: 2, minutes: 10, alike: true}\n'
+
+
+# Measurements on one machine wait for one another, and for whoever else measures here.
+PATIENCE_SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with cluster.running(tmp_path_factory.mktemp("slurm") / "cluster") as environment:
+        yield environment
+
+
+@pytest.fixture
+def head(project: Project, slurm: dict[str, str]) -> Project:
+    """A project that tells of two machines, and looks after its jobs every second."""
+    machines = project.folder / "workflow/machines"
+    (machines / "old-node.yaml").write_text(OLD)
+    (machines / "gpu-node.yaml").write_text(GPU)
+    project.edit("profiles/slurm/config.yaml", "checks: 20", "checks: 1\nseconds-between-status-checks: 1")
+    return project
+
+
+def environment_of(project: Project, slurm: dict[str, str]) -> dict[str, str]:
+    """Of a head that has the plugin wherever this Python has it, and no accelerator."""
+    path = [str(project.folder / "workflow"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    bins = f"{Path(sys.executable).parent}{os.pathsep}{slurm['PATH']}"
+    return {**slurm, "PATH": bins, "PYTHONPATH": os.pathsep.join(path), "CUDA_VISIBLE_DEVICES": ""}
+
+
+def where_records_are(project: Project) -> set[str]:
+    return {"/".join(Path(path).parts[3:-1]) for path in project.records()}
+
+
+def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_side(
+    head: Project, slurm: dict[str, str]
+) -> None:
+    environment = environment_of(head, slurm)
+    told = head.snakemake(*ASK, "experiments=matmul", "--", "all", **environment).stdout
+    assert "respeed: gpu-node, preset smoke" in told
+    assert told.count("not looked at yet: its first job finds out") == 2
+    # What each was told to measure, as far as its node can; nothing of the head.
+    assert where_records_are(head) == {
+        "old-node/raina2009/matmul/openblas-1",
+        "old-node/raina2009/matmul/openblas-all",
+        "gpu-node/raina2009/matmul/torch-1",
+    }
+    records = head.folder / "results/smoke/records"
+    jobs = subprocess.run(
+        ["squeue", "--states=all", "-h", "-o", "%k %P %N %T"], env={**os.environ, **slurm}, text=True,
+        capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    assert "rule_measure_wildcards_old-node_001 cpu cpu1 COMPLETED" in jobs
+    assert "rule_measure_wildcards_gpu-node_001 gpu gpu1 COMPLETED" in jobs
+    # A mark of the host only where another node of its kind would be another machine.
+    described = {name: json.loads((records / name / "machine.json").read_text()) for name in ("old-node", "gpu-node")}
+    assert "host" in described["old-node"]["hardware"]
+    assert "host" not in described["gpu-node"]["hardware"]
+    assert described["gpu-node"]["not_measurable"]["gpu"] == "no CUDA device"
+    pages = PdfReader(head.folder / "report/smoke.pdf").pages
+    text = " ".join(" ".join(page.extract_text() for page in pages).split())
+    assert "What came out on gpu-node" in text
+    assert "What came out on old-node" in text
+
+    before = head.records()
+    told = head.snakemake(*ASK, "experiments=matmul", **environment).stdout
+    assert "Nothing to be done" in told
+    assert "submitted" not in told
+    assert "gpu: not measured: no CUDA device" in told
+    assert head.records() == before
+
+
+def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_left(
+    head: Project, slurm: dict[str, str]
+) -> None:
+    environment = {**os.environ, **environment_of(head, slurm)}
+    asked = (*ASK, "experiments=matmul", "machine=old-node", "--", "tables")
+    with (
+        (head.folder / "told").open("w") as told,
+        subprocess.Popen(["snakemake", *asked], cwd=head.folder, env=environment, stdout=told, stderr=told) as run,
+    ):
+        try:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not head.records():
+                assert run.poll() is None, (head.folder / "told").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            subprocess.run(["scancel", *_measuring(environment)], env=environment, check=True)
+            first = head.records()
+            assert run.wait(timeout=PATIENCE_SECONDS) == 0, (head.folder / "told").read_text()
+        finally:
+            run.kill()
+    said = (head.folder / "told").read_text()
+    assert "respeed: no results/smoke/records/old-node/session-001.json: SLURM-job" in said
+    assert "CANCELLED" in said
+    after = head.records()
+    assert len(after) == 2
+    assert {path: after[path] for path in first} == first
+    facts = json.loads((head.folder / "results/smoke/records/old-node/session-001.json").read_text())
+    assert facts["turns"] == 2 - len(first)
+
+
+def _measuring(environment: dict[str, str]) -> list[str]:
+    """The jobs that measure now."""
+    done = subprocess.run(
+        ["squeue", "-h", "-t", "running", "-o", "%i %k"], env=environment, text=True, capture_output=True, check=True
+    )
+    return [line.split()[0] for line in done.stdout.splitlines() if "rule_measure" in line]

@@ -1,0 +1,148 @@
+"""The products of whatever BLAS SciPy computes with, on NumPy's arrays. A backend names its library and says how its
+threads are set."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy.linalg.blas import dgemv, sgemv
+
+from respeed.backends import Facts
+from respeed.backends._cpu import CpuSteps
+from respeed.kernels import aligned, scipy_blas
+from respeed.kernels.gemm import TAKES_INT, make_gemm
+from respeed.kernels.lu import LuFactors
+from respeed.kernels.workers import Workers
+from respeed.model.blas import library_label
+from respeed.model.errors import NotMeasurable
+
+DEVICES = ("cpu",)
+PRECISIONS = ("fp32", "fp64")
+OFFERS = (
+    "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
+    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
+)  # fmt: skip
+
+# Elements below which one thread is done sooner, in a millisecond, than others have been woken.
+TWO_THREADS = 2**21
+
+
+class ScipyBlas(CpuSteps):
+    """The class has `library`, its name in `model.blas`, `limit` and `describe`. Where threads that multiply each for
+    themselves must be told so each for itself, `each_alone` does it."""
+
+    library: str
+    each_alone: Callable[[], None] | None = None
+    synchronous = True
+    # The library's own threads, and those of the compiled steps between products.
+    pools = 2
+
+    def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
+        super().__init__(precision, threads, seed, TWO_THREADS)
+        label, found = library_label(self.library), scipy_blas.scipy_library()
+        if found != self.library:
+            raise NotMeasurable(f"SciPy computes with {library_label(found)} here, not with {label}")
+        if not TAKES_INT:
+            raise NotMeasurable(f"this SciPy's {label} counts in 64-bit numbers, and is called with 32-bit ones here")
+        self.threads = threads
+        self._multiply = make_gemm(self.host_dtype)
+        self._multiply_vector = dgemv if precision == "fp64" else sgemv
+        self.take_threads()
+        self.workers = Workers(threads, self.each_alone)
+
+    def take_threads(self) -> None:
+        """Have the library use as many threads as the row has. The environment has said so before it was loaded."""
+        raise NotImplementedError
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
+        if fresh:
+            return np.asarray(values, self.host_dtype)
+        out = aligned.empty(*values.shape, dtype=self.host_dtype)
+        out[...] = values
+        return out
+
+    def zeros(self, *shape: int) -> np.ndarray:
+        out = aligned.empty(*shape, dtype=self.host_dtype)
+        out.fill(0.0)  # the pages are touched here, not by the first step
+        return out
+
+    def host(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def run(self, kernel: Callable[..., None], count: int, elements: int, *arguments: Any) -> None:
+        self._spread(lambda start, stop: kernel(start, stop, *arguments), count, elements)
+
+    def copy(self, source: np.ndarray, out: np.ndarray) -> None:
+        here = np.broadcast_to(source, out.shape)
+        self._spread(lambda start, stop: np.copyto(out[start:stop], here[start:stop]), len(out), out.size)
+
+    def take_rows(self, source: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+        # Not "raise", the default: that would take the rows by way of a copy.
+        np.take(source, rows, axis=0, out=out, mode="clip")
+
+    def put_rows(self, source: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+        out[rows] = source
+
+    def add(self, source: np.ndarray, out: np.ndarray) -> None:
+        here = np.broadcast_to(source, out.shape)
+        add = np.add
+        self._spread(lambda start, stop: add(out[start:stop], here[start:stop], out[start:stop]), len(out), out.size)
+
+    def sum(self, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        add = np.add
+        self._spread(lambda start, stop: add(a[start:stop], b[start:stop], out[start:stop]), len(out), out.size)
+
+    def factors(self, n: int) -> LuFactors:
+        return LuFactors(n, self.host_dtype)
+
+    def inverse(self, a: np.ndarray, factors: LuFactors, out: np.ndarray) -> None:
+        self.copy(a, out)
+        factors.invert(out)
+
+    def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
+        pieces = 1 if self.apart or elements < self.least_spread else None
+        self.workers.spread(lambda start, stop, _: work(start, stop), count, pieces)
+
+    def gemm(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        out: np.ndarray,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        if out.ndim == 3:  # no batched product in SciPy
+            for index in range(len(out)):
+                self.gemm(
+                    a if a.ndim == 2 else a[index], b if b.ndim == 2 else b[index], out[index],
+                    transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta,
+                )  # fmt: skip
+            return
+        if len(out) == 1 and not transpose_a and not transpose_b:
+            self._vector_times(a[0], b, out[0], alpha, beta)
+        else:
+            self._multiply(a, b, out, transpose_a, transpose_b, alpha, beta)
+
+    def _vector_times(self, a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float, beta: float) -> None:
+        """out (n,) <- alpha a (k,) @ b (k, n) + beta out. As a matrix of one row it would take up to eight times as
+        long: all of b is first laid out for a product of many rows."""
+        result = self._multiply_vector(alpha, b.T, a, beta=beta, y=out, overwrite_y=True)
+        # SciPy copies silently what it cannot take as it is.
+        if not b.flags.c_contiguous or not np.may_share_memory(result, out):
+            raise ValueError(f"gemm takes C-contiguous {self.host_dtype} arrays")
+
+    def facts(self, threads_set: int) -> Facts:
+        """What every one of these says of itself."""
+        return {
+            "library": library_label(self.library),
+            "threads_set": threads_set,
+            "package": f"scipy {scipy.__version__}",
+            "device": "cpu",
+            "precision": self.precision,
+        }

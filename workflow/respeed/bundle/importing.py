@@ -1,0 +1,117 @@
+"""Reads a bundle or a folder, and adds what is not here yet; everything is checked before anything is written."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from respeed.bundle.apart import apart_lines
+from respeed.bundle.archive import open_archive
+from respeed.bundle.contents import Item, content_of, parse, renamed, text_of
+from respeed.bundle.folder import open_folder, open_machines
+from respeed.bundle.layout import Kind, shown
+from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
+from respeed.bundle.survey import Source, by_machine, survey_archive, survey_folder
+from respeed.bundle.told import keep_price
+from respeed.load.folders import MACHINES
+from respeed.model.errors import UserError
+from respeed.model.names import check_name
+from respeed.record.files import write_text
+from respeed.record.hold import hold_folder
+from respeed.record.paths import records_folder
+
+
+@dataclass
+class Imported:
+    """What came of one machine's files: how many of each kind were new and how many were here, and what else people
+    must know."""
+
+    new: Counter[Kind] = field(default_factory=Counter)
+    known: Counter[Kind] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of every machine, by name; and what was left out of a folder, by the reason."""
+
+    machines: Mapping[str, Imported]
+    left_out: Mapping[str, list[Path]]
+
+
+def import_bundle(path: Path, smoke: bool = False, name: str | None = None, told: Path = MACHINES) -> Outcome:
+    """Add what a bundle or a folder has and is not here, under the machine's `name` if one is given.
+
+    UserError, and nothing is written, if anything in a bundle is not right. A folder's files that are not are left out.
+    """
+    if name:
+        check_name("machine", name, "--as")
+    with _open(path, smoke) as (source, items, left_out):
+        if name:
+            items = rename_items(items, name, str(path))
+        lock = hold_folder(smoke)
+        try:
+            merges = [_plan(machine, mine, source, smoke, path) for machine, mine in by_machine(items).items()]
+            done = {merge.machine: _carry_out(merge, source, smoke, told) for merge in merges}
+        except OSError as error:
+            where = error.filename or records_folder(smoke)
+            raise UserError(f"{where}: {error.strerror}; when that is mended, give the same command again") from None
+        finally:
+            os.close(lock)
+        return Outcome(done, left_out)
+
+
+def _plan(machine: str, theirs: list[Item], source: Source, smoke: bool, path: Path) -> Merge:
+    here = open_machines(records_folder(smoke), machine)
+    ours = survey_folder(here, smoke)
+    merge = plan_merge(machine, theirs, ours, records_folder(smoke), str(path))
+    merge.lines += apart_lines([step.item for step in merge.steps], source, ours, here)
+    return merge
+
+
+@contextmanager
+def _open(path: Path, smoke: bool) -> Iterator[tuple[Source, list[Item], Mapping[str, list[Path]]]]:
+    if os.path.isdir(path):
+        folder = open_folder(path)
+        items = survey_folder(folder, smoke)
+        if not items:
+            reason, files = max(folder.left_out.items(), key=lambda one: len(one[1]))
+            raise UserError(f"{path}: has nothing that can be used; {shown(str(files[0]))}: {reason}")
+        yield folder, items, folder.left_out
+        return
+    with open_archive(path) as archive:
+        if archive.manifest.smoke != smoke:
+            how = "with" if archive.manifest.smoke else "without"
+            raise UserError(
+                f"{path}: is of {'smoke' if archive.manifest.smoke else 'real'} records; import it {how} --smoke"
+            )
+        yield archive, survey_archive(archive), {}
+
+
+def _carry_out(merge: Merge, source: Source, smoke: bool, told: Path) -> Imported:
+    """Write what the merge says, each file whole."""
+    done = Imported(known=Counter(item.place.kind for item in merge.known), lines=list(merge.lines))
+    for step in merge.steps:
+        if step.place.kind is Kind.TOLD:
+            _keep_price(step, source, told, done)
+        else:
+            _write(step, source, records_folder(smoke))
+            done.new[step.place.kind] += 1
+    return done
+
+
+def _keep_price(step: Step, source: Source, told: Path, done: Imported) -> None:
+    text = parse(step.place, source.read(step.item.source), source.where(step.item.source))
+    if line := keep_price(step.place.machine, text, told):
+        done.lines.append(line)
+
+
+def _write(step: Step, source: Source, records: Path) -> None:
+    where = source.where(step.item.source)
+    value = parse(step.place, source.read(step.item.source), where)
+    path = records.joinpath(step.place.machine, *step.place.folders, step.place.name)
+    if content_of(value) != step.item.content or (path.exists() and not step.replaces):
+        raise UserError(f"{where}: changed while it was imported; give the same command again")
+    write_text(path, text_of(renamed(step.place, value)))

@@ -1,0 +1,154 @@
+"""The shapes of what a bundle may hold: what tables, figures and the report take for granted."""
+
+from respeed.bundle.shape import (
+    Every,
+    Maybe,
+    OrNone,
+    anything,
+    flag,
+    like,
+    moment,
+    number,
+    one_of,
+    reason,
+    scalar,
+    text,
+    whole,
+)
+from respeed.model.names import NAME as NAME_PATTERN
+from respeed.model.published import ARCHITECTURES
+from respeed.record.check import SCHEMA
+from respeed.record.files import LEARNING_SCHEMA
+
+_NAME = like(NAME_PATTERN.pattern)
+# Seconds of anything; three years.
+_SECONDS = number(0, 1e8)
+_POSITIVE = number(1e-12, 1e24)
+_COUNT = whole(0)
+
+# What model/identity.py compares.
+_FIELDS = {
+    "cpu": text,
+    "sockets": whole(1),
+    "physical_cores": whole(1),
+    "usable_cores": whole(1),
+    "cpu_flags": Every(text),
+    "memory_bytes": whole(1),
+    "accelerators": Every(text),
+    "host": text,
+}
+FINGERPRINT = {field: Maybe(shape) for field, shape in _FIELDS.items()}
+FACTS = _FIELDS | {
+    # Not every system tells these, and earlier versions did not ask.
+    **{field: Maybe(OrNone(_FIELDS[field])) for field in ("sockets", "physical_cores", "host")},
+    "accelerator_driver": Maybe(OrNone(text)),
+    "logical_cpus": OrNone(whole(1)),
+    "cpu_quota": OrNone(number(0)),
+    "system": text,
+}
+_BLOCK = {
+    "sample_steps": whole(1),
+    "sample_seconds": Every(_POSITIVE, least=1),
+    "probe_seconds": Every(_POSITIVE, least=2),
+    "run_delay_seconds": OrNone(_SECONDS),
+    "threads_ran": OrNone(_COUNT),
+    "minor_faults": _COUNT,
+    "quota_throttles": OrNone(_COUNT),
+    "clock_throttles": OrNone(_COUNT),
+    "part_seconds": Maybe(Every(Every(_SECONDS))),
+    "joules": Maybe(Every(number(0, 1e12), keyed=True)),
+}
+_CASE = {
+    "case": text,
+    "workload": _NAME,
+    "parameters": Every(anything, keyed=True),
+    "flops": OrNone(number(0)),
+    "traffic_bytes": OrNone(number(0)),
+    "parts": Maybe(Every(number(0), keyed=True)),
+    "status": one_of("measured", "not-run", "failed", "wrong"),
+    "reason": OrNone(text),
+    "errors": Every(OrNone(number(0)), keyed=True),
+    "warmup": OrNone({"settled": flag, "step_seconds": _POSITIVE}),
+    "blocks": Every(_BLOCK),
+    "wall_seconds": _SECONDS,
+    "attempts": Maybe(whole(1)),
+}
+_PROVENANCE = {
+    # A process that never started has told neither its machine nor its library.
+    "machine": Maybe(OrNone(FACTS)),
+    "backend": Maybe(Every(scalar, keyed=True)),
+    "versions": Maybe(Every(text, keyed=True)),
+    "libraries": Maybe(Every(Every(scalar, keyed=True))),
+    "environment": Maybe(Every(text, keyed=True)),
+}
+RECORD = {
+    "schema": one_of(SCHEMA),
+    "id": {
+        "machine": _NAME,
+        "paper": _NAME,
+        "experiment": _NAME,
+        "profile": _NAME,
+        "index": whole(1, 99),
+        "whole": flag,
+        "smoke": flag,
+    },
+    "profile": {
+        "name": _NAME,
+        "label": text,
+        "package": text,
+        "architecture": one_of(*ARCHITECTURES),
+        "backend": _NAME,
+        "device": text,
+        "threads": lambda value: value == "all" or whole(1)(value),
+        "precision": text,
+    },
+    "threads": whole(1),
+    "seed": whole(-(2**63)),
+    "timing": Every(number(), keyed=True),
+    "digest": like("[0-9a-f]{16}"),
+    "started": moment,
+    "wall_seconds": _SECONDS,
+    "start_seconds": _SECONDS,
+    "provenance": _PROVENANCE | {"commit": text},
+    "ceilings": OrNone(Every(number(0), keyed=True)),
+    "cases": Every(_CASE, least=1),
+}
+LEARNING = {
+    "schema": one_of(LEARNING_SCHEMA),
+    "machine": _NAME,
+    "paper": _NAME,
+    "experiment": _NAME,
+    "smoke": flag,
+    "started": moment,
+    "programs": Every(
+        {
+            "workload": _NAME,
+            "curve": Every(Every(number(), least=2), least=1),
+            "pictures": Every(Every(Every(whole(0, 255), least=1), least=1), least=1),
+        },
+        least=1,
+    ),
+}
+DESCRIPTION = {
+    "machine": _NAME,
+    "hardware": FACTS,
+    "not_measurable": Every(reason, keyed=True),
+    "started": Maybe(moment),
+}
+SHEET = {
+    "schema": one_of(1),
+    "machine": _NAME,
+    "smoke": flag,
+    "started": moment,
+    "provenance": {"machine": FACTS},
+    "rounds": Every(RECORD | {"provenance": _PROVENANCE}),
+}
+SESSION = {"schema": one_of(1), "machine": _NAME, "started": moment}
+MANIFEST_ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}
+MANIFEST = {
+    "schema": whole(1),
+    "respeed": text,
+    "smoke": flag,
+    "machines": Every(FINGERPRINT, least=1, keyed=True),
+    "members": Every(MANIFEST_ENTRY, least=1),
+}

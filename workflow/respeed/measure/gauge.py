@@ -1,0 +1,105 @@
+"""Measures the hardware sheet: what this machine reaches, and what more threads bring it.
+
+Every number of threads, precision and device has processes of its own, as the rounds of a paper have. They take turns,
+pass after pass, in another order each time; the facts are a record a process, in one file.
+"""
+
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from respeed.load.folders import ROOT
+from respeed.measure.lock import machine_lock
+from respeed.measure.parent import measure_turn
+from respeed.model.round import RoundSpec
+from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
+from respeed.plan.same_machine import describe_as
+from respeed.provenance.cpu import usable_cores
+from respeed.provenance.memory import accelerator_bytes, cache_bytes
+from respeed.provenance.software import package_versions, source_commit
+from respeed.record.files import write_json
+from respeed.record.hardware import SCHEMA
+from respeed.record.paths import parse_hardware_path
+from respeed.timing.clock import seconds_now, utc_now
+
+# What all processes share stands once in the sheet.
+SHARED = ("machine", "commit", "versions", "libraries", "environment")
+
+
+def measure_gauge(path: Path) -> None:
+    """Measure this machine and write the sheet, whole or not at all. One that can be used is left as it is."""
+    machine, smoke = parse_hardware_path(path)
+    gauge = plan_gauge(machine, smoke)
+    if why_due(path, machine, gauge) is None:
+        _say(f"{path} is there already; delete it to measure it anew")
+        return
+    with machine_lock() as lock:
+        started, began = utc_now(), seconds_now()
+        rounds = list(_passes(gauge, lock, smoke))
+    write_json(
+        path,
+        {
+            "schema": SCHEMA,
+            "machine": machine,
+            "smoke": smoke,
+            "digest": gauge.digest,
+            "started": started,
+            "wall_seconds": round(seconds_now() - began, 1),
+            "provenance": {
+                "machine": describe_as(machine),
+                "commit": source_commit(ROOT),
+                "versions": package_versions(),
+            },
+            "memory": {"caches": cache_bytes(usable_cores()), "accelerators": accelerator_bytes()},
+            "rounds": rounds,
+            "absent": [
+                {
+                    "profile": asdict(spec.profile),
+                    "threads": spec.threads,
+                    "cases": [asdict(case) for case in spec.cases],
+                    "reason": reason,
+                }
+                for spec, reason in gauge.absent
+            ],
+        },
+    )
+
+
+def _passes(gauge: Gauge, lock: int, smoke: bool) -> Iterator[dict[str, Any]]:
+    """The records of all processes. After the least number of passes, another one only if it ends in time."""
+    probes: dict[str, list[float]] = defaultdict(list)
+    began, took = seconds_now(), 0.0
+    for number in count(1):
+        specs = [*gauge.often, *(gauge.once if number == 1 else ())]
+        spent = seconds_now() - began
+        if number > LEAST_PASSES and spent + took > SECONDS:
+            return
+        if number > 1 and spent > PATIENCE * SECONDS:  # a machine that others use: a run has other things to measure
+            return
+        _say(f"hardware sheet, pass {number}: {len(specs)} processes")
+        took = 0.0
+        for spec in random.Random(number).sample(specs, len(specs)):
+            start = seconds_now()
+            record = _measure(spec, number, lock, probes[spec.profile.name])
+            if spec in gauge.often:
+                took += seconds_now() - start
+            yield record
+        if smoke or number == MOST_PASSES:
+            return
+
+
+def _measure(spec: RoundSpec, number: int, lock: int, probes: list[float]) -> dict[str, Any]:
+    """One process. `probes` are those of this row so far, and then those of this process as well."""
+    spec = replace(spec, id=replace(spec.id, index=number))
+    record = dict(measure_turn([spec], lock, probes))[spec.id]
+    probes += [one for case in record["cases"] for block in case["blocks"] for one in block["probe_seconds"]]
+    return record | {"provenance": {key: value for key, value in record["provenance"].items() if key not in SHARED}}
+
+
+def _say(text: str) -> None:
+    print(f"respeed: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,71 @@
+"""The hardware sheet: results/[smoke/]records/<machine>/hardware.json, what the machine reached when it was measured.
+
+Its `rounds` are records as those of papers are, so that the same rules judge them; `absent` is what the machine cannot
+run, with the reason. Facts only.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from respeed.model.errors import UserError
+from respeed.model.identity import difference
+from respeed.record.check import check_record
+from respeed.record.files import read_json
+from respeed.record.paths import hardware_path
+from respeed.record.texts import printable_texts
+
+SCHEMA = 1
+# What stands in a round's place for paper and experiment.
+PAPER = "hardware"
+_KEYS = ("machine", "smoke", "digest", "started", "wall_seconds", "memory")
+
+
+def read_hardware(path: Path) -> dict[str, Any]:
+    """Read a sheet, and check what statistics rest on; UserError, with what to do, if it cannot be used."""
+    return check_hardware(read_json(path), str(path))
+
+
+def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
+    """The sheet, its texts made printable, if it is a whole one of this version. UserError, which begins with `where`, if not."""
+    if not isinstance(sheet, dict) or sheet.get("schema") != SCHEMA:
+        found = sheet.get("schema") if isinstance(sheet, dict) else None
+        raise UserError(f"{where}: has sheet schema {found!r}, this version reads {SCHEMA}; run again, or delete it")
+    try:
+        for key in _KEYS:
+            sheet[key]
+        sheet["provenance"]["machine"]["cpu"], sheet["memory"]["caches"], sheet["memory"]["accelerators"]
+        for record in sheet["rounds"]:
+            check_record(record, where)
+        for one in sheet["absent"]:
+            one["profile"]["name"], one["threads"], one["cases"], one["reason"]
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise UserError(f"{where}: is not a whole sheet ({error!r}); run again to measure it anew") from None
+    return dict(printable_texts(sheet))
+
+
+def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The sheet of a machine whose records say what its `hardware` is. None where there is none; one that is damaged,
+    or was measured on other hardware, is left out with a line."""
+    path = hardware_path(machine, smoke)
+    if not path.exists():
+        return None
+    try:
+        sheet = read_hardware(path)
+    except UserError as error:
+        print(f"respeed: left out: {error}", file=sys.stderr)
+        return None
+    if reason := misplaced(sheet, machine, smoke, hardware):
+        print(f"respeed: left out: {path}: {reason}", file=sys.stderr)
+        return None
+    return sheet
+
+
+def misplaced(sheet: Mapping[str, Any], machine: str, smoke: bool, hardware: Mapping[str, Any]) -> str | None:
+    """Why the sheet is not one of this machine, which is such `hardware`; None if it is."""
+    rounds = {(record["id"]["machine"], record["id"]["smoke"]) for record in sheet["rounds"]}
+    if {(sheet["machine"], sheet["smoke"]), *rounds} != {(machine, smoke)}:
+        return "was made for another machine, or by another kind of run"
+    found = difference(sheet["provenance"]["machine"], hardware)
+    return f"was measured on other hardware: {found}" if found else None

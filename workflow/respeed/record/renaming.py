@@ -1,0 +1,197 @@
+"""Gives records another machine's name. Killed at any moment, it loses none, and the same call ends what was begun."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from respeed.load.folders import MACHINES
+from respeed.model.errors import UserError, nearest
+from respeed.model.identity import difference, fingerprint_of
+from respeed.model.names import check_name
+from respeed.record.files import read_json, write_json, write_text
+from respeed.record.one_machine import read_machine
+from respeed.record.paths import machine_sheet, record_folders, records_folder, renaming_folder, renaming_mark
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What goes from one machine's folder to another's: `files`, by their path there, with the checksum of what they
+    were. Written into the new folder, until nothing of them is left in the old one."""
+
+    old: str
+    new: str
+    only_left_out: bool
+    files: Mapping[str, str]
+
+
+def rename_machine(old: str, new: str, smoke: bool, told: Path = MACHINES) -> int:
+    """Rename a machine: its folder, what its files say, and what is told of it. Returns how many files there are."""
+    return _rename(old, new, False, smoke, told)
+
+
+def rename_left_out(old: str, new: str, smoke: bool) -> int:
+    """Give a name of their own to the records that are left out, as they were made on other hardware than the rest of
+    the folder. Returns how many there are."""
+    return _rename(old, new, True, smoke, MACHINES)
+
+
+def adopt_strangers(machine: str, smoke: bool) -> int:
+    """Let all files in the machine's folder say its name, where it was copied or renamed by hand; one by one, in place.
+    Returns how many said another."""
+    check_name("machine", machine, "rename")
+    if machine not in record_folders(smoke):
+        raise UserError(f"rename: no records of {machine!r}{nearest(machine, record_folders(smoke))}")
+    folder, changed = records_folder(smoke) / machine, 0
+    for path in _files_in(folder):
+        text = path.read_bytes()
+        renamed = _said_of(machine, text)
+        if _names(renamed) != _names(text):
+            write_text(path, renamed.decode())
+            changed += 1
+    if not changed:
+        raise UserError(f"rename: all that lies in {folder} is of {machine} already")
+    return changed
+
+
+def _rename(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> int:
+    check_name("machine", new, "rename")
+    begun = _begun(new, smoke)
+    if begun is None:
+        begun = _begin(old, new, only_left_out, smoke, told)
+    elif (begun.old, begun.only_left_out) != (old, only_left_out):
+        first = f"rename {begun.old} {begun.new}{' --left-out' * begun.only_left_out}{' --smoke' * smoke}"
+        raise UserError(f"rename: {new} is not done yet; end that first: ./run respeed {first}")
+    _end(begun, smoke, told)
+    return len(begun.files)
+
+
+def _begun(new: str, smoke: bool) -> Renaming | None:
+    mark = renaming_mark(new, smoke)
+    return Renaming(**read_json(mark)) if mark.exists() else None
+
+
+def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> Renaming:
+    """Build the new folder beside, and put it into place at one stroke."""
+    machines, home = record_folders(smoke), records_folder(smoke)
+    if old not in machines:
+        raise UserError(f"rename: no records of {old!r}{nearest(old, machines)}")
+    if (home / new).exists() and any((home / new).iterdir()):
+        raise UserError(f"rename: {home / new} is there already; choose a name without records")
+    if not only_left_out and _told_of(old, told).exists() and _told_of(new, told).exists():
+        raise UserError(f"rename: {_told_of(new, told)} is there already; remove it, or {_told_of(old, told)}")
+    left_out = read_machine(smoke, old).left_out if only_left_out else {}
+    paths = list(left_out) if only_left_out else _files_in(home / old)
+    if not paths:
+        raise UserError(f"rename: no record of {old} is left out: all were made on one machine")
+    build = renaming_folder(new, smoke)
+    shutil.rmtree(build, ignore_errors=True)
+    files = {}
+    for path in paths:
+        data, place = path.read_bytes(), str(path.relative_to(home / old))
+        files[place] = _checksum(data)
+        _write(build / place, _said_of(new, data))
+    if left_out:
+        write_json(build / machine_sheet(new, smoke).name, _description(new, [one.record for one in left_out.values()]))
+    begun = Renaming(old, new, only_left_out, files)
+    write_json(build / renaming_mark(new, smoke).name, asdict(begun))
+    for folder in [build, *(path for path in build.rglob("*") if path.is_dir())]:
+        _sync(folder)
+    build.rename(home / new)
+    _sync(home)
+    return begun
+
+
+def _end(begun: Renaming, smoke: bool, told: Path) -> None:
+    """Remove from the old folder what is in the new one. What was measured there since stays."""
+    old = records_folder(smoke) / begun.old
+    for place, checksum in begun.files.items():
+        path = old / place
+        if path.exists() and _checksum(path.read_bytes()) == checksum:
+            path.unlink()
+    for folder in sorted((path for path in old.rglob("*") if path.is_dir()), reverse=True):
+        _remove_empty(folder)
+    _remove_empty(old)
+    _remove_empty(renaming_folder(begun.new, smoke).parent)
+    if not begun.only_left_out and not smoke and _told_of(begun.old, told).exists():
+        _told_of(begun.old, told).replace(_told_of(begun.new, told))
+    renaming_mark(begun.new, smoke).unlink()
+
+
+def _description(machine: str, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the latest record of the machine that has most of them says of it."""
+    dated = sorted(((one["provenance"]["machine"], one["started"]) for one in records), key=lambda one: one[1])
+    meant = fingerprint_of({}, dated)
+    fitting = [hardware for hardware, _ in dated if difference(hardware, meant) is None]
+    return {"machine": machine, "hardware": fitting[-1], "not_measurable": {}}
+
+
+def _said_of(machine: str, text: bytes) -> bytes:
+    """A file's contents with that machine's name for whatever name it says; unchanged if it is damaged or no JSON."""
+    data = _parsed(text)
+    if not _names(text):
+        return text
+    # A hardware sheet has rounds in it, each with an id of its own.
+    for said in (data, data.get("id"), *(one.get("id") for one in data.get("rounds", ()))):
+        if isinstance(said, dict) and "machine" in said:
+            said["machine"] = machine
+    return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _names(text: bytes) -> list[Any]:
+    """The machines that a file says it is of."""
+    data = _parsed(text)
+    if not isinstance(data, dict):
+        return []
+    inside = data.get("id") if isinstance(data.get("id"), dict) else {}
+    return [one["machine"] for one in (data, inside) if isinstance(one, dict) and isinstance(one.get("machine"), str)]
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _told_of(machine: str, told: Path) -> Path:
+    return told / f"{machine}.yaml"
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Onto the disk, before anything is removed that it replaces."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
