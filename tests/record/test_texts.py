@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from respeed.model.errors import UserError
 from respeed.model.text import is_unprintable
+from respeed.record import files
 from respeed.record.files import read_description, read_learning, read_record, write_json
 from respeed.record.paths import machine_sheet
 from respeed.record.texts import MOST_LETTERS, printable_texts
@@ -107,6 +108,7 @@ def test_a_description_that_cannot_be_used_is_left_out_with_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    files._leave_out.cache_clear()
     path = machine_sheet("box", smoke=False)
     path.parent.mkdir(parents=True)
     path.write_text(text)

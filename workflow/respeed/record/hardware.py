@@ -28,7 +28,8 @@ def read_hardware(path: Path) -> dict[str, Any]:
 
 
 def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
-    """The sheet, its texts made printable, if it is a whole one of this version. UserError, which begins with `where`, if not."""
+    """The sheet, its texts made printable, if it is a whole one of this version. UserError, which begins with `where`,
+    if not."""
     if not isinstance(sheet, dict) or sheet.get("schema") != SCHEMA:
         found = sheet.get("schema") if isinstance(sheet, dict) else None
         raise UserError(f"{where}: has sheet schema {found!r}, this version reads {SCHEMA}; run again, or delete it")
