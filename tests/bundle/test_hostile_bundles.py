@@ -55,7 +55,7 @@ def refuse(path: Path, capsys: pytest.CaptureFixture[str], name: str) -> str:
         line = str(error)
     assert line, f"{name} was not refused"
     assert line.isprintable(), name
-    assert len(line) < 400, name
+    assert len(line) < 500, name
     assert capsys.readouterr() == ("", ""), name
     assert list(Path().iterdir()) == [], name
     assert sorted(MACHINES.iterdir()) == told, name
