@@ -16,7 +16,7 @@ from snakemake.utils import min_version
 min_version("9.11")
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
-RESPEED = load_workflow(dict(config))
+RESPEED = load_workflow(dict(config), sys.argv, measures=may_measure(sys.argv))
 
 # For the front page of the HTML report.
 config.update(contents.front_page(RESPEED))

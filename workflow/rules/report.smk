@@ -68,7 +68,7 @@ rule html:
         f"{RESPEED.results}/logs/html.log",
     params:
         # What --config said decides which files there are.
-        settings=[f"preset={RESPEED.config.preset.name}", *RESPEED.settings],
+        settings=RESPEED.settings,
     shell:
         "snakemake --report {output} --config {params.settings:q} -- tables figures >{log} 2>&1"
         " || {{ echo 'respeed: {output} was not made; {log} says why' >&2; exit 1; }}"

@@ -1,21 +1,22 @@
 """respeed check: every mistake in every file that people write, at once."""
 
 from respeed.load.config import check_config
+from respeed.load.folders import BACKENDS, WORKLOADS
 from respeed.load.hardware import read_profiles
 from respeed.load.machines import read_told, told_machines
 from respeed.load.mistakes import Mistakes
+from respeed.load.modules import broken_modules
+from respeed.load.overlooked import overlooked
 from respeed.load.papers import check_folders, paper_names, read_paper
+from respeed.model.text import visible
 
 
 def check_files() -> bool:
-    """Print a line for each mistake in config.yaml, the hardware profiles, the papers and workflow/machines;
-    True if there is none."""
+    """Print a line for each mistake in config.yaml, the hardware profiles, the papers, workflow/machines, and in what
+    workloads and backends say of themselves; True if there is none."""
     mistakes = Mistakes(check_config())
     profiles, wrong = read_profiles()
-    machines: tuple[str, ...] = ()
-    with mistakes.collecting():
-        machines = told_machines()
-    papers = paper_names()
+    machines, papers = told_machines(), paper_names()
     mistakes += check_folders()
     for found in wrong.values():
         mistakes += found
@@ -23,8 +24,9 @@ def check_files() -> bool:
         mistakes += read_told(machine)[1]
     for paper in papers:
         mistakes += read_paper(paper)[1]
+    mistakes += [*broken_modules(WORKLOADS).values(), *broken_modules(BACKENDS).values(), *overlooked()]
     for line in mistakes:
-        print(line)
+        print(visible(line))
     if not mistakes:
         print(f"no mistake in config.yaml, {len(profiles)} hardware profiles, and papers: {', '.join(papers)}")
     return not mistakes

@@ -1,11 +1,12 @@
 """config.yaml, and what the command line overrides in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from respeed.load.folders import ROOT
-from respeed.load.hardware import default_profiles, profile_names
+from respeed.load.files import from_here
+from respeed.load.folders import HARDWARE, PAPERS, ROOT
+from respeed.load.hardware import default_profiles, profile_names, read_profile
 from respeed.load.mistakes import Mistakes
 from respeed.load.papers import load_papers, paper_names, read_paper
 from respeed.load.schema import check_schema, misfits
@@ -15,8 +16,12 @@ from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 
 
-def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read and check the configuration and the names it uses; UserError, one line, if it is wrong."""
+def load_config(
+    path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None, *, strict: bool = True
+) -> Config:
+    """Read and check the configuration and the names it uses; UserError, one line, if it is wrong. Where it is not
+    `strict`, papers and profiles that it chooses may have mistakes of their own."""
+    path = from_here(path)
     data = read_yaml(path)
     check_schema(data, "config", path)
     if overrides:
@@ -29,8 +34,8 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     return Config(
         preset=_preset(data, path),
         papers=papers,
-        experiments=_experiments(data, papers, path),
-        profiles=_profiles(data, path),
+        experiments=_experiments(data, papers if strict else _right(papers), path),
+        profiles=_profiles(data, path) if strict or data["profiles"] != "all" else _right_profiles(),
         machine=_machine(data, path),
         seed=data["seed"],
         presets=_presets(data),
@@ -41,7 +46,7 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
 
 def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
     """All mistakes in the file itself; those in the papers and profiles that it names are theirs."""
-    mistakes = Mistakes()
+    path, mistakes = from_here(path), Mistakes()
     data: Any = None
     with mistakes.collecting():
         data = read_yaml(path)
@@ -51,12 +56,23 @@ def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
             with mistakes.collecting():
                 check(data, path)
         with mistakes.collecting():
-            if data["profiles"] != "all":
+            if data["profiles"] != "all" or not profile_names():
                 _profiles(data, path)
     if not mistakes and not any(read_paper(name)[1] for name in _papers(data, path)):
         with mistakes.collecting():
             _experiments(data, _papers(data, path), path)
     return mistakes
+
+
+def _right(papers: Iterable[str]) -> list[str]:
+    """Those without mistakes; all papers if none of those is, as their tables may be named all the same."""
+    return [name for name in papers if read_paper(name)[0]] or [name for name in paper_names() if read_paper(name)[0]]
+
+
+def _right_profiles() -> tuple[str, ...]:
+    """Those of "all" that have no mistakes."""
+    found = (read_profile(name)[0] for name in profile_names())
+    return tuple(profile.name for profile in found if profile and not profile.optional)
 
 
 def _presets(data: Mapping[str, Any]) -> dict[str, Preset]:
@@ -71,6 +87,8 @@ def _preset(data: Mapping[str, Any], path: Path) -> Preset:
 
 
 def _papers(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+    if not paper_names():
+        raise UserError(f"{from_here(PAPERS)}: has no papers (NAME/paper.yaml); respeed new paper NAME writes one")
     return _choose("papers", "paper", data["papers"], paper_names(), path)
 
 
@@ -82,6 +100,8 @@ def _experiments(data: Mapping[str, Any], papers: Iterable[str], path: Path) -> 
 
 
 def _profiles(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+    if not profile_names():
+        raise UserError(f"{from_here(HARDWARE)}: has no profiles (NAME.yaml); respeed new hardware NAME writes one")
     if data["profiles"] == "all":
         return default_profiles()
     return _choose("profiles", "hardware profile", data["profiles"], profile_names(), path)
@@ -93,13 +113,28 @@ def _machine(data: Mapping[str, Any], path: Path) -> str | None:
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     """The settings of a command line, KEY=VALUE each, where a value is written as in config.yaml."""
-    parsed = {}
+    parsed: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not (key and equals):
-            raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE")
+            raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE, such as preset=smoke")
+        if key in parsed:
+            raise UserError(f"--config: {key} stands twice; say it once")
         parsed[key] = parse_yaml(value, f"--config {key}")
     return parsed
+
+
+def check_command_line(words: Sequence[str]) -> None:
+    """UserError if Snakemake's command line sets one key twice: Snakemake takes the last without a word."""
+    seen: set[str] = set()
+    inside = False
+    for word in words:
+        inside = word in {"--config", "-C"} or (inside and not word.startswith("-"))
+        key, equals, _ = word.partition("=")
+        if inside and equals:
+            if key in seen:
+                raise UserError(f"--config: {key} stands twice; say it once")
+            seen.add(key)
 
 
 def _choose(key: str, kind: str, chosen: Any, names: Iterable[str], path: Path) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.load.mistakes import Mistakes
-from respeed.load.modules import workload_parameters
+from respeed.load.modules import check_module, workload_parameters
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 from respeed.model.paper import Algorithm, Case, Experiment, Fact
@@ -103,6 +103,7 @@ def _algorithm(workload: str, data: Mapping[str, Any], rows: Collection[str], wh
 
 
 def _check_workload(name: str, where: str) -> None:
+    check_module("workload", name, where)
     if name not in workload_parameters():
         raise UserError(f"{where}: no workload {name!r}{nearest(name, workload_parameters())}")
 

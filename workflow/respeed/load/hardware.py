@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.load.files import from_here
 from respeed.load.folders import HARDWARE
 from respeed.load.mistakes import Mistakes
-from respeed.load.modules import backend_devices, backend_precisions
+from respeed.load.modules import backend_devices, backend_precisions, check_module
 from respeed.load.schema import misfits
 from respeed.load.yaml_file import read_yaml
 from respeed.model.cpus import CHOICES, choice_as_text
@@ -40,7 +41,7 @@ def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
 
 def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mistakes]:
     """The profile, or None, and all mistakes in its file."""
-    path, mistakes = folder / f"{name}.yaml", Mistakes()
+    path, mistakes = from_here(folder / f"{name}.yaml"), Mistakes()
     data: Any = None
     with mistakes.collecting():
         check_name("hardware profile", name, str(path))
@@ -54,6 +55,7 @@ def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mi
     if "cpus" in data and profile.cpus is None:
         mistakes.append(f"{path}: cpus: {data['cpus']!r} must be {CHOICES}")
     with mistakes.collecting():
+        check_module("backend", profile.backend, f"{path}: backend")
         _check_choice(path, "backend", profile.backend, tuple(backend_devices()))
         with mistakes.collecting():
             _check_device(path, profile, data)

@@ -4,6 +4,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+from respeed.load.files import from_here
 from respeed.load.folders import MACHINES
 from respeed.load.hardware import profile_names
 from respeed.load.mistakes import Mistakes
@@ -15,8 +16,8 @@ from respeed.model.told import Price, SlurmNode, Told
 
 
 def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:
-    """The names of the machines that something is told of."""
-    return tuple(check_name("machine", path.stem, str(path)) for path in sorted(folder.glob("*.yaml")))
+    """The names of the machines that something is told of, or is meant to be: a name may be none."""
+    return tuple(path.stem for path in sorted(folder.glob("*.yaml")))
 
 
 def load_told(folder: Path = MACHINES) -> dict[str, Told]:
@@ -31,7 +32,7 @@ def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
 
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
-    path = folder / f"{machine}.yaml"
+    path = from_here(folder / f"{machine}.yaml")
     try:
         return check_told(machine, read_text(path), path)
     except UserError as error:
@@ -43,7 +44,10 @@ def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistak
     mistakes = Mistakes()
     data: Any = None
     with mistakes.collecting():
-        data = parse_yaml(text, str(path)) or {}
+        check_name("machine", machine, str(path))
+    with mistakes.collecting():
+        data = parse_yaml(text, str(path))
+        data = {} if data is None else data
     mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "machine", path)]
     if mistakes:
         return None, mistakes

@@ -1,24 +1,36 @@
 """What workloads and backends there are, read from their source: to check a file must not import torch."""
 
-import ast
 import functools
 from pathlib import Path
 from typing import Any
 
 from respeed.load.folders import BACKENDS, WORKLOADS
+from respeed.load.source import BACKEND, WORKLOAD, what_is_wrong
+from respeed.load.source import read_constant as _constant
+from respeed.model.errors import UserError
 
 
-def _modules(folder: Path) -> dict[str, Path]:
+def _files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("_")}
 
 
-def _constant(path: Path, name: str) -> Any:
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
-            if isinstance(node.value, ast.Attribute):  # that of a module beside it
-                return _constant(path.with_name(f"{ast.unparse(node.value.value)}.py"), node.value.attr)
-            return ast.literal_eval(node.value)
-    return None
+@functools.cache
+def broken_modules(folder: Path) -> dict[str, str]:
+    """The files of workloads, or of backends, that cannot be used, by name, and a line that says why."""
+    forms = WORKLOAD if folder == WORKLOADS else BACKEND
+    found = {name: what_is_wrong(path, forms) for name, path in _files(folder).items()}
+    return {name: line for name, line in found.items() if line}
+
+
+def check_module(kind: str, name: str, where: str) -> None:
+    """UserError if the workload or the backend of that name, which `where` names, cannot be used."""
+    if line := broken_modules(WORKLOADS if kind == "workload" else BACKENDS).get(name):
+        raise UserError(f"{where}: the {kind} {name} cannot be used: {line}")
+
+
+def _modules(folder: Path) -> dict[str, Path]:
+    """Those that can be used: a broken one stops only what names it."""
+    return {name: path for name, path in _files(folder).items() if name not in broken_modules(folder)}
 
 
 def _of_workloads(name: str) -> dict[str, Any]:
@@ -30,8 +42,7 @@ def _of_workloads(name: str) -> dict[str, Any]:
 def workload_parameters() -> dict[str, dict[str, str | tuple[str, ...]]]:
     """Each workload's name and the parameters that a case of it must give, "whole", "real" or the texts that it may be:
     its PARAMETERS."""
-    found = {name: _constant(path, "PARAMETERS") for name, path in _modules(WORKLOADS).items()}
-    return {name: parameters for name, parameters in found.items() if parameters}
+    return {name: _constant(path, "PARAMETERS") for name, path in _modules(WORKLOADS).items()}
 
 
 @functools.cache
@@ -97,8 +108,7 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
 @functools.cache
 def backend_devices() -> dict[str, tuple[str, ...]]:
     """Each backend's name and the devices it runs on: DEVICES of its module."""
-    found = {name: _constant(path, "DEVICES") for name, path in _modules(BACKENDS).items()}
-    return {name: devices for name, devices in found.items() if devices}
+    return {name: _constant(path, "DEVICES") for name, path in _modules(BACKENDS).items()}
 
 
 @functools.cache

@@ -6,6 +6,7 @@ from typing import Any
 
 from respeed.load.claims import read_claim
 from respeed.load.experiments import check_measured_once, read_experiment
+from respeed.load.files import from_here
 from respeed.load.folders import PAPERS
 from respeed.load.mistakes import Mistakes
 from respeed.load.published import Numbers, read_published
@@ -31,7 +32,7 @@ def check_folders(folder: Path = PAPERS) -> Mistakes:
     mistakes = Mistakes()
     for path in sorted(folder.glob("*/paper.yaml")):
         with mistakes.collecting():
-            check_name("paper", path.parent.name, str(path.parent))
+            check_name("paper", path.parent.name, str(from_here(path.parent)))
     return mistakes
 
 
@@ -43,7 +44,7 @@ def load_papers(names: Iterable[str] | None = None, folder: Path = PAPERS) -> di
 def load_paper(name: str, folder: Path = PAPERS) -> Paper:
     """Read one paper; UserError if there is none of that name or its files are not valid."""
     if name not in paper_names(folder):
-        raise UserError(f"{folder}: no paper {name!r}{nearest(name, paper_names(folder))}")
+        raise UserError(f"{from_here(folder)}: no paper {name!r}{nearest(name, paper_names(folder))}")
     paper, mistakes = read_paper(name, folder)
     mistakes.raise_any()
     assert paper is not None  # without mistakes there is one
@@ -52,7 +53,7 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
 
 def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes]:
     """The paper, or None, and all mistakes in its files: of what is wrong, only what depends on it is not looked at."""
-    path, mistakes = folder / name / "paper.yaml", Mistakes()
+    path, mistakes = from_here(folder / name / "paper.yaml"), Mistakes()
     data: Any = None
     with mistakes.collecting():
         data = read_yaml(path)
@@ -78,7 +79,7 @@ def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes
                 claims.append(read_claim(key, one, experiments, rows, f"{path}: claims.{key}"))
     with mistakes.collecting():
         check_measured_once(experiments, path)
-    printed = folder / name / "published.csv"
+    printed = path.with_name("published.csv")
     numbers = read_published(printed, experiments, unread, known, mistakes)
     if mistakes:
         return None, mistakes
@@ -91,15 +92,20 @@ def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes
 def _drop_misfits(data: Any, path: Path, mistakes: Mistakes) -> dict[str, set[str]]:
     """Note what does not fit the schema, and take out of `data` the entries of sections that it is in; their names."""
     dropped: dict[str, set[str]] = {section: set() for section in SECTIONS}
-    for place, line in misfits(data, "paper", path):
+    for place, line in list(misfits(data, "paper", path)):
         mistakes.append(line)
         match place:
             case (section, str(name), *_) if section in SECTIONS:
-                data[section].pop(name, None)
+                _drop(data.get(section), name)
                 dropped[section].add(name)
             case (section, *_):
-                data.pop(section, None)
+                _drop(data, section)
     return dropped
+
+
+def _drop(mapping: Any, key: Any) -> None:
+    if isinstance(mapping, dict):
+        mapping.pop(key, None)
 
 
 def _rows(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> dict[str, PublishedRow]:

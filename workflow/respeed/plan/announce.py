@@ -8,6 +8,7 @@ from typing import Any
 
 from respeed.estimators.cell import judge_cell
 from respeed.estimators.rounds import collect_rounds
+from respeed.load.overlooked import overlooked
 from respeed.plan.duration import in_words
 from respeed.plan.requirements import other_library
 from respeed.plan.target import Target
@@ -18,6 +19,7 @@ from respeed.plan.workflow import Workflow
 def announcement(run: Workflow) -> str:
     """What will be measured and about how long it takes, for people who read a dry run."""
     lines = [line for target in run.targets for line in _of_machine(target)]
+    lines += [f"  {line}" for line in overlooked()]
     if run.nodes and any(target.is_left for target in run.targets):
         lines.append(f"  a job of Slurm for each machine; what it says is in {run.results}/logs/<machine>")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
     there = recorded_machines(smoke)
     if len(there) <= FEW:
         return list(there)
-    return choose_in_full(there, machine or load_config().machine or machine_slug())
+    return choose_in_full(there, machine or load_config(strict=False).machine or machine_slug())
 
 
 def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from respeed.load.config import load_config
+from respeed.load.config import check_command_line
 from respeed.load.folders import HARDWARE, MACHINES, PAPERS, ROOT
 from respeed.load.machines import load_told, told_of
 from respeed.model.config import Config
@@ -21,7 +21,7 @@ from respeed.model.told import SlurmNode
 from respeed.plan.history import set_aside
 from respeed.plan.jobs import Jobs, as_settings
 from respeed.plan.machines import choose_in_full
-from respeed.plan.shown import papers_shown, profiles_shown
+from respeed.plan.shown import read_choice
 from respeed.plan.target import Target, narrowed
 from respeed.plan.work import Work
 from respeed.provenance.machine import machine_slug
@@ -170,7 +170,7 @@ class Workflow:
     def described_by(self) -> list[str]:
         """The files whose words and published numbers stand in the tables beside the records."""
         printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files = [*(path for path in printed if path.exists()), *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
         folder = Path(self.records)
         sheets = [
             path
@@ -202,21 +202,21 @@ class Workflow:
             _HELD.append(hold_folder(self.smoke))
 
 
-def resolve_workflow(overrides: Mapping[str, Any]) -> Workflow:
-    """Read and check every file that a run depends on; UserError if there is a mistake in one."""
-    config = load_config(overrides=overrides)
-    papers = papers_shown(config.preset.is_smoke, config.papers)
-    profiles = profiles_shown(config.profiles)
+def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> Workflow:
+    """Read and check every file that a run depends on; UserError if there is a mistake in one. A run that `measures`
+    nothing leaves out papers and profiles that are wrong."""
+    config, papers, profiles = read_choice(overrides, measures=measures)
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
     return Workflow(config, dict(overrides), papers, profiles, machine, nodes)
 
 
-def load_workflow(overrides: Mapping[str, Any]) -> Workflow:
-    """The same for Snakemake: a mistake, or the name of another machine, ends the program with one line, exit code
-    2."""
+def load_workflow(overrides: Mapping[str, Any], command: Sequence[str] = (), *, measures: bool = True) -> Workflow:
+    """The same for Snakemake, whose command line is `command`: a mistake, or the name of another machine, ends the
+    program with one line, exit code 2."""
     with giving_up():
-        found = resolve_workflow(overrides)
+        check_command_line(command)
+        found = resolve_workflow(overrides, measures=measures)
         for target in found.targets:
             target.check()
     return found

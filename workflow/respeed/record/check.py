@@ -5,6 +5,8 @@ from typing import Any
 
 from respeed.model.block import Block
 from respeed.model.errors import UserError
+from respeed.record.texts import printable_texts
+from respeed.record.words import check_words
 
 SCHEMA = 3
 _KEYS = (
@@ -14,8 +16,8 @@ _KEYS = (
 
 
 def check_record(record: Any, where: str) -> dict[str, Any]:
-    """The record, if statistics can rest on it: its form is right and every time a positive number. UserError, which
-    begins with `where`, if not."""
+    """The record, its texts made printable, if statistics can rest on it: its form is right and every time a positive
+    number. UserError, which begins with `where`, if not."""
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         found = record.get("schema") if isinstance(record, dict) else None
         raise UserError(
@@ -30,6 +32,7 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
         for key in _KEYS:
             record[key]
         record["cases"][0]
+        check_words(record, where)
         if energy := record["provenance"].get("energy"):
             energy["reason"]
             _check_energy([*energy["update_seconds"].values()], where)
@@ -43,7 +46,7 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
         raise UserError(
             f"{where}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
         ) from None
-    return record
+    return dict(printable_texts(record))
 
 
 def _check_energy(numbers: list[Any], where: str) -> None:

@@ -1,6 +1,7 @@
 """Writes and reads records: whole or not at all."""
 
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -9,11 +10,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
 from respeed.record.paths import machine_sheet, record_folders, record_paths, records_folder
+from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
+# A hundred times as large as the largest so far.
+MAX_BYTES = 50_000_000
 
 
 def write_text(path: Path, text: str) -> None:
@@ -60,12 +65,26 @@ def _has_record(paths: Iterable[Path], machine: str) -> bool:
 
 
 def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
-    """A machine's description; None if there is none, or if it is of another machine."""
+    """A machine's description, its texts made printable; None if there is none, if it is of another machine, or, with
+    a line, if it cannot be used."""
     path = machine_sheet(machine, smoke)
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
-    data = read_json(path)
-    return data if isinstance(data, dict) and data.get("machine", machine) == machine else None
+    try:
+        data = printable_texts(read_json(path))
+    except UserError as error:
+        _leave_out(str(error))
+        return None
+    if not (isinstance(data, dict) and isinstance(data.get("hardware"), dict)):
+        _leave_out(f"{path}: says of no machine what it is")
+        return None
+    return data if data.get("machine", machine) == machine else None
+
+
+@functools.cache
+def _leave_out(line: str) -> None:
+    """Said once, however often the file is asked for."""
+    print(f"respeed: left out: {line}", file=sys.stderr)
 
 
 def recorded_papers(smoke: bool) -> list[str]:
@@ -93,11 +112,11 @@ def usable_learning(path: Path, smoke: bool) -> bool:
 
 def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = printable_texts(json.loads(read_text(path, MAX_BYTES)))
         where = (record["machine"], record["paper"], record["experiment"])
         programs = record["programs"]
         drawn = all(program["curve"] and program["pictures"] and program["workload"] for program in programs)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (UserError, ValueError, KeyError, TypeError, RecursionError):
         return None
     right = record.get("schema") == LEARNING_SCHEMA and record.get("smoke") == smoke and where == path.parts[-4:-1]
     return record if right and programs and drawn else None
@@ -121,12 +140,11 @@ def _umask() -> int:
 
 def read_json(path: Path) -> Any:
     """Read one JSON file; UserError, with what to do, if it is damaged."""
+    text = read_text(path, MAX_BYTES)
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: is damaged ({error}); run again to measure it anew, or delete it") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _refuse(constant: str) -> float:

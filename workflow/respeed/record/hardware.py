@@ -14,6 +14,7 @@ from respeed.model.identity import difference
 from respeed.record.check import check_record
 from respeed.record.files import read_json
 from respeed.record.paths import hardware_path
+from respeed.record.texts import printable_texts
 
 SCHEMA = 1
 # What stands in a round's place for paper and experiment.
@@ -27,7 +28,8 @@ def read_hardware(path: Path) -> dict[str, Any]:
 
 
 def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
-    """The sheet, if it is a whole one of this version. UserError, which begins with `where`, if not."""
+    """The sheet, its texts made printable, if it is a whole one of this version. UserError, which begins with `where`,
+    if not."""
     if not isinstance(sheet, dict) or sheet.get("schema") != SCHEMA:
         found = sheet.get("schema") if isinstance(sheet, dict) else None
         raise UserError(f"{where}: has sheet schema {found!r}, this version reads {SCHEMA}; run again, or delete it")
@@ -41,7 +43,7 @@ def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
             one["profile"]["name"], one["threads"], one["cases"], one["reason"]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise UserError(f"{where}: is not a whole sheet ({error!r}); run again to measure it anew") from None
-    return sheet
+    return dict(printable_texts(sheet))
 
 
 def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import typst
 
@@ -10,10 +11,13 @@ from respeed.model.errors import UserError
 from respeed.plan.machines import machines_in_full
 from respeed.record.files import write_json
 from respeed.report.facts import gather_facts
+from respeed.report.letters import with_letters_only
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 
 TEMPLATE = Path("report/report.typ")
+# With no fonts but those that Typst carries.
+FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_standards": ["a-2a", "ua-1"]}
 
 
 def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
@@ -26,7 +30,8 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     name = "smoke" if smoke else "report"
     facts = Path("report/facts") / f"{name}.json"
     in_full = machines_in_full(smoke, machine)
-    write_json(facts, gather_facts(make_tables(smoke, in_full, papers), read_others(smoke, in_full)))
+    gathered = gather_facts(make_tables(smoke, in_full, papers), read_others(smoke, in_full))
+    write_json(facts, with_letters_only(gathered, **FORM))
     output = TEMPLATE.parent / f"{name}.pdf"
     part = output.with_suffix(".pdf.part")
     try:
@@ -38,14 +43,12 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
 
 
 def _compile(facts: Path, output: Path) -> None:
-    # The same records give the same bytes: no time of building, no fonts but those that Typst carries.
+    # The same records give the same bytes: no time of building.
     typst.compile(
         TEMPLATE,
         output=output,
         root=Path.cwd(),
-        format="pdf",
-        ignore_system_fonts=True,
+        **FORM,
         sys_inputs={"facts": f"/{facts}"},
         timestamp=int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp()),
-        pdf_standards=["a-2a", "ua-1"],
     )

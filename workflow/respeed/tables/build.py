@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
-from respeed.load.machines import load_told
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
 from respeed.plan.machines import machines_in_full
-from respeed.plan.shown import papers_shown, profiles_shown
+from respeed.plan.shown import papers_shown, profiles_shown, told_shown
 from respeed.record.files import read_description, read_learning, write_text
 from respeed.record.hardware import read_machines_hardware
 from respeed.record.one_machine import read_machines
@@ -113,7 +112,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
         across=machines.compare_machines(all_cells, rounds),
-        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, load_told(), smoke),
+        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, told_shown(), smoke),
         published=published,
         smoke=smoke,
         reached=reaches,

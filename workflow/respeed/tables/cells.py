@@ -15,6 +15,7 @@ from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
 from respeed.plan.requirements import other_library
+from respeed.tables.row_labels import tell_apart
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -164,6 +165,7 @@ def _profile_facts(
         if ran and any((ran.get(key) or None) != (getattr(profile, key) or None) for key in DECIDING):
             continue
         facts[profile.name] = {name: getattr(profile, name) for name in FACTS}
+    facts = tell_apart(facts)
     return dict(sorted(facts.items(), key=lambda item: (ARCHITECTURES.index(item[1]["architecture"]), item[0])))
 
 

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.identity import FIELDS
 from respeed.record.one_machine import made_on
 from respeed.tables.round_facts import OF_ROUNDS, SEPARATOR, all_written, libraries_of, values_of, versions_of
+from respeed.tables.row_labels import tell_apart
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
@@ -152,7 +153,9 @@ def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
     for record in records:
         if record["provenance"].get("backend"):
             by_profile.setdefault(record["profile"]["name"], []).append(record)
-    return tuple(_backend(by_profile[name]) for name in sorted(by_profile))
+    found = {name: _backend(records) for name, records in by_profile.items()}
+    labels = tell_apart({name: {"label": backend.label} for name, backend in found.items()})
+    return tuple(replace(found[name], label=labels[name]["label"]) for name in sorted(found))
 
 
 def _backend(records: list[dict[str, Any]]) -> Backend:

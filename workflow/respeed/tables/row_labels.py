@@ -1,6 +1,8 @@
-"""What published rows and ratios of them are called."""
+"""What rows, published and ours, and ratios of them are called."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from respeed.model.paper import Paper
 from respeed.model.published import PublishedRow
@@ -12,6 +14,15 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
     if len(alike) == 1:
         return row.label
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
+
+
+def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Facts of profiles by name; behind a label that several have stands the profile's name."""
+    seen = Counter(facts["label"] for facts in profiles.values())
+    return {
+        name: {**facts, "label": f"{facts['label']} ({name})" if seen[facts["label"]] > 1 else facts["label"]}
+        for name, facts in profiles.items()
+    }
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:

@@ -1,12 +1,6 @@
-"""Texts that come from files, such as labels and the names of CPUs: what of them can be printed."""
+"""Texts for people: what of them can be printed, and lists of words."""
 
-import unicodedata
-
-
-def printable(text: str) -> str:
-    """The text on one line: every kind of space as a space, without what has no picture (control characters)."""
-    spaced = "".join(" " if char.isspace() else char for char in text)
-    return "".join(char for char in spaced if not unicodedata.category(char).startswith("C"))
+from respeed.model.text import printable as printable
 
 
 def join_words(words: list[str]) -> str:

@@ -1,0 +1,113 @@
+"""No text, whoever wrote it, keeps the others from the report."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typst
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from pypdf import PdfReader
+
+from respeed.figures.build import build_figures
+from respeed.figures.style import save_figure
+from respeed.figures.text import plain
+from respeed.model.round import RoundId
+from respeed.model.text import is_unprintable, printable
+from respeed.record.files import write_json
+from respeed.record.paths import machine_sheet, round_path
+from respeed.report.build import FORM, build_report
+from respeed.report.letters import with_letters_only
+from respeed.tables.build import build_tables
+from tests.conftest import ROOT
+
+MakeRecord = Callable[..., dict[str, Any]]
+# As a stranger's label may be: control characters, marks of direction, what means something in each language that we
+# write, letters that few faces have.
+NASTY = (
+    "=1+1\x1b[31m\0\n\u202e\ud800\ufffe#let $x_1^2$ \\input{x} %& ~ <b>&amp;</b> `|` ]] @a //b *c* "
+    "\u6f22\u5b57 \U0001f680 \ue000 \u0627\u0644"
+)
+SHOWN = st.text(st.characters(codec="utf-8"), max_size=40).map(printable)
+
+
+def test_letters_that_no_face_has_become_question_marks() -> None:
+    facts = {"label": "PyTorch™ ±3 % é 漢 🚀", "rows": [("é", 1, None)]}
+    assert with_letters_only(facts, **FORM) == {"label": "PyTorch™ ±3 % é ? ?", "rows": [["é", 1, None]]}
+
+
+def test_so_many_letters_that_trying_each_would_take_long_become_question_marks() -> None:
+    text = "".join(chr(letter) for letter in range(0x4E00, 0x6000))
+    assert with_letters_only({"a": f"{text}b"}, **FORM) == {"a": "?" * len(text) + "b"}
+
+
+@settings(max_examples=25)
+@given(st.lists(SHOWN, max_size=4))
+def test_any_printable_text_is_set_by_typst_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "texts.json").write_text(json.dumps(with_letters_only(texts, **FORM)))
+    setting = '#set document(title: "t")\n#set text(font: "Libertinus Serif", lang: "en")\n'
+    (folder / "texts.typ").write_text(setting + '#for one in json("texts.json") [- #one\n]')
+    typst.compile(folder / "texts.typ", **FORM)
+
+
+@settings(max_examples=10)
+@given(st.text(st.characters(), max_size=40))
+def test_any_text_is_drawn_as_an_svg_that_is_xml_and_that_typst_takes(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    figure = Figure(figsize=(2, 1))
+    figure.text(0, 0.5, plain(text), parse_math=False)
+    save_figure(figure, folder / "one")
+    ET.parse(folder / "one.svg")
+    (folder / "one.typ").write_text('#set document(title: "t")\n#image("one.svg", alt: "one")')
+    typst.compile(folder / "one.typ", **FORM)
+
+
+def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
+    make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "report", tmp_path / "report", ignore=shutil.ignore_patterns("*.pdf", "facts"))
+    monkeypatch.chdir(tmp_path)
+    hardware = None
+    for profile in ("evil", "none", "other"):
+        for index in (1, 2):
+            record = make_record([0.1 * index] * 2, index=index, profile=profile, digest=NASTY)
+            record["profile"] |= {"label": NASTY, "package": NASTY}
+            if profile == "none":  # no row of any table: these words say where it would stand
+                record["profile"] |= dict.fromkeys(("backend", "device", "precision"), NASTY)
+            record["cases"][0] |= {"errors": {NASTY: 1e-6}}
+            machine = record["provenance"]["machine"]
+            record["provenance"] |= {
+                "commit": NASTY,
+                "versions": {NASTY: NASTY},
+                "backend": dict.fromkeys(("package", "library", "version", "kernel", "accelerator"), NASTY),
+                "machine": machine | {"cpu": NASTY, "system": NASTY, "accelerators": [NASTY], "cpu_flags": [NASTY]},
+            }
+            hardware = record["provenance"]["machine"]
+            path = round_path(RoundId("box", "raina2009", "rbm", profile, index))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(record))
+    sheet = {"machine": "box", "hardware": hardware, "not_measurable": {"torch-all": NASTY}}
+    machine_sheet("box", smoke=False).write_text(json.dumps(sheet))
+    write_json(Path("results/records/box/unknown.json"), {})
+    for build in (build_tables, build_figures, build_report):
+        build(smoke=False)
+    for path in Path("results").rglob("*.*"):
+        if path.suffix in {".csv", ".md", ".tex", ".html", ".svg"}:
+            text = path.read_text(encoding="utf-8").replace("\n", "")
+            assert not any(is_unprintable(char) for char in text), path
+        if path.suffix == ".svg":
+            ET.parse(path)
+    text = " ".join(page.extract_text() for page in PdfReader("report/report.pdf").pages)
+    assert "#let $x_1^2$ \\input{x} %&" in " ".join(text.split())
+    # Two rows of one label are told apart.
+    assert all(f"({profile})" in "".join(text.split()) for profile in ("evil", "other"))
