@@ -13,6 +13,9 @@ from snakemake.utils import min_version
 
 min_version("9.11")
 
+if workflow.is_main_process:
+    end_kindly_when_stopped()
+
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
 RESPEED = load_workflow(dict(config))
 
@@ -28,6 +31,7 @@ if workflow.is_main_process and may_measure(sys.argv):
 
 onstart:
     RESPEED.hold_folder()
+    # Once more: Snakemake has a handler of its own by now.
     end_kindly_when_stopped()
 
 

@@ -305,22 +305,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def test_two_measurements_wait_for_each_other(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    code = (
-        "from pathlib import Path; from respeed.measure.lock import machine_lock\n"
-        f"with machine_lock(Path({str(lock)!r})): print('mine')"
-    )
-    with machine_lock(lock):
-        other = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert other.stderr is not None
-        assert "another measurement runs on this machine" in other.stderr.readline()
-        assert other.poll() is None
-    assert other.communicate(timeout=20)[0] == "mine\n"
-
-
 def test_a_record_is_json_that_any_tool_reads(tmp_path: Path) -> None:
     measured(tmp_path)
     assert json.loads((tmp_path / "round-01.json").read_text())["id"]["machine"] == "box"
