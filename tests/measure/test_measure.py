@@ -29,6 +29,7 @@ from respeed.plan.spec import make_spec
 from respeed.provenance.required import check_provenance
 from respeed.record.files import read_record, write_json
 from respeed.workloads import load_workload
+from tests.signals import CODES, hear_all
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 
@@ -268,11 +269,18 @@ def test_every_round_computes_on_other_data_with_its_cases_in_another_order() ->
     assert {frozenset(order) for order in orders} == {frozenset(case.name for case in specs[0].cases)}
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_path: Path, sent: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("sent", "to_all"),
+    [(signal.SIGKILL, False), (signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGHUP, True)],
+)
+def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
+    tmp_path: Path, sent: signal.Signals, to_all: bool
+) -> None:
     settings = ["--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
     command = [sys.executable, "-m", "respeed", "measure", *settings]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as parent:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=hear_all, start_new_session=True
+    ) as parent:
         assert parent.stderr is not None
         while "turn 1 of 1" not in parent.stderr.readline():
             assert parent.poll() is None
@@ -280,11 +288,11 @@ def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_pat
         while not (children := child_processes(parent.pid)):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        parent.send_signal(sent)
+        (os.killpg if to_all else os.kill)(parent.pid, sent)
         told = parent.stderr.read()
         parent.wait(timeout=20)
     if sent != signal.SIGKILL:
-        assert parent.returncode == 130
+        assert parent.returncode == CODES[sent]
         assert told.splitlines()[-1] == "respeed: stopped; what was measured is kept, and the same command goes on"
     deadline = time.monotonic() + 10
     while any(is_running(child) for child in children):

@@ -17,6 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.signals import CODES, hear_all
+
 ROOT = Path(__file__).resolve().parents[2]
 REAL_UV = shutil.which("uv") or shutil.which(str(ROOT / ".tools" / "uv" / "bin" / "uv"))
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
@@ -113,11 +115,6 @@ class Clone:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return lines
-
-
-def hear_all() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for(path: Path, text: str) -> str:
@@ -339,22 +336,19 @@ def test_no_command_at_all_is_one_line_and_sets_nothing_up(clone: Clone) -> None
     assert clone.calls() == []
 
 
-SENT = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
-
-
-@pytest.mark.parametrize("sent", SENT)
+@pytest.mark.parametrize("sent", CODES)
 @pytest.mark.parametrize("to_all", [True, False])
 def test_a_set_up_that_is_stopped_ends_at_once_with_all_it_started_and_says_so_in_one_line(
-    clone: Clone, sent: str, to_all: bool
+    clone: Clone, sent: signal.Signals, to_all: bool
 ) -> None:
     with clone.start("python", UV_STOPS="hang", UV_AT="pip sync") as process:
         wait_for(clone.log, "pip sync (unfinished)\n")
         # The stub of uv is a shell, which leaves its own child behind; the real one does not.
         every = psutil.Process(process.pid).children(recursive=True)
         started = [child for child in every if child.name() != "sleep"]
-        (os.killpg if to_all else os.kill)(process.pid, getattr(signal, sent))
+        (os.killpg if to_all else os.kill)(process.pid, sent)
         told = process.communicate()[1]
-        assert process.returncode == SENT[sent]
+        assert process.returncode == CODES[sent]
         assert told.splitlines()[-1] == "run: stopped; the same command goes on"
         assert started
         assert not psutil.wait_procs(started, timeout=1)[1]

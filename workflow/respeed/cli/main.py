@@ -14,16 +14,21 @@ from respeed.plan.stopping import Stopped, leave, raise_when_stopped
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without arguments those of this process, which then ends kindly when
     it is stopped."""
-    if arguments is None:
-        raise_when_stopped()
+    try:
+        if arguments is None:
+            raise_when_stopped()
+        return _run(arguments)
+    except Stopped as stopped:
+        leave(stopped.number)
+
+
+def _run(arguments: list[str] | None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
     except UserError as error:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
-    except Stopped as stopped:
-        leave(stopped.number)
 
 
 def _parser() -> argparse.ArgumentParser:
