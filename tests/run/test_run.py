@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.signals import CODES, hear_all
+from tests.signals import CODES, hear_all, still_run
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL_UV = shutil.which("uv") or shutil.which(str(ROOT / ".tools" / "uv" / "bin" / "uv"))
@@ -351,7 +351,7 @@ def test_a_set_up_that_is_stopped_ends_at_once_with_all_it_started_and_says_so_i
         assert process.returncode == CODES[sent]
         assert told.splitlines()[-1] == "run: stopped; the same command goes on"
         assert started
-        assert not psutil.wait_procs(started, timeout=1)[1]
+        assert not still_run(started, 1)
     for child in every:
         if child.is_running():
             child.kill()

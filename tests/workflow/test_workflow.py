@@ -17,7 +17,7 @@ from pypdf import PdfReader
 
 from respeed.plan.stopping import STOPPED
 from tests.conftest import Project
-from tests.signals import CODES, hear_all
+from tests.signals import CODES, hear_all, still_run, words
 
 SMOKE = ("--config", "preset=smoke")
 TWO = "profiles=[openblas-1, openblas-all]"
@@ -277,7 +277,7 @@ def stop(process: subprocess.Popen[str], sent: signal.Signals, to_all: bool) -> 
     told = process.stdout.read().splitlines()
     assert process.wait(timeout=10) == CODES[sent]
     assert children
-    assert not psutil.wait_procs(children, timeout=1)[1]
+    assert not still_run(children, 1)
     return told
 
 
@@ -306,7 +306,7 @@ def test_a_run_that_is_stopped_in_any_stage_ends_alike(
     removed.unlink()
     with start(copy, "--", str(removed.relative_to(copy.folder))) as process:
         deadline = time.monotonic() + 120
-        while not any(stage in child.cmdline()[1:] for child in psutil.Process(process.pid).children(recursive=True)):
+        while not any(stage in command[2:3] for command in words(process.pid)):
             assert time.monotonic() < deadline
             assert process.poll() is None
         assert [line for line in stop(process, sent, to_all) if line.startswith("respeed: ")][-1] == STOPPED

@@ -8,21 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from respeed.model.errors import UserError
-from respeed.plan.stopping import Stopped, leave, raise_when_stopped
+from respeed.plan.stopping import end_when_stopped
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without arguments those of this process, which then ends kindly when
     it is stopped."""
-    try:
-        if arguments is None:
-            raise_when_stopped()
-        return _run(arguments)
-    except Stopped as stopped:
-        leave(stopped.number)
-
-
-def _run(arguments: list[str] | None) -> int:
+    if arguments is None:
+        end_when_stopped()
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0

@@ -20,7 +20,7 @@ from respeed.provenance.machine import describe_machine
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
 from respeed.record.check import SCHEMA
-from respeed.timing.clock import seconds_now, utc_now
+from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.
 Watch = Callable[[str, str, bool], None]
@@ -58,7 +58,7 @@ class _Turn:
         self.provenance: dict[str, Any] = {"machine": describe_machine(), "commit": source_commit(ROOT)}
         self.ceilings: dict[str, Any] | None = None
         self.start_seconds = 0.0
-        self.started, self.began = utc_now(), seconds_now()
+        self._begin_round()
 
     def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Measure what is left in a fresh process, until it is done or the process dies."""
@@ -92,8 +92,11 @@ class _Turn:
         if len(self.done) == len(spec.cases):
             self.records[spec.id] = self._record(spec)
             self.now, self.done = self.now + 1, []
-            self.started, self.began = utc_now(), seconds_now()
+            self._begin_round()
             yield spec.id, self.records[spec.id]
+
+    def _begin_round(self) -> None:
+        self.started, self.clock, self.began = utc_now(), clock_facts(), seconds_now()
 
     def _give_up(self, status: str, reason: str, *, everything: bool) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Put down that the case at hand was not timed, or that none of those that are left was."""
@@ -116,6 +119,7 @@ class _Turn:
             "timing": asdict(spec.timing),
             "digest": spec.digest,
             "started": self.started,
+            "clock": self.clock,
             "wall_seconds": round(seconds_now() - self.began, 3),
             "start_seconds": round(self.start_seconds, 3),
             "provenance": self.provenance,

@@ -17,7 +17,7 @@ from respeed.plan.work import Work
 from respeed.provenance.machine import describe_machine
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
-from respeed.timing.clock import seconds_now, utc_now
+from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 SCHEMA = 1
 
@@ -92,7 +92,7 @@ def _measure(turn: Turn, history: History, lock: Held, progress: Progress) -> in
         ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    probes = history.session_probes(turn.profile, utc_now())
+    probes = history.session_probes(turn.profile, utc_now(), clock_facts())
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         path = round_path(round_id)
         write_json(path, record)

@@ -16,7 +16,8 @@ class Block:
     A sample is as short as the protocol allows where single steps can be told apart, the whole block where the
     device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
     reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
-    many samples as `sample_seconds`, which is their sum.
+    many samples as `sample_seconds`, which is their sum. `slept_seconds`, which earlier records lack, is how long the
+    machine was suspended; it is in no sample.
     """
 
     sample_steps: int
@@ -28,6 +29,7 @@ class Block:
     quota_throttles: int | None
     clock_throttles: int | None
     part_seconds: tuple[tuple[float, ...], ...] = ()
+    slept_seconds: float | None = None
 
     @property
     def steps(self) -> int:
@@ -56,4 +58,6 @@ def contamination(block: Block, threads: int, quiet_probe_seconds: float, protoc
         causes.append("clocks throttled")
     if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
         causes.append("page faults")
+    if block.slept_seconds:
+        causes.append("the machine slept")
     return causes

@@ -14,6 +14,9 @@ from respeed.record.paths import record_paths, records_folder
 
 LEARNING_SCHEMA = 1
 
+# Temporary files that are being written.
+_UNFINISHED: set[str] = set()
+
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` so that the file is either whole or not there: temporary file, fsync, rename."""
@@ -21,6 +24,7 @@ def write_text(path: Path, text: str) -> None:
     with tempfile.NamedTemporaryFile(
         "w", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False, encoding="utf-8"
     ) as file:
+        _UNFINISHED.add(file.name)
         try:
             file.write(text)
             file.flush()
@@ -31,6 +35,14 @@ def write_text(path: Path, text: str) -> None:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+        finally:
+            _UNFINISHED.discard(file.name)
+
+
+def remove_unfinished() -> None:
+    """Take away what is being written: for a process that ends in the middle of it."""
+    for name in list(_UNFINISHED):
+        Path(name).unlink(missing_ok=True)
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
