@@ -37,6 +37,23 @@ def hears(pid: int, number: int) -> bool:
     return bool(int(line.split()[1], 16) >> (number - 1) & 1)
 
 
+# A command that is stopped in the middle of writing a file.
+WRITING = """
+import os, sys, time
+from pathlib import Path
+from respeed.cli import main
+from respeed.record.files import write_text
+
+def flush(descriptor):
+    print("writes", flush=True)
+    time.sleep(60)
+
+os.fsync = flush
+main._claims = lambda options: write_text(Path("record.json"), "new")
+sys.exit(main.main())
+"""
+
+
 @contextmanager
 def started(folder: Path, *command: str, environment: dict[str, str] | None = None, prepare=hear_all) -> Iterator:
     """The command, as soon as it hears that it is to end."""
@@ -100,3 +117,17 @@ def test_a_terminal_that_is_gone_changes_nothing_of_the_code(tmp_path: Path) -> 
         process.stderr.close()
         process.send_signal(signal.SIGHUP)
         assert process.wait(timeout=20) == 129
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_file_that_is_being_written_is_whole_or_as_it_was(tmp_path: Path, sent: signal.Signals) -> None:
+    kept = tmp_path / "record.json"
+    kept.write_text("as it was")
+    with started(tmp_path, "-c", WRITING, "claims") as process:
+        assert process.stdout.readline() == "writes\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(sent)
+        process.wait(timeout=20)
+    assert kept.read_text() == "as it was"
+    assert len(list(tmp_path.iterdir())) == (1 if sent == signal.SIGTERM else 2)
+    assert list(tmp_path.glob("*.json")) == [kept]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from respeed.cli import doctor
+from respeed.cli.main import main
 from respeed.measure import lock as lock_module
 from respeed.measure.holder import Holder, read_holder, written_down
 from respeed.measure.lock import Places, machine_lock, who_measures
@@ -255,3 +257,45 @@ def test_what_steers_a_terminal_in_somebodys_command_is_not_shown(folder: Path) 
         process.communicate(b"\n")
     assert shown.isprintable()
     assert str(Holder(process.pid)) == f"what pid {process.pid} left behind"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["measure", "--config", "preset=smoke"],
+        ["learn", "results/smoke/records/box/raina2009/sparse-coding/learning.json"],
+    ],
+)
+def test_a_command_that_does_not_wait_ends_with_one_line_and_exit_code_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    monkeypatch.chdir(folder)
+    with machine_lock(0):
+        assert main([command[0], "--wait", "0", *command[1:]]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"respeed: another measurement still runs on this machine: pid {os.getpid()} of ")
+    assert main(["measure", "--wait", "soon"]) == 2
+    assert "--wait: 'soon' is no duration" in capsys.readouterr().err
+
+
+def test_a_measurement_with_a_budget_waits_no_longer_than_that(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    monkeypatch.chdir(folder)
+    with machine_lock(0):
+        assert main(["measure", "--budget", "1s", "--config", "preset=smoke"]) == 2
+    first, last = capsys.readouterr().err.splitlines()
+    assert "waiting for it, for at most 1 s: " in first
+    assert "after 1 s of waiting" in last
+
+
+def test_the_doctor_says_who_measures_and_does_not_disturb_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    assert doctor._lock(who_measures()).found == "no other measurement is running"
+    with machine_lock(0):
+        holder = who_measures()
+        assert f"another measurement is running: pid {os.getpid()} of" in doctor._lock(holder).found
+        (looked_at,) = doctor._steadiness(holder)
+        assert looked_at.found == "not looked at while another measurement is running"

@@ -51,7 +51,7 @@ def say_on_screen(text: str) -> None:
 
 @contextlib.contextmanager
 def machine_lock(
-    wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen, places: Places = MACHINE
+    wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen, places: Places | None = None
 ) -> Iterator[Held]:
     """Hold the machine-wide lock. While another measurement holds it: waits, and says for whom; for ever, or UserError
     after `wait_seconds`.
@@ -59,7 +59,7 @@ def machine_lock(
     Gives the lock's descriptors, for the child to inherit: a child whose parent was killed keeps the lock for
     as long as it still uses the cores.
     """
-    held = _take_in_time(wait_seconds, say, places)
+    held = _take_in_time(wait_seconds, say, places or MACHINE)
     try:
         if not held:
             say("respeed: no lock can be had here: take care that nothing else measures meanwhile")
@@ -68,9 +68,10 @@ def machine_lock(
         _release(held)
 
 
-def who_measures(places: Places = MACHINE) -> Holder | None:
+def who_measures(places: Places | None = None) -> Holder | None:
     """Who holds the lock now; None if nobody does. Takes nothing, so that nobody finds it taken."""
-    found = [holder for place in (*places.shared, places.own) if (holder := place.holder())]
+    asked = places or MACHINE
+    found = [holder for place in (*asked.shared, asked.own) if (holder := place.holder())]
     return next((holder for holder in found if holder.pid), found[0] if found else None)
 
 
