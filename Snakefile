@@ -5,16 +5,18 @@ import atexit
 import os
 import sys
 
+from respeed.plan.stopping import end_kindly_when_stopped
+
+# Before anything else: to load the rest takes a while.
+if workflow.is_main_process:
+    end_kindly_when_stopped()
+
 from respeed.plan import contents
 from respeed.plan.announce import announcement, may_measure, say_farewell
-from respeed.plan.stopping import end_kindly_when_stopped
 from respeed.plan.workflow import load_workflow
 from snakemake.utils import min_version
 
 min_version("9.11")
-
-if workflow.is_main_process:
-    end_kindly_when_stopped()
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
 RESPEED = load_workflow(dict(config))

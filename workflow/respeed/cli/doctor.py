@@ -41,7 +41,8 @@ def _lock(holder: Holder | None) -> Finding:
 
 def _steadiness(holder: Holder | None) -> list[Finding]:
     if holder:  # a second of products would disturb it
-        return [Finding("reference probe", "not looked at while another measurement is running")]
+        why = "not looked at while another measurement is running"
+        return [Finding("reference probe", why), Finding("threads", why)]
     cores = len(usable_cores())
     try:
         backend = make_backend("openblas", device="cpu", precision="fp32", threads=cores, seed=0)
