@@ -5,10 +5,16 @@ import atexit
 import os
 import sys
 
+from respeed.plan.stopping import end_kindly_when_stopped
+
+# Before anything else: to load the rest takes a while.
+if workflow.is_main_process:
+    end_kindly_when_stopped()
+
 from respeed.plan import contents
 from respeed.plan.announce import announcement, may_measure, say_farewell, say_unfinished
 from respeed.plan.failed_jobs import tell_failed_jobs
-from respeed.plan.stopping import cancel_jobs_when_stopped, end_kindly_when_stopped
+from respeed.plan.stopping import cancel_jobs_when_stopped
 from respeed.plan.workflow import giving_up, load_workflow
 from snakemake.logging import logger
 from snakemake.utils import min_version
@@ -32,6 +38,7 @@ onstart:
     with giving_up():
         RESPEED.jobs.check_executor(workflow)
         RESPEED.hold_folder()
+    # Once more: Snakemake has a handler of its own by now.
     if RESPEED.nodes:
         cancel_jobs_when_stopped()
         tell_failed_jobs(logger)

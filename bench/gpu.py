@@ -20,6 +20,7 @@ from paired import Step, paired_ratio
 
 from respeed.backends import BackendContract, make_backend
 from respeed.load.papers import load_paper
+from respeed.measure.lock import machine_lock
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now
@@ -112,7 +113,8 @@ def main() -> int:
             print(f"  {case.name} {precision}: not compared, the minutes are up", flush=True)
             continue
         try:
-            compare(case, precision)
+            with machine_lock():
+                compare(case, precision)
         except (NotMeasurable, RuntimeError) as error:  # such as a device whose memory it exceeds
             print(f"  {case.name} {precision}: not compared: {' '.join(str(error).split())[:200]}", flush=True)
     return 0

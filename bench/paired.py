@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from respeed.estimators.intervals import estimate_location, smallest_sample
 from respeed.measure.environment import child_environment
+from respeed.measure.lock import machine_lock
 from respeed.process import bind
 from respeed.provenance.cpu import usable_cores
 from respeed.timing.clock import seconds_now
@@ -38,10 +39,13 @@ def on_one_and_all_threads(arguments: list[str]) -> None:
 
 
 def in_fresh_process(arguments: list[str], threads: int, output: int | None = None) -> str:
-    """Run this script again in the environment of a measurement on so many threads. What it printed, if `output` is
-    subprocess.PIPE."""
+    """Run this script again in the environment of a measurement on so many threads, while nothing else measures on the
+    machine. What it printed, if `output` is subprocess.PIPE."""
     command = [sys.executable, sys.argv[0], *arguments]
-    done = subprocess.run(command, env=child_environment(threads), check=True, stdout=output, text=True)
+    with machine_lock() as lock:
+        done = subprocess.run(
+            command, env=child_environment(threads), check=True, stdout=output, text=True, pass_fds=lock
+        )
     return done.stdout or ""
 
 

@@ -50,7 +50,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> list[
         return make_record([0.01] * 3, index=number, profile=spec.profile.name, smoke=spec.id.smoke)
 
     monkeypatch.setattr(measuring, "_measure", pretend)
-    monkeypatch.setattr(measuring, "machine_lock", lambda: contextlib.nullcontext(0))
+    monkeypatch.setattr(measuring, "machine_lock", lambda wait: contextlib.nullcontext(()))
     return asked
 
 

@@ -29,6 +29,7 @@ from respeed.plan.spec import make_spec
 from respeed.provenance.required import check_provenance
 from respeed.record.files import read_record, write_json
 from respeed.workloads import load_workload
+from tests.signals import CODES, hear_all
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 
@@ -269,11 +270,18 @@ def test_every_round_computes_on_other_data_with_its_cases_in_another_order() ->
     assert {frozenset(order) for order in orders} == {frozenset(case.name for case in specs[0].cases)}
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_path: Path, sent: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("sent", "to_all"),
+    [(signal.SIGKILL, False), (signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGHUP, True)],
+)
+def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
+    tmp_path: Path, sent: signal.Signals, to_all: bool
+) -> None:
     settings = ["--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
     command = [sys.executable, "-m", "respeed", "measure", *settings]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as parent:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=hear_all, start_new_session=True
+    ) as parent:
         assert parent.stderr is not None
         while "turn 1 of 1" not in parent.stderr.readline():
             assert parent.poll() is None
@@ -281,11 +289,11 @@ def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_pat
         while not (children := child_processes(parent.pid)):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        parent.send_signal(sent)
+        (os.killpg if to_all else os.kill)(parent.pid, sent)
         told = parent.stderr.read()
         parent.wait(timeout=20)
     if sent != signal.SIGKILL:
-        assert parent.returncode == 130
+        assert parent.returncode == CODES[sent]
         assert told.splitlines()[-1] == "respeed: stopped; what was measured is kept, and the same command goes on"
     deadline = time.monotonic() + 10
     while any(is_running(child) for child in children):
@@ -304,22 +312,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_two_measurements_wait_for_each_other(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    code = (
-        "from pathlib import Path; from respeed.measure.lock import machine_lock\n"
-        f"with machine_lock(Path({str(lock)!r})): print('mine')"
-    )
-    with machine_lock(lock):
-        other = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert other.stderr is not None
-        assert "another measurement runs on this machine" in other.stderr.readline()
-        assert other.poll() is None
-    assert other.communicate(timeout=20)[0] == "mine\n"
 
 
 def test_a_record_is_json_that_any_tool_reads(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def test_threads_may_wait_for_two_hundredths_of_the_time_they_could_have_run(del
         ({"quota_throttles": 1}, "CPU quota used up"),
         ({"clock_throttles": 1}, "clocks throttled"),
         ({"minor_faults": 100_000}, "page faults"),
+        ({"slept_seconds": 3600.0}, "the machine slept"),
     ],
 )
 def test_each_cause_is_named(facts: dict[str, object], cause: str) -> None:

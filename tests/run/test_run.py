@@ -7,17 +7,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
+import psutil
 import pytest
+
+from tests.signals import CODES, hear_all, still_run
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL_UV = shutil.which("uv") or shutil.which(str(ROOT / ".tools" / "uv" / "bin" / "uv"))
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
-TOOLS = ("sh", "cat", "cksum", "date", "dirname", "grep", "kill", "mkdir", "realpath", "rm")
+TOOLS = ("sh", "cat", "cksum", "date", "dirname", "flock", "grep", "kill", "mkdir", "realpath", "rm", "sleep")
 
 PYPROJECT = """\
 [build-system]
@@ -37,7 +42,7 @@ packages = ["workflow/respeed"]
 TELL = "import sys\ndef tell(): print(sys.prefix, __file__, sep='\\n')\n"
 
 # Writes down how it was called and whether the environment looked whole then; it makes an environment of shell scripts.
-# UV_STOPS=fail or die: what the step named by UV_AT does.
+# UV_STOPS=fail, die, hang or pause (until there is a file $UV_LOG.go): what the step named by UV_AT does.
 STUB_UV = """\
 #!/bin/sh
 [ "$1" != --version ] || exit 0
@@ -46,6 +51,8 @@ echo "$1 $2 ($whole)" >>"$UV_LOG"
 case "$UV_STOPS/$*" in
     "fail/$UV_AT"*) echo "error: Failed to fetch" >&2; exit 2 ;;
     "die/$UV_AT"*) kill -KILL $PPID; exit 1 ;;
+    "hang/$UV_AT"*) sleep 60 >/dev/null 2>&1 & wait ;;
+    "pause/$UV_AT"*) while [ ! -e "$UV_LOG.go" ]; do sleep 0.05; done ;;
 esac
 bin=$PROJECT/.venv/bin
 site=$PROJECT/.venv/lib/python3.11/site-packages
@@ -83,20 +90,40 @@ class Clone:
         if uv is not None:
             (self.path / "uv").symlink_to(uv)
 
-    def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        stub = {
+    def run(self, *command: str, user: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "run", *command], env=self.environment(environment), text=True, capture_output=True,
+            check=False, user=user,
+        )  # fmt: skip
+
+    def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
+        """Run it beside the test, in a group of its own, in which no signal is ignored."""
+        return subprocess.Popen(
+            [self.folder / "run", *command], env=self.environment(environment), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True, preexec_fn=hear_all,
+        )  # fmt: skip
+
+    def environment(self, more: dict[str, str]) -> dict[str, str]:
+        return {
             "PATH": str(self.path), "PROJECT": str(self.folder), "UV_LOG": str(self.log), "UV_STOPS": "", "UV_AT": "",
             "STUB_PYTHON": str(self.path.parent / "stub-python"), "CHMOD": shutil.which("chmod") or "chmod",
-        }  # fmt: skip
-        return subprocess.run(
-            [self.folder / "run", *command], env=stub | environment, text=True, capture_output=True, check=False
-        )
+            "HOME": str(self.path.parent),
+        } | more  # fmt: skip
 
     def calls(self) -> list[str]:
         """What uv was asked since the last time, and whether the environment looked whole at that moment."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return lines
+
+
+def wait_for(path: Path, text: str) -> str:
+    """The text of the file, as soon as `text` stands in it."""
+    deadline = time.monotonic() + 20
+    while not (path.exists() and text in (found := path.read_text())):
+        assert time.monotonic() < deadline, f"{text!r} never stood in {path}"
+        time.sleep(0.02)
+    return found
 
 
 def executable(path: Path, text: str) -> Path:
@@ -160,7 +187,7 @@ def tells_only_of(folder: Path, clone: Clone, commands: tuple[str, ...]) -> None
 def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_set_up(installed: Clone) -> None:
     first = installed.folder
     tells_only_of(first, installed, ("tiny", "respeed"))
-    second, third = first.parent / "a copy", first.parent / "moved"
+    second, third = first.parent / "a copy with spaces", first.parent / "verschöben, 移動"
 
     shutil.copytree(first, second, symlinks=True)
     installed.folder = second
@@ -307,3 +334,129 @@ def test_no_command_at_all_is_one_line_and_sets_nothing_up(clone: Clone) -> None
     assert told.returncode == 2
     assert told.stderr.startswith("run: usage: ./run COMMAND")
     assert clone.calls() == []
+
+
+@pytest.mark.parametrize("sent", CODES)
+@pytest.mark.parametrize("to_all", [True, False])
+def test_a_set_up_that_is_stopped_ends_at_once_with_all_it_started_and_says_so_in_one_line(
+    clone: Clone, sent: signal.Signals, to_all: bool
+) -> None:
+    with clone.start("python", UV_STOPS="hang", UV_AT="pip sync") as process:
+        wait_for(clone.log, "pip sync (unfinished)\n")
+        # The stub of uv is a shell, which leaves its own child behind; the real one does not.
+        every = psutil.Process(process.pid).children(recursive=True)
+        started = [child for child in every if child.name() != "sleep"]
+        (os.killpg if to_all else os.kill)(process.pid, sent)
+        told = process.communicate()[1]
+        assert process.returncode == CODES[sent]
+        assert told.splitlines()[-1] == "run: stopped; the same command goes on"
+        assert started
+        assert not still_run(started, 1)
+    for child in every:
+        if child.is_running():
+            child.kill()
+    clone.calls()
+    assert clone.run("python").returncode == 0
+    assert clone.calls() == MADE
+
+
+def test_a_set_up_in_the_background_of_a_script_hears_sigterm_and_not_ctrl_c(clone: Clone) -> None:
+    with subprocess.Popen(
+        [clone.folder / "run", "python"], env=clone.environment({"UV_STOPS": "pause", "UV_AT": "pip sync"}), text=True,
+        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    ) as process:  # fmt: skip
+        wait_for(clone.log, "pip sync (unfinished)\n")
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate()[1].splitlines()[-1] == "run: stopped; the same command goes on"
+        assert process.returncode == 143
+
+
+def a_python(path: Path, version: tuple[int, int]) -> None:
+    """A Python of that version, which makes a venv in which pip installs the stub of uv, and runs what it is told."""
+    named = ".".join(map(str, version))
+    executable(
+        path,
+        f"""#!/bin/sh
+case "$*" in
+    -V) echo Python {named} ;;
+    *execvp*) shift 2; exec "$@" ;;
+    *version_info*) exit {int(version < (3, 11))} ;;
+    "-m venv "*) mkdir -p "$3/bin"; cat "$0" >"$3/bin/python"; "$CHMOD" +x "$3/bin/python" ;;
+    "-m pip "*) echo "uv by {named}" >>"$UV_LOG"; cat "$STUB_UV" >"${{0%python}}uv"; "$CHMOD" +x "${{0%python}}uv" ;;
+esac
+""",
+    )
+
+
+@pytest.mark.parametrize("newer", ["3.11", "3.14"])
+def test_a_newer_python_is_found_behind_one_that_is_too_old(clone: Clone, newer: str) -> None:
+    stub = (clone.path / "uv").resolve()
+    (clone.path / "uv").unlink()
+    a_python(clone.path / "python3", (3, 10))
+    a_python(clone.path / f"python{newer}", (3, int(newer[2:])))
+    told = clone.run("python", STUB_UV=str(stub))
+    assert told.returncode == 0, told.stderr
+    assert clone.calls() == [f"uv by {newer}", *MADE]
+
+
+@pytest.mark.parametrize("locker", ["flock", "perl"])
+def test_of_two_at_once_one_sets_up_and_the_other_waits_and_says_so(clone: Clone, locker: str) -> None:
+    (clone.path / "flock").unlink(missing_ok=True)
+    if not (found := shutil.which(locker)):
+        pytest.skip(f"no {locker}")
+    (clone.path / locker).symlink_to(found)
+    with clone.start("python", UV_STOPS="pause", UV_AT="pip sync") as first:
+        wait_for(clone.log, "pip sync (unfinished)\n")
+        with clone.start("python") as second:
+            assert second.stderr.readline() == "run: another ./run is setting up this folder; waiting for it\n"
+            assert clone.log.read_text().splitlines() == MADE[:2]
+            Path(f"{clone.log}.go").touch()
+            assert "is ready" in first.communicate()[1]
+            assert second.communicate()[1] == ""
+            assert (first.returncode, second.returncode) == (0, 0)
+    assert clone.calls() == MADE
+
+
+def test_what_a_killed_set_up_left_running_is_waited_for_and_its_work_done_anew(clone: Clone) -> None:
+    with clone.start("python", UV_STOPS="pause", UV_AT="pip sync") as first:
+        wait_for(clone.log, "pip sync (unfinished)\n")
+        first.kill()
+        first.wait()
+        with clone.start("python") as second:
+            assert second.stderr.readline() == "run: another ./run is setting up this folder; waiting for it\n"
+            Path(f"{clone.log}.go").touch()
+            assert "is ready" in second.communicate()[1]
+    assert clone.calls() == [*MADE[:2], *MADE]
+
+
+def test_in_a_folder_that_cannot_be_written_to_one_line_says_so_where_the_environment_is_not_whole() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        executable(folder / "stub-python", "#!/bin/sh\n")
+        clone = Clone(folder, executable(folder / "stub-uv", STUB_UV))
+        user = 65534 if os.geteuid() == 0 else None
+        clone.folder.chmod(0o755 if user else 0o555)
+        told = clone.run("python", user=user)
+        clone.folder.chmod(0o755)
+        assert (told.returncode, told.stdout, len(told.stderr.splitlines())) == (1, "", 1)
+        assert told.stderr.startswith(f"run: {clone.folder} cannot be written to")
+        # One that is whole is only read.
+        assert clone.run("python").returncode == 0
+        clone.folder.chmod(0o755 if user else 0o555)
+        assert clone.run("python", user=user).returncode == 0
+        clone.folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("home", [None, "/proc/no-home"])
+def test_without_a_home_what_is_fetched_is_kept_in_the_folder(clone: Clone, home: str | None) -> None:
+    uv = (clone.path / "uv").resolve()
+    uv.write_text(uv.read_text().replace("bin=$PROJECT", 'echo "$UV_CACHE_DIR" >&2\nbin=$PROJECT'))
+    environment = clone.environment({}) | ({"HOME": home} if home else {})
+    if home is None:
+        del environment["HOME"]
+    told = subprocess.run([clone.folder / "run", "python"], env=environment, text=True, capture_output=True, check=True)
+    assert f"{clone.folder}/.tools/cache\n" in told.stderr

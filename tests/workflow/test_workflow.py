@@ -17,6 +17,7 @@ from pypdf import PdfReader
 
 from respeed.plan.stopping import STOPPED
 from tests.conftest import Project
+from tests.signals import CODES, hear_all, still_run, words
 
 SMOKE = ("--config", "preset=smoke")
 TWO = "profiles=[openblas-1, openblas-all]"
@@ -270,25 +271,57 @@ def test_a_run_that_is_killed_goes_on_where_it_was(project: Project) -> None:
     assert sum(after[path] != before[path] for path in before) <= 1  # at most the round that was being written
 
 
-@pytest.mark.parametrize(("sent", "to_all", "code"), [("SIGINT", True, 130), ("SIGTERM", False, 143)])
-def test_a_run_that_is_stopped_says_in_one_line_that_the_same_command_goes_on(
-    project: Project, sent: str, to_all: bool, code: int
-) -> None:
+def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
+    """Snakemake, in a group of its own, in which no signal is ignored."""
     environment = {"PYTHONPATH": str(project.folder / "workflow"), "CUDA_VISIBLE_DEVICES": ""}
-    with subprocess.Popen(
-        [SNAKEMAKE, *SMOKE, "experiments=rbm", TWO, "--", "tables"],
+    return subprocess.Popen(
+        [SNAKEMAKE, *SMOKE, *arguments],
         cwd=project.folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
+        start_new_session=True, text=True, preexec_fn=hear_all,
+    )  # fmt: skip
+
+
+def stop(process: subprocess.Popen[str], sent: signal.Signals, to_all: bool) -> list[str]:
+    """Send it the signal; what it said from then on."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    (os.killpg if to_all else os.kill)(process.pid, sent)
+    told = process.stdout.read().splitlines()
+    assert process.wait(timeout=10) == CODES[sent]
+    assert children
+    assert not still_run(children, 1)
+    return told
+
+
+@pytest.mark.parametrize(("sent", "to_all"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_a_run_that_is_stopped_says_in_one_line_that_the_same_command_goes_on(
+    project: Project, sent: signal.Signals, to_all: bool
+) -> None:
+    with start(project, "experiments=rbm", TWO, "--", "tables") as process:
         while "turn 2 of 2" not in (line := process.stdout.readline()):
             assert line, "it ended by itself"
-        children = psutil.Process(process.pid).children(recursive=True)
-        (os.killpg if to_all else os.kill)(process.pid, getattr(signal, sent))
-        assert process.stdout.read().splitlines() == [STOPPED]
-        assert process.wait(timeout=10) == code
-        assert not psutil.wait_procs(children, timeout=2)[1]
+        assert stop(process, sent, to_all) == [STOPPED]
     assert len(project.records()) == 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "missing", "sent", "to_all"),
+    [("learn", "results/smoke/records/*/*/*/learning.json", signal.SIGHUP, True),
+     ("tables", "results/smoke/tables/cells.csv", signal.SIGHUP, False),
+     ("figures", "results/smoke/figures/*/rbm/*-seconds.svg", signal.SIGTERM, True),
+     ("report", "report/smoke.pdf", signal.SIGINT, False)],
+)  # fmt: skip
+def test_a_run_that_is_stopped_in_any_stage_ends_alike(
+    copy: Project, stage: str, missing: str, sent: signal.Signals, to_all: bool
+) -> None:
+    removed = next(copy.folder.glob(missing))
+    removed.unlink()
+    with start(copy, "--", str(removed.relative_to(copy.folder))) as process:
+        deadline = time.monotonic() + 120
+        while not any(stage in command[2:3] for command in words(process.pid)):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        assert [line for line in stop(process, sent, to_all) if line.startswith("respeed: ")][-1] == STOPPED
+    assert not removed.exists()
 
 
 def test_a_run_ends_with_where_the_report_is_also_if_nothing_was_to_be_done(measured: Project) -> None:

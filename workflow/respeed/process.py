@@ -23,8 +23,10 @@ def die_with_parent() -> None:
 
 
 def ignore_interrupts() -> None:
-    """For a process that is about to be started: Ctrl-C is for whoever started it, who then ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """For a process that is about to be started: Ctrl-C, SIGTERM and SIGHUP to all of a run are for whoever started it,
+    who then ends it. If it died of them first, that would look like a case that cannot be measured."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def bind(cpus: Collection[int]) -> None:

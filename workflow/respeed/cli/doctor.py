@@ -4,7 +4,8 @@ from tabulate import tabulate
 
 from respeed.backends import make_backend, scipy_backend
 from respeed.measure.bench import make_bench
-from respeed.measure.lock import is_locked
+from respeed.measure.holder import Holder
+from respeed.measure.lock import who_measures
 from respeed.model.block import quiet_probe
 from respeed.model.errors import NotMeasurable
 from respeed.model.timing import REAL
@@ -19,7 +20,8 @@ MAX_SLOW_SHARE = 0.2
 
 def examine() -> bool:
     """Print what was found and what to do about it; True if the machine is fit."""
-    findings = [*examine_machine(), _lock(), *_steadiness()]
+    holder = who_measures()
+    findings = [*examine_machine(), _lock(holder), *_steadiness(holder)]
     rows = [[finding.subject, finding.found, finding.advice or "–"] for finding in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
@@ -31,13 +33,16 @@ def examine() -> bool:
     return fit
 
 
-def _lock() -> Finding:
-    if is_locked():
-        return Finding("respeed", "another measurement is running", "wait for it")
+def _lock(holder: Holder | None) -> Finding:
+    if holder:
+        return Finding("respeed", f"another measurement is running: {holder}", "wait for it")
     return Finding("respeed", "no other measurement is running")
 
 
-def _steadiness() -> list[Finding]:
+def _steadiness(holder: Holder | None) -> list[Finding]:
+    if holder:  # a second of products would disturb it
+        why = "not looked at while another measurement is running"
+        return [Finding("reference probe", why), Finding("threads", why)]
     cores = len(usable_cores())
     try:
         backend = make_backend(scipy_backend(), device="cpu", precision="fp32", threads=cores, seed=0)

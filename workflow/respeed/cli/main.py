@@ -3,30 +3,28 @@
 import argparse
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from respeed.model.errors import UserError
-from respeed.plan.stopping import STOPPED, STOPPED_BY_RUN
+from respeed.plan.stopping import end_when_stopped
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Without arguments those of this process, which then ends kindly when
+    it is stopped."""
+    if arguments is None:
+        end_when_stopped()
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
     except UserError as error:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        if STOPPED_BY_RUN not in os.environ:
-            print(STOPPED, file=sys.stderr)
-        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,17 +38,22 @@ def _parser() -> argparse.ArgumentParser:
 
     measure = add("measure", _measure, "measure what config.yaml asks for and records do not have, turn after turn")
     measure.add_argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h")
+    _may_wait(measure)
     measure.add_argument("--session", type=Path, help="a file to write when nothing is left, which says what was done")
     measure.add_argument("--log", type=Path, help="a file that what is said on the screen goes to as well")
     measure.add_argument(
         "--config", nargs="*", default=[], metavar="KEY=VALUE", help="settings in place of config.yaml's"
     )
     learn = add("learn", _learn, "let an experiment's programs learn, to see what they learn and how fast")
+    _may_wait(learn)
     learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
     sheet = add("sheet", _sheet, "write this machine's sheet: what it is, which profiles it cannot run")
     sheet.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
     gauge = add("gauge", _gauge, "measure in a minute what this machine reaches: rates, memory, latencies, scaling")
-    gauge.add_argument("path", type=Path, help="results/records/<machine>/hardware.json")
+    _may_wait(gauge)
+    gauge.add_argument(
+        "path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"
+    )
     for name, run, text in (
         ("tables", _tables, "build the tables from the records that exist"),
         ("figures", _figures, "draw the figures from the tables"),
@@ -102,7 +105,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _may_wait(measuring: argparse.ArgumentParser) -> None:
+    measuring.add_argument(
+        "--wait",
+        metavar="TIME",
+        help="how long to wait for another measurement on this machine: 0, 90s, 1.5h (default: until it is done)",
+    )
+
+
 # Each command imports what it needs: `respeed measure` must not pay for pandas, nor need it.
+
+
+def _wait_seconds(options: argparse.Namespace) -> float | None:
+    from respeed.plan.duration import parse_duration
+
+    return None if options.wait is None else parse_duration(options.wait, "--wait", or_none_at_all=True)
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -113,14 +130,13 @@ def _measure(options: argparse.Namespace) -> int:
     from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_json
 
-    # SIGTERM ends the turn as Ctrl-C does, so that the measuring process ends as well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
+    wait = _wait_seconds(options)
     with _logging_to(options.log) as say:
         workflow = resolve_workflow(parse_settings(options.config))
         if workflow.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
-        outcome = measure_session(workflow.work, budget, say)
+        outcome = measure_session(workflow.work, budget, say, wait)
         say(f"respeed: {outcome}")
     if options.session and not outcome.is_whole:
         return UNFINISHED
@@ -149,7 +165,7 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 def _learn(options: argparse.Namespace) -> None:
     from respeed.measure.learning import learn
 
-    learn(options.path)
+    learn(options.path, _wait_seconds(options))
 
 
 def _sheet(options: argparse.Namespace) -> None:
@@ -161,11 +177,13 @@ def _sheet(options: argparse.Namespace) -> None:
 
 
 def _gauge(options: argparse.Namespace) -> None:
+    from respeed.load.config import load_config
     from respeed.measure.gauge import measure_gauge
+    from respeed.provenance.machine import machine_slug
+    from respeed.record.paths import hardware_path
 
-    # SIGTERM ends the process at hand as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    measure_gauge(options.path)
+    path = options.path or hardware_path(load_config().machine or machine_slug(), smoke=False)
+    measure_gauge(path, _wait_seconds(options))
 
 
 def _tables(options: argparse.Namespace) -> None:

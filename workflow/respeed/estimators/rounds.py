@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from respeed.estimators.energy import CellEnergy, energy_of_round
-from respeed.estimators.sessions import number_sessions
+from respeed.estimators.sessions import in_order, number_sessions
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.timing import REAL, SMOKE
 
@@ -112,6 +112,7 @@ def _by_machine(records: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]
 
 def _latest_measurement(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, ...], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    records = list(records)
     for record in records:
         round_id = record["id"]
         where = (
@@ -124,6 +125,7 @@ def _latest_measurement(records: Iterable[dict[str, Any]]) -> list[dict[str, Any
         # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
         version = record["provenance"].get("backend", {}).get("package", "")
         groups[where][f"{record['digest']} {version}"].append(record)
+    places = {id(record): place for place, record in enumerate(in_order(records))}
     latest = []
     for by_digest in groups.values():
         # A process that never started cannot say its version: it is a missing round of the measurement it was for.
@@ -131,7 +133,7 @@ def _latest_measurement(records: Iterable[dict[str, Any]]) -> list[dict[str, Any
             named = [other for other in by_digest if other.startswith(key) and other != key]
             if named:
                 by_digest[named[-1]] += by_digest.pop(key)
-        latest += max(by_digest.values(), key=lambda group: max(record["started"] for record in group))
+        latest += max(by_digest.values(), key=lambda group: max(places[id(record)] for record in group))
     return latest
 
 

@@ -1,25 +1,78 @@
-"""Sessions: stretches of measuring on one machine. What is quiet, and what is a ceiling, is known within one alone."""
+"""Sessions: stretches of measuring on one machine. What is quiet, and what is a ceiling, is known within one alone.
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+When a record was begun is told by two clocks: the date, and the seconds since the machine was started, which nobody can
+set. Where a record has the second, it orders the records of one start, so that a date that jumps changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
-# A machine that nothing was measured on for so long may be another one by then: other neighbours, clocks, heat.
-PAUSE = timedelta(minutes=30)
+# Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
+PAUSE = 30 * 60.0
+# A date is told to the second.
+ROUNDING = 2.0
+
+Record = dict[str, Any]
 
 
-def number_sessions(records: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records in the order of their time."""
+    return [record for _, record in _begun(list(records))]
+
+
+def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
     """The records of one machine in the order of their time, each with the number of its session, from 0.
 
-    A session ends where nothing is measured for longer than PAUSE. A run that was killed and soon goes on stays in it.
+    A session ends where nothing is measured for longer than PAUSE. A run that was killed and soon goes on stays in it,
+    also after the machine was started again; but of two starts that seem to be at the same time, a date was wrong, and
+    they share no session.
     """
-    numbered: list[tuple[int, dict[str, Any]]] = []
-    session, until = 0, None
-    for record in sorted(records, key=lambda record: (record["started"], record["id"]["profile"])):
-        begin = datetime.fromisoformat(record["started"])
-        if until is not None and begin - until > PAUSE:
-            session += 1
-        end = begin + timedelta(seconds=record["wall_seconds"])
-        until = end if until is None else max(until, end)
-        numbered.append((session, record))
-    return numbered
+    found = _begun(list(records))
+    stretches = sorted(_stretches(found), key=lambda stretch: stretch[0])
+    numbers: dict[int, int] = {}
+    session, until = -1, float("-inf")
+    for begin, end, members in stretches:
+        session += not -ROUNDING <= begin - until <= PAUSE
+        until = max(until, end)
+        numbers |= dict.fromkeys(members, session)
+    return [(numbers[id(record)], record) for _, record in found]
+
+
+def _begun(records: list[Record]) -> list[tuple[float, Record]]:
+    """When each was begun, seconds since 1970, in order; of one start all by the date that its latest record tells."""
+    dates = {id(record): datetime.fromisoformat(record["started"]).timestamp() for record in records}
+    starts: dict[str, tuple[float, float]] = {}
+    for record in records:
+        if clock := _clock(record):
+            boot, seconds = clock
+            starts[boot] = max(starts.get(boot, (-1.0, 0.0)), (seconds, dates[id(record)] - seconds))
+    begun = []
+    for record in records:
+        clock = _clock(record)
+        begun.append((starts[clock[0]][1] + clock[1] if clock else dates[id(record)], record))
+    return sorted(begun, key=lambda one: (one[0], one[1]["id"]["profile"]))
+
+
+def _stretches(begun: list[tuple[float, Record]]) -> list[tuple[float, float, list[int]]]:
+    """Of each start of the machine, what was measured without a pause: begin, end, and the records."""
+    by_start: dict[str, list[tuple[float, float, list[int]]]] = defaultdict(list)
+    for begin, record in begun:
+        clock = _clock(record)
+        found = by_start[clock[0] if clock else ""]
+        end = begin + record["wall_seconds"]
+        if found and begin - found[-1][1] <= PAUSE:
+            first, until, members = found[-1]
+            found[-1] = (first, max(until, end), [*members, id(record)])
+        else:
+            found.append((begin, end, [id(record)]))
+    return [stretch for found in by_start.values() for stretch in found]
+
+
+def _clock(record: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Which start of the machine, and the seconds since then; None of a record that does not tell, as earlier ones."""
+    match record.get("clock"):
+        case {"boot": str(boot), "seconds": float(seconds) | int(seconds)} if boot and 0 <= seconds < float("inf"):
+            return boot, float(seconds)
+    return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.load.folders import ROOT
-from respeed.measure.lock import machine_lock
+from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
@@ -31,14 +31,14 @@ from respeed.timing.clock import seconds_now, utc_now
 SHARED = ("machine", "commit", "versions", "libraries", "environment")
 
 
-def measure_gauge(path: Path) -> None:
+def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
     """Measure this machine and write the sheet, whole or not at all. One that can be used is left as it is."""
     machine, smoke = parse_hardware_path(path)
     gauge = plan_gauge(machine, smoke)
     if why_due(path, machine, gauge) is None:
         _say(f"{path} is there already; delete it to measure it anew")
         return
-    with machine_lock() as lock:
+    with machine_lock(wait_seconds) as lock:
         started, began = utc_now(), seconds_now()
         rounds = list(_passes(gauge, lock, smoke))
     write_json(
@@ -70,7 +70,7 @@ def measure_gauge(path: Path) -> None:
     )
 
 
-def _passes(gauge: Gauge, lock: int, smoke: bool) -> Iterator[dict[str, Any]]:
+def _passes(gauge: Gauge, lock: Held, smoke: bool) -> Iterator[dict[str, Any]]:
     """The records of all processes. After the least number of passes, another one only if it ends in time."""
     probes: dict[str, list[float]] = defaultdict(list)
     began, took = seconds_now(), 0.0
@@ -93,7 +93,7 @@ def _passes(gauge: Gauge, lock: int, smoke: bool) -> Iterator[dict[str, Any]]:
             return
 
 
-def _measure(spec: RoundSpec, number: int, lock: int, probes: list[float]) -> dict[str, Any]:
+def _measure(spec: RoundSpec, number: int, lock: Held, probes: list[float]) -> dict[str, Any]:
     """One process. `probes` are those of this row so far, and then those of this process as well."""
     spec = replace(spec, id=replace(spec.id, index=number))
     record = dict(measure_turn([spec], lock, probes))[spec.id]

@@ -33,8 +33,9 @@ POINT_SECONDS = 0.2
 PICTURES = 64
 
 
-def learn(path: Path) -> None:
-    """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn."""
+def learn(path: Path, wait_seconds: float | None = None) -> None:
+    """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn, or
+    if another measurement still runs after `wait_seconds`."""
     machine, paper, experiment, smoke = parse_learning_path(path)
     experiments = load_paper(paper).experiments
     if experiment not in experiments:
@@ -50,12 +51,13 @@ def learn(path: Path) -> None:
         "seconds": SMOKE_SECONDS if smoke else SECONDS,
     }
     started = utc_now()
-    with machine_lock():
+    with machine_lock(wait_seconds) as lock:
         done = subprocess.run(
             [sys.executable, "-m", "respeed.measure.learning"],
             input=json.dumps(order),
             stdout=subprocess.PIPE,
             env=child_environment(len(cores)),
+            pass_fds=lock,
             preexec_fn=ignore_interrupts,
             text=True,
             check=False,

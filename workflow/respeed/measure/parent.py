@@ -12,7 +12,7 @@ from typing import Any
 
 from respeed.load.folders import ROOT
 from respeed.measure.environment import child_environment
-from respeed.measure.lock import machine_lock
+from respeed.measure.lock import Held, machine_lock
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
 from respeed.plan.same_machine import describe_as
@@ -20,7 +20,7 @@ from respeed.process import ignore_interrupts
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
 from respeed.record.check import SCHEMA
-from respeed.timing.clock import seconds_now, utc_now
+from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.
 Watch = Callable[[str, str, bool], None]
@@ -34,13 +34,13 @@ def measure_spec(spec: RoundSpec) -> dict[str, Any]:
 
 
 def measure_turn(
-    specs: list[RoundSpec], lock: int, probes: Sequence[float] = (), watch: Watch = lambda *_: None
+    specs: list[RoundSpec], lock: Held, probes: Sequence[float] = (), watch: Watch = lambda *_: None
 ) -> Iterator[tuple[RoundId, dict[str, Any]]]:
     """The record of each round as soon as its last case is done, and again where a case of it was measured again.
 
     The rounds are those of one profile, and share a process: to start one and to load its libraries takes as long as
     many a case. `probes` are the profile's reference probes of this session so far: what is quiet shows only in
-    comparison. The process keeps `lock`, the descriptor of the machine's lock, for as long as it uses the cores.
+    comparison. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
     """
     turn = _Turn([_shuffled(spec) for spec in specs], lock, list(probes), watch)
     # A case that takes the process down (out of memory, a crash in a library) fails alone: the others get a new one.
@@ -51,14 +51,14 @@ def measure_turn(
 class _Turn:
     """Where a turn is: `now` is the round that is being measured, `done` has the facts of its cases so far."""
 
-    def __init__(self, specs: list[RoundSpec], lock: int, probes: list[float], watch: Watch) -> None:
+    def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float], watch: Watch) -> None:
         self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
         self.now, self.done = 0, list[dict[str, Any]]()
         self.records: dict[RoundId, dict[str, Any]] = {}
         self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
         self.ceilings: dict[str, Any] | None = None
         self.start_seconds = 0.0
-        self.started, self.began = utc_now(), seconds_now()
+        self._begin_round()
 
     def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Measure what is left in a fresh process, until it is done or the process dies."""
@@ -92,8 +92,11 @@ class _Turn:
         if len(self.done) == len(spec.cases):
             self.records[spec.id] = self._record(spec)
             self.now, self.done = self.now + 1, []
-            self.started, self.began = utc_now(), seconds_now()
+            self._begin_round()
             yield spec.id, self.records[spec.id]
+
+    def _begin_round(self) -> None:
+        self.started, self.clock, self.began = utc_now(), clock_facts(), seconds_now()
 
     def _give_up(self, status: str, reason: str, *, everything: bool) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Put down that the case at hand was not timed, or that none of those that are left was."""
@@ -116,6 +119,7 @@ class _Turn:
             "timing": asdict(spec.timing),
             "digest": spec.digest,
             "started": self.started,
+            "clock": self.clock,
             "wall_seconds": round(seconds_now() - self.began, 3),
             "start_seconds": round(self.start_seconds, 3),
             "provenance": self.provenance,
@@ -161,7 +165,7 @@ def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
 class _Child:
     """A fresh measuring process. `code` is how it ended; `reason` why it measured nothing, where it said so."""
 
-    def __init__(self, specs: list[RoundSpec], lock: int, probes: list[float]) -> None:
+    def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float]) -> None:
         self.specs, self.lock, self.probes = specs, lock, probes
         self.code = 0
         self.reason: tuple[str, str] | None = None
@@ -173,7 +177,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment(self.specs[0].threads),
-            pass_fds=(self.lock,),
+            pass_fds=self.lock,
             preexec_fn=ignore_interrupts,
             text=True,
         ) as child:

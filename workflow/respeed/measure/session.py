@@ -1,11 +1,10 @@
 """A session of measuring: turn after turn, until nothing is left that the configuration asks for, or the time is up."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.measure.lock import machine_lock
+from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.parent import measure_turn
 from respeed.measure.progress import Progress
 from respeed.model.errors import NotMeasurable, UserError
@@ -17,7 +16,7 @@ from respeed.plan.spec import Digests, make_spec
 from respeed.plan.work import Work
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
-from respeed.timing.clock import seconds_now, utc_now
+from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 SCHEMA = 1
 
@@ -53,20 +52,19 @@ class Outcome:
         }
 
 
-def say_on_screen(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def measure_session(
-    work: Work, budget_seconds: float | None = None, say: Callable[[str], None] = say_on_screen
+    work: Work,
+    budget_seconds: float | None = None,
+    say: Callable[[str], None] = say_on_screen,
+    wait_seconds: float | None = None,
 ) -> Outcome:
     """Measure what the work asks for and records do not have; every record is written as soon as it is done.
 
     Within a budget no turn is begun that is expected to end after it. UserError if the machine's records were made on
-    other hardware.
+    other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.
     """
     started, began, turns, again = utc_now(), seconds_now(), 0, 0
-    with machine_lock() as lock:
+    with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, say) as lock:
         history, unusable = read_history(work, Digests(work.seed, work.papers).of)
         check_same_machine(work.machine, history.made_on, describe_as(work.machine))
         for line in history.made_on.identity_lines:
@@ -87,7 +85,7 @@ def measure_session(
     return Outcome(started, turns, again, seconds_now() - began, ended, is_whole)
 
 
-def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int:
+def _measure(turn: Turn, history: History, lock: Held, progress: Progress) -> int:
     """Measure a turn; returns how many attempts were made again at cases that had been disturbed."""
     planned = rounds_of(turn, history)
     try:
@@ -97,7 +95,7 @@ def _measure(turn: Turn, history: History, lock: int, progress: Progress) -> int
         ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    probes = history.session_probes(turn.profile, utc_now())
+    probes = history.session_probes(turn.profile, utc_now(), clock_facts())
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         path = round_path(round_id)
         write_json(path, record)

@@ -17,7 +17,8 @@ class Block:
     device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
     reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
     many samples as `sample_seconds`, which is their sum. `joules` is what each domain, a CPU's package or a GPU, used
-    meanwhile, idle or not; empty where that is not told.
+    meanwhile, idle or not; empty where that is not told. `slept_seconds`, which earlier records lack, is how long the
+    machine was suspended; it is in no sample.
     """
 
     sample_steps: int
@@ -30,6 +31,7 @@ class Block:
     clock_throttles: int | None
     part_seconds: tuple[tuple[float, ...], ...] = ()
     joules: dict[str, float] = field(default_factory=dict)
+    slept_seconds: float | None = None
 
     @property
     def steps(self) -> int:
@@ -58,4 +60,6 @@ def contamination(block: Block, threads: int, quiet_probe_seconds: float, protoc
         causes.append("clocks throttled")
     if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
         causes.append("page faults")
+    if block.slept_seconds:
+        causes.append("the machine slept")
     return causes

@@ -17,8 +17,10 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def parse_duration(text: str, where: str) -> float:
-    """Seconds of "90 s", "15min" or "1.5 h"; UserError for anything else."""
+def parse_duration(text: str, where: str, *, or_none_at_all: bool = False) -> float:
+    """Seconds of "90 s", "15min" or "1.5 h", or also of "0"; UserError for anything else."""
+    if or_none_at_all and text.strip() == "0":
+        return 0.0
     found = _DURATION.fullmatch(text.strip())
     if not found or not float(found[1]):
         raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")

@@ -3,13 +3,13 @@
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from respeed.estimators.rounds import CellKey, probes_by_row
-from respeed.estimators.sessions import number_sessions
+from respeed.estimators.sessions import in_order, number_sessions
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
 from respeed.record.one_machine import MachineRecords, read_machine
@@ -54,10 +54,11 @@ class History:
     def first_rounds(self) -> "History":
         """What was known when everything had been measured as often as the preset says, and nothing more often."""
         known = History(self.work)
-        for path, record in sorted(self.records.items(), key=lambda one: one[1]["started"]):
+        paths = {id(record): path for path, record in self.records.items()}
+        for record in in_order(self.records.values()):
             cells = [cell for cell in _cells_of(record) if known.attempts[cell] < self.work.preset.rounds]
             if cells and not record["id"]["whole"]:
-                known.add(path, record)
+                known.add(paths[id(record)], record)
         return known
 
     def next_index(self, paper: str, experiment: str, profile: str, *, whole: bool = False) -> int:
@@ -96,12 +97,15 @@ class History:
         """What all rounds took together."""
         return math.fsum(record["wall_seconds"] for record in self.records.values() if not record["id"]["whole"])
 
-    def session_probes(self, profile: str, now: str) -> list[float]:
-        """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601) belongs to: none of
-        yesterday's, when the machine may have been faster."""
-        turn = {"started": now, "wall_seconds": 0.0, "id": {"profile": profile}, "cases": [], "threads": 0}
-        numbered = number_sessions([*self.records.values(), turn | {"provenance": {}}])
-        current = numbered[-1][0]
+    def session_probes(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> list[float]:
+        """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that
+        nobody can set, `clock`) belongs to: none of yesterday's, when the machine may have been faster."""
+        turn: dict[str, Any] = {
+            "started": now, "clock": clock, "wall_seconds": 0.0, "id": {"profile": profile}, "cases": [], "threads": 0,
+            "provenance": {},
+        }  # fmt: skip
+        numbered = number_sessions([*self.records.values(), turn])
+        current = next(session for session, record in numbered if record is turn)
         return [
             seconds
             for (session, name, _, _), found in probes_by_row(numbered).items()

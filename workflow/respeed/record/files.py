@@ -20,6 +20,9 @@ LEARNING_SCHEMA = 1
 # A hundred times as large as the largest so far.
 MAX_BYTES = 50_000_000
 
+# Temporary files that are being written.
+_UNFINISHED: set[str] = set()
+
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` so that the file is either whole or not there."""
@@ -34,6 +37,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     with tempfile.NamedTemporaryFile(
         "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
     ) as file:
+        _UNFINISHED.add(file.name)
         try:
             yield file
             file.flush()
@@ -44,6 +48,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+        finally:
+            _UNFINISHED.discard(file.name)
+
+
+def remove_unfinished() -> None:
+    """Take away what is being written: for a process that ends in the middle of it."""
+    for name in list(_UNFINISHED):
+        Path(name).unlink(missing_ok=True)
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:

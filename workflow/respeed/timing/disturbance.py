@@ -1,4 +1,4 @@
-"""What the kernel can tell about who disturbed a block: waiting, throttling, page faults, threads that ran."""
+"""What the kernel can tell about what disturbed a block: waiting, throttling, page faults, sleep; threads that ran."""
 
 import resource
 from collections.abc import Collection
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from respeed.timing.clock import slept_seconds
+
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
+SHORTEST_SLEEP = 0.1
 
 _TASKS = Path("/proc/self/task")
 _CGROUP_CPU = Path("/sys/fs/cgroup/cpu.stat")
@@ -24,6 +27,7 @@ class Snapshot:
     minor_faults: int
     quota_throttles: int | None
     clock_throttles: int | None
+    slept_seconds: float | None
 
 
 def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
@@ -31,7 +35,8 @@ def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
     the threads by which they send one another what they computed, share their cores: that one waits for the other is
     no sign of a neighbour. What is left to tell of one is the reference probe."""
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    return Snapshot(_threads(helpers), bool(helpers), faults, _quota_throttles(), _clock_throttles())
+    throttles = _quota_throttles(), _clock_throttles()
+    return Snapshot(_threads(helpers), bool(helpers), faults, *throttles, slept_seconds())
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
@@ -51,11 +56,19 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         "minor_faults": after.minor_faults - before.minor_faults,
         "quota_throttles": _change(before.quota_throttles, after.quota_throttles),
         "clock_throttles": _change(before.clock_throttles, after.clock_throttles),
+        "slept_seconds": _slept(before.slept_seconds, after.slept_seconds),
     }
 
 
 def _change(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
+
+
+def _slept(before: float | None, after: float | None) -> float | None:
+    """Two clocks are never read at quite the same moment; no machine falls asleep and wakes in a tenth of a second."""
+    if before is None or after is None:
+        return None
+    return round(after - before, 3) if after - before > SHORTEST_SLEEP else 0.0
 
 
 def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:

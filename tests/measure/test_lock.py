@@ -1,0 +1,302 @@
+"""The machine-wide lock: who waits for whom, what is said meanwhile, and what somebody may put in its way."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from respeed.cli import doctor
+from respeed.cli.main import main
+from respeed.measure import lock as lock_module
+from respeed.measure.holder import Holder, read_holder, written_down
+from respeed.measure.lock import Places, machine_lock, who_measures
+from respeed.measure.lock_places import KernelName, LockFile
+from respeed.model.errors import UserError
+
+LINUX = sys.platform == "linux"
+only_linux = pytest.mark.skipif(not LINUX, reason="abstract sockets are Linux's")
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which only root may")
+SOMEBODY = 65534
+
+# Holds the lock, says so, and lets go when its standard input ends.
+HOLD = """
+import os, sys
+from pathlib import Path
+from respeed.measure.lock import Places, machine_lock
+from respeed.measure.lock_places import KernelName, LockFile
+name, file, own, user = sys.argv[1:]
+if user:  # by now: another user may not be able to read this Python
+    os.setuid(int(user))
+with machine_lock(0, places=Places((KernelName(name), LockFile(Path(file))), LockFile(Path(own)))):
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """As /tmp: everybody may make files there, and nobody may touch those of others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o1777)
+        yield Path(name)
+
+
+def places(folder: Path, name: str = "") -> Places:
+    """One name a test: the tests of several processes do not wait for one another."""
+    shared = KernelName(name or f"respeed-test-{folder.name}")
+    return Places((shared, LockFile(folder / "lock")), LockFile(folder / "own"))
+
+
+def hold(where: Places, user: int | None = None) -> subprocess.Popen[str]:
+    (name, file), own = where.shared, where.own
+    return subprocess.Popen(
+        [sys.executable, "-c", HOLD, name.name, str(file.path), str(own.path), str(user or "")], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def refusal(where: Places) -> str:
+    with pytest.raises(UserError) as error, machine_lock(0, places=where):
+        pass
+    return str(error.value)
+
+
+def test_a_measurement_that_does_not_wait_says_who_measures_since_when(folder: Path) -> None:
+    where = places(folder)
+    with hold(where) as other:
+        assert other.stdout.readline() == "mine\n"
+        told = refusal(where)
+        assert f": pid {other.pid} of " in told
+        assert "running since 20" in told
+        assert f"({sys.executable}"[:50] in told
+        assert "--wait 1h" in told
+        assert who_measures(where) == Holder(other.pid)
+        other.communicate("")
+    assert who_measures(where) is None
+    with machine_lock(0, places=where):
+        pass
+
+
+def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_done(folder: Path) -> None:
+    where, told = places(folder), []
+    with hold(where) as other:
+        assert other.stdout.readline() == "mine\n"
+
+        def say(text: str) -> None:
+            told.append(text)
+            other.stdin.close()
+
+        with machine_lock(60, say, where):
+            assert other.wait() == 0
+    (line,) = told
+    assert line.startswith("respeed: another measurement runs on this machine; waiting for it, for at most 60 s: pid ")
+
+
+def test_who_waits_long_is_told_again_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [0.0], []
+    monkeypatch.setattr(lock_module, "seconds_now", lambda: now[0])
+    monkeypatch.setattr(lock_module.time, "sleep", lambda _: now.__setitem__(0, now[0] + 30))
+    where = places(folder)
+    waiting = machine_lock(3600, told.append, where)
+    with machine_lock(places=where), pytest.raises(UserError, match="after 60 min of waiting"), waiting:
+        pass
+    assert len(told) == 6
+
+
+@only_linux
+def test_two_that_share_only_the_name_or_only_the_file_wait_for_each_other(folder: Path) -> None:
+    """Users with a /tmp of their own, and sandboxes with a network of their own."""
+    where = places(folder)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    with hold(where) as other:
+        assert other.stdout.readline() == "mine\n"
+        for place in (places(elsewhere, where.shared[0].name), places(folder, f"another-{folder.name}")):
+            assert f"pid {other.pid} of" in refusal(place)
+            assert not list(elsewhere.iterdir())
+        other.communicate("")
+
+
+@only_linux
+def test_a_child_that_outlives_its_parent_keeps_the_lock(folder: Path) -> None:
+    where = places(folder)
+    with machine_lock(places=where) as held:
+        child = subprocess.Popen([sys.executable, "-c", "input()"], pass_fds=held, stdin=subprocess.PIPE)
+    # This process has let go of it.
+    with child:
+        assert "another measurement" in refusal(where)
+        assert who_measures(where)
+        child.communicate(b"\n")
+    assert who_measures(where) is None
+
+
+@only_root
+def test_users_of_one_machine_wait_for_each_other_whoever_made_the_file(folder: Path) -> None:
+    for first, second in ((None, SOMEBODY), (SOMEBODY, None)):
+        # Without the name: as on macOS.
+        where = places(folder)
+        old = os.umask(0o077)
+        try:
+            with hold(where, first) as one:
+                assert one.stdout.readline() == "mine\n"
+                with hold(places(folder, f"another-{folder.name}"), second) as two:
+                    assert "another measurement still runs" in two.communicate()[1]
+                one.communicate("")
+        finally:
+            os.umask(old)
+        assert stat.S_IMODE((folder / "lock").stat().st_mode) == 0o644
+        with hold(where, second) as two:
+            assert two.communicate("")[0] == "mine\n"
+        (folder / "lock").unlink()
+
+
+def a_link(path: Path) -> None:
+    path.symlink_to(path.with_name("mine"))
+
+
+def a_dangling_link(path: Path) -> None:
+    path.symlink_to(path.with_name("not-there"))
+
+
+def a_second_name(path: Path) -> None:
+    path.hardlink_to(path.with_name("mine"))
+
+
+def a_device(path: Path) -> None:
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(path))
+
+
+def a_closed_file(path: Path) -> None:
+    path.touch(mode=0)
+    if os.geteuid() == 0:
+        os.chown(path, SOMEBODY, SOMEBODY)
+
+
+PLANTED = [a_link, a_dangling_link, a_second_name, os.mkfifo, Path.mkdir, a_socket, a_closed_file]
+
+
+@pytest.mark.parametrize("plant", [*PLANTED, pytest.param(a_device, marks=only_root)])
+@pytest.mark.parametrize("named", [pytest.param(True, marks=only_linux), False])
+def test_what_somebody_plants_in_place_of_the_file_neither_stops_a_measurement_nor_is_touched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None], named: bool
+) -> None:
+    mine = folder / "mine"
+    mine.write_text("mine alone")
+    mine.chmod(0o600)
+    plant(folder / "lock")
+    before = os.lstat(folder / "lock")
+    if not named:
+        monkeypatch.setattr(KernelName, "take", lambda _: None)
+        monkeypatch.setattr(KernelName, "holder", lambda _: None)
+    where, told = places(folder), []
+    with machine_lock(0, told.append, where):
+        assert "another measurement" in refusal(where)
+        assert who_measures(where)
+    assert not told
+    assert mine.read_text() == "mine alone"
+    after = os.lstat(folder / "lock")
+    assert (before.st_mode, before.st_ino, before.st_size) == (after.st_mode, after.st_ino, after.st_size)
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o600
+    assert not (folder / "not-there").exists()
+    # This user's own stands in, where nothing that all users share can be had.
+    assert (folder / "own").exists() == (not named and not (plant is a_closed_file and os.geteuid() == 0))
+
+
+@only_root
+def test_a_link_that_another_user_planted_makes_nobodys_file_writable_for_all(folder: Path) -> None:
+    mine = folder / "mine"
+    mine.write_text("mine alone")
+    mine.chmod(0o600)
+    subprocess.run(["ln", "-s", mine, folder / "lock"], user=SOMEBODY, check=True)
+    with machine_lock(0, places=places(folder)):
+        pass
+    assert (mine.read_text(), stat.S_IMODE(mine.stat().st_mode)) == ("mine alone", 0o600)
+
+
+def test_where_no_lock_can_be_had_a_measurement_says_so_and_goes_on(tmp_path: Path) -> None:
+    nowhere = LockFile(tmp_path / "none" / "lock")
+    told: list[str] = []
+    with machine_lock(0, told.append, Places((nowhere,), nowhere)) as held:
+        assert held == ()
+    assert told == ["respeed: no lock can be had here: take care that nothing else measures meanwhile"]
+
+
+def test_a_file_that_is_removed_while_it_is_locked_is_not_mistaken_for_the_lock(folder: Path) -> None:
+    file = LockFile(folder / "lock")
+    first = file.take()
+    assert first is not None
+    (folder / "lock").unlink()
+    second = file.take()
+    assert second is not None
+    assert os.path.samestat(os.fstat(second), os.lstat(folder / "lock"))
+    os.close(first)
+    os.close(second)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1", "1 2 3", f"{os.getpid()} 12.5", "-1 0", "99999999999999999999 1", "\0"])
+def test_what_is_written_down_is_believed_only_of_the_process_that_wrote_it(text: str) -> None:
+    assert read_holder(text) == Holder()
+    assert read_holder(written_down(os.getpid())) == Holder(os.getpid())
+
+
+@only_linux
+def test_what_steers_a_terminal_in_somebodys_command_is_not_shown(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()", "\x1b[31m\n"], stdin=subprocess.PIPE) as process:
+        shown = str(Holder(process.pid))
+        process.communicate(b"\n")
+    assert shown.isprintable()
+    assert str(Holder(process.pid)) == f"what pid {process.pid} left behind"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["measure", "--config", "preset=smoke"],
+        ["learn", "results/smoke/records/box/raina2009/sparse-coding/learning.json"],
+    ],
+)
+def test_a_command_that_does_not_wait_ends_with_one_line_and_exit_code_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    monkeypatch.chdir(folder)
+    with machine_lock(0):
+        assert main([command[0], "--wait", "0", *command[1:]]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"respeed: another measurement still runs on this machine: pid {os.getpid()} of ")
+    assert main(["measure", "--wait", "soon"]) == 2
+    assert "--wait: 'soon' is no duration" in capsys.readouterr().err
+
+
+def test_a_measurement_with_a_budget_waits_no_longer_than_that(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    monkeypatch.chdir(folder)
+    with machine_lock(0):
+        assert main(["measure", "--budget", "1s", "--config", "preset=smoke"]) == 2
+    first, last = capsys.readouterr().err.splitlines()
+    assert "waiting for it, for at most 1 s: " in first
+    assert "after 1 s of waiting" in last
+
+
+def test_the_doctor_says_who_measures_and_does_not_disturb_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+    assert doctor._lock(who_measures()).found == "no other measurement is running"
+    with machine_lock(0):
+        holder = who_measures()
+        assert f"another measurement is running: pid {os.getpid()} of" in doctor._lock(holder).found
+        assert {one.found for one in doctor._steadiness(holder)} == {
+            "not looked at while another measurement is running"
+        }
