@@ -41,7 +41,7 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             f"box-{name[1:]}": Told(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
             for name, per_hour in prices.items()
         }
-        monkeypatch.setattr(build, "load_told", lambda: told)
+        monkeypatch.setattr(build, "told_shown", lambda: told)
 
     return tell
 
