@@ -52,7 +52,7 @@ class CellRounds:
     asked for, `attempts` counts the rounds that were tried.
 
     `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
-    over the array's largest value. `energy` is of the clean blocks alone.
+    over the array's largest value. `energy` is of rounds with clean blocks alone.
     """
 
     profile: dict[str, Any]
@@ -219,7 +219,8 @@ def _add(
     if clean:
         index, weights = record["id"]["index"], case.get("parts") or {}
         cell.times[index] = _round_time(clean, weights, session, ceilings)
-        cell.energy.add(index, energy_of_round(clean, weights, record["provenance"].get("energy")))
+        told = record["provenance"].get("energy")
+        cell.energy.add(index, energy_of_round(clean, weights, told, case.get("energy_run")))
 
 
 def judge_blocks(
