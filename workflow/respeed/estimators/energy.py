@@ -10,7 +10,7 @@ from respeed.estimators.intervals import Estimate, estimate_location
 from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES
 
-OLDER = "the records are of before energy was read"
+OLDER = "the records were made before energy was read"
 
 
 @dataclass(frozen=True)
