@@ -42,5 +42,5 @@ def test_what_a_device_can_do_is_asked_of_the_one_that_the_row_names(monkeypatch
 def test_replicas_of_a_row_of_one_gpu_have_no_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
     with_devices(monkeypatch, 4)
     assert _torch_replicas.why_not(2, "cuda", 1) is None
-    assert _torch_replicas.why_not(2, "cuda:1", 1) == "needs 2 GPUs, and the row is of one, cuda:1"
+    assert _torch_replicas.why_not(2, "cuda:1", 1) == "needs 2 GPUs, and this row uses one, cuda:1"
     assert _torch_replicas.why_not(1, "cuda:1", 1) is None

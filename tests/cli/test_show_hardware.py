@@ -1,10 +1,12 @@
 """respeed hardware: the machine, and every profile, also beside one that is wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from respeed.cli import hardware
+from respeed.load.config import load_config
 from respeed.load.folders import HARDWARE
 from respeed.load.hardware import read_profiles
 from respeed.model.cpus import Core, cores_as_facts
@@ -37,3 +39,14 @@ def test_every_profile_has_a_line_also_one_whose_file_is_wrong(
     assert "unknown key 'devise' (did you mean device?)" in wrong
     assert any(line.startswith("torch-1 PyTorch, one core yes 1 thread") for line in lines)
     assert any(line.startswith("accelerate-1 Accelerate, one core no needs Accelerate") for line in lines)
+
+
+def test_the_price_is_that_of_the_machine_that_the_configuration_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = load_config(strict=False)
+    monkeypatch.setattr(hardware, "load_config", lambda **_: replace(config, machine="my-desk"))
+    hardware.show_hardware()
+    told = capsys.readouterr().out
+    assert told.startswith("my-desk\n")
+    assert "none is told: ./run respeed new machine my-desk" in told

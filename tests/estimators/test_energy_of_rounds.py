@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from respeed.estimators.energy import FEWEST_UPDATES, OLDER, CellEnergy, RoundEnergy, energy_of_round
+from respeed.estimators.energy import OLDER, CellEnergy, RoundEnergy, energy_of_round
 from respeed.estimators.rounds import CellRounds, collect_rounds
 from respeed.model.block import Block
+from respeed.model.energy import FEWEST_UPDATES
 from tests.figures.machines import read_energy
 from tests.tables.derived import MakeRecord, seven
 
@@ -51,6 +52,22 @@ def test_a_round_without_energy_says_why(block: Block, weights: dict[str, float]
     found = energy_of_round([block], weights, told)
     assert isinstance(found, str)
     assert why in found
+
+
+SLOW = {"update_seconds": {"GPU": 0.1}, "reason": None}
+RUN = {"steps": 100, "seconds": 1.25, "joules": {"GPU": 500.0, "package-0": 125.0}}
+
+
+def test_where_blocks_are_too_short_the_run_after_them_speaks() -> None:
+    found = energy_of_round([BLOCK], {}, SLOW, RUN)
+    assert found == RoundEnergy(6.25, 500.0, ("GPU", "package-0"))
+    assert energy_of_round([BLOCK], {}, TOLD, RUN) == energy_of_round([BLOCK], {}, TOLD)
+
+
+def test_a_run_that_was_too_short_as_well_says_nothing() -> None:
+    found = energy_of_round([BLOCK], {}, SLOW, RUN | {"seconds": 0.9})
+    assert isinstance(found, str)
+    assert "blocks are shorter" in found
 
 
 def test_the_energy_of_discarded_blocks_does_not_count(make_record: MakeRecord) -> None:

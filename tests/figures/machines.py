@@ -1,11 +1,14 @@
 """Records of machines that measured everything a paper has, to draw figures of."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
+from respeed.model.block import Block
+from respeed.model.energy import FEWEST_UPDATES
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
 from respeed.record.paths import machine_sheet, round_path
@@ -63,12 +66,23 @@ def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: in
     }
 
 
-def read_energy(record: dict[str, Any], watts: dict[str, float], *, update_seconds: float = 1e-6) -> None:
-    """Put down what each domain used in every block, and how often its counter moves."""
-    record["provenance"]["energy"] = {"update_seconds": dict.fromkeys(watts, update_seconds), "reason": None}
+# How often counters move: RAPL's for every test's block often enough, NVML's as rarely as it does.
+UPDATE_SECONDS = {"GPU": 0.1}
+
+
+def read_energy(record: dict[str, Any], watts: dict[str, float]) -> None:
+    """Put down what each domain used in every block, how often its counter moves, and, where a GPU is one of them, what
+    all used in the run for it."""
+    updates = {domain: UPDATE_SECONDS.get(domain, 1e-6) for domain in watts}
+    record["provenance"]["energy"] = {"update_seconds": updates, "reason": None}
     for case in record["cases"]:
         for block in case["blocks"]:
             block["joules"] = {domain: power * sum(block["sample_seconds"]) for domain, power in watts.items()}
+        if "GPU" in watts:
+            step = sum(case["blocks"][0]["sample_seconds"]) / Block(**case["blocks"][0]).steps
+            steps = math.ceil(FEWEST_UPDATES * UPDATE_SECONDS["GPU"] / step)
+            joules = {domain: power * steps * step for domain, power in watts.items()}
+            case["energy_run"] = {"steps": steps, "seconds": steps * step, "joules": joules}
 
 
 def drawn(folder: str = "results/figures") -> dict[str, bytes]:

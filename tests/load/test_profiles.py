@@ -82,6 +82,11 @@ def test_a_device_that_is_none_gets_one_line(tmp_path: Path, device: str) -> Non
         written(tmp_path, GPU.replace("device: cuda", f"device: '{device}'"))
 
 
+def test_what_a_device_may_be_is_one_that_is_there_wherever_its_kind_is(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"'mps:x' must be mps or mps:0$"):
+        written(tmp_path, GPU.replace("device: cuda", "device: 'mps:x'"))
+
+
 @pytest.fixture
 def one_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in (("good", CPU), ("bad", CPU.replace("threads: all", "threads: al")), ("Bad name", CPU)):

@@ -22,7 +22,21 @@ UUIDS = ["GPU-aa01", "GPU-ab02", "GPU-bc03"]
     ],
 )
 def test_visible_devices_are_numbered_as_cuda_numbers_them(visible: str, found: list[str]) -> None:
-    assert accelerators.visible_devices(visible, NAMES, UUIDS) == found
+    assert accelerators.visible_devices(visible, NAMES, UUIDS, by_bus=True) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "visible", "found"),
+    [
+        (NAMES, "0", ["NVIDIA A100 or NVIDIA H100 or NVIDIA T4"]),
+        (NAMES, "GPU-ab02", ["NVIDIA T4"]),
+        (["NVIDIA T4"] * 3, "2,0", ["NVIDIA T4", "NVIDIA T4"]),
+    ],
+)
+def test_a_number_names_a_device_only_where_its_order_is_known(
+    names: list[str], visible: str, found: list[str]
+) -> None:
+    assert accelerators.visible_devices(visible, names, UUIDS) == found
 
 
 @pytest.mark.parametrize(

@@ -185,3 +185,28 @@ def test_energy_in_a_record_is_checked_as_times_are(
     else:
         with pytest.raises(UserError, match=r"energy|whole record"):
             read_record(path)
+
+
+@pytest.mark.parametrize(
+    ("run", "usable"),
+    [
+        ({"steps": 9, "seconds": 1.1, "joules": {"GPU": 300.0}}, True),
+        ({"steps": 0, "seconds": 1.1, "joules": {"GPU": 300.0}}, False),
+        ({"steps": 9, "seconds": 0.0, "joules": {"GPU": 300.0}}, False),
+        ({"steps": 9, "seconds": 1.1, "joules": {"GPU": "much"}}, False),
+        ({"steps": 9, "joules": {"GPU": 300.0}}, False),
+        (None, False),
+    ],
+)
+def test_a_run_for_energy_is_checked_as_blocks_are(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]], run: Any, usable: bool
+) -> None:
+    record = make_record([0.1])
+    record["cases"][0]["energy_run"] = run
+    path = tmp_path / "round-01.json"
+    write_json(path, record)
+    if usable:
+        assert read_record(path) == record
+    else:
+        with pytest.raises(UserError, match=r"energy|whole record"):
+            read_record(path)

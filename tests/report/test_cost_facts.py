@@ -85,7 +85,7 @@ def test_the_report_says_what_the_work_costs_who_says_so_and_who_is_cheapest(
         "joules for 1 million examples",
         "41,667",
         "80.0 W",
-        "box-01: not measured: the records are of before energy was read",
+        "Energy not measured: box-01 (the records were made before energy was read)",
     ):
         assert wanted in text, wanted
 
@@ -96,7 +96,7 @@ def test_without_prices_and_energy_there_is_nothing_to_show_but_how_to_tell_a_pr
     assert found["prices"] == found["tables"] == found["energy"] == []
     assert found["sheets"]["box-00"] == [
         ["price", "no price is told: ./run respeed new machine box-00"],
-        ["energy", "not measured: the records are of before energy was read"],
+        ["energy", "not measured: the records were made before energy was read"],
     ]
 
 
@@ -121,3 +121,14 @@ def test_of_many_machines_the_cheapest_of_all_stands_beside_the_one_in_full(
     assert found["machines"] == [["box-05", "USD"], ["box-11", "USD"]]
     assert "box-11 is the cheapest." in found["tables"][0]["says"]
     assert [name for name, _ in found["not_measured"]] == ["box-05"]
+
+
+def test_what_a_machine_alone_costs_stands_in_a_line_and_a_row_after_the_tables(
+    make_record: MakeRecord, tell: Callable[..., None]
+) -> None:
+    write_machines(make_record, 1)
+    tell(_00=4.0)
+    text = text_of_report()
+    assert "An hour of the whole machine box-00 costs 4.00 USD (a bill, 2026-11-01), whichever row runs" in text
+    assert text.index("What it costs") > text.index("Densely connected RBM")
+    assert "Who says so" not in text

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.estimators.energy import OLDER
 from respeed.estimators.rounds import collect_rounds
 from respeed.load.papers import load_papers
 from respeed.model.told import Price, Told
@@ -17,6 +18,7 @@ from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
 from respeed.tables.cost import Cost, read_cost
 from respeed.tables.cost_page import make_cost_page
 from respeed.tables.cost_words import currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
+from respeed.tables.html import write_page
 from respeed.tables.priced import HOUR, make_costs
 from respeed.tables.write import write_tidy
 from tests.figures.machines import read_energy
@@ -164,14 +166,22 @@ def test_joules_are_of_the_same_work_and_name_what_they_are_of(make_record: Make
     assert found.joules == pytest.approx(600.0 * found.seconds)
     assert found.watts == pytest.approx(600.0)
     assert found.energy_rounds == 7
-    assert row(rows, "desk").energy_reason.startswith("not measured: ")
+    assert row(rows, "desk").energy_reason == OLDER
     assert [name for name, _ in energy_missing(rows)] == ["desk", "twin"]
 
 
 def test_costs_too_small_to_read_are_told_of_a_thousand_times_the_work(make_record: MakeRecord) -> None:
     rows = costs_of(gpu_and_cpu(make_record), desk=price(0.01), twin=price(1.0))
-    assert in_bulk(rows) == ("1 billion examples", 1e3)
-    assert in_bulk([row(rows, "twin")]) == ("1 million examples", 1.0)
+    work = rows[0].work
+    assert in_bulk(work, rows) == ("1 billion examples", 1e3)
+    assert in_bulk(work, [row(rows, "twin")]) == ("1 million examples", 1.0)
+
+
+def test_all_tables_of_a_page_are_of_the_same_amount_of_work() -> None:
+    rows = [replace(BLANK, cost=0.001), replace(BLANK, cost=100.0, experiment="patches")]
+    page = make_cost_page(load_papers(["raina2009"]), rows, 0, smoke=False)
+    assert all("for 1 billion examples" in title for title, _ in page.groups)
+    assert in_bulk("1 million steps", rows) == ("1 million steps", 1.0)
 
 
 def test_what_is_written_is_read_as_it_was(make_record: MakeRecord, tmp_path: Path) -> None:
@@ -195,10 +205,23 @@ def test_the_page_has_the_cheapest_first_and_whose_prices_they_are(make_record: 
     assert any("twin: no price is told" in note for note in page.notes)
 
 
-def test_without_prices_the_page_says_how_to_tell_them(make_record: MakeRecord) -> None:
+def test_without_prices_the_page_says_how_to_tell_them_and_has_no_table(
+    make_record: MakeRecord, tmp_path: Path
+) -> None:
     page = make_cost_page(LECTURES, costs_of(steps_of(make_record, 0.1)), 0, smoke=False)
-    assert page.groups == ()
-    assert "box: no price is told: ./run respeed new machine box." in page.notes
+    write_page(tmp_path / "cost.html", page, "")
+    text = (tmp_path / "cost.html").read_text()
+    assert "<table" not in text
+    assert "box: no price is told: ./run respeed new machine box." in text
+    assert f"box: energy not measured: {OLDER}." in text
+
+
+def test_why_a_row_is_compared_with_few_is_said_once_and_not_in_every_row(make_record: MakeRecord) -> None:
+    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0, "EUR"), desk=price(2.0))
+    page = make_cost_page(LECTURES, rows, 0, smoke=False)
+    assert any(one.reason for one in rows if one.cost)
+    assert not any(entry.small for _, lines in page.groups for line in lines for entry in line.entries[3:4])
+    assert sum("not compared" in note for note in page.notes) == 1
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))

@@ -71,7 +71,7 @@ def why_not(count: int, device: str, threads: int) -> str | None:
     if kind not in LIBRARIES:
         return f"torch.distributed has no library for {kind}"
     if index is not None and count > 1:
-        return f"needs {count} GPUs, and the row is of one, {device}"
+        return f"needs {count} GPUs, and this row uses one, {device}"
     there, what = (threads, "cores") if kind == "cpu" else (torch.cuda.device_count(), "GPUs")
     return f"needs {count} {what}, has {there}" if count > there else None
 

@@ -46,6 +46,7 @@ FACTS = _FIELDS | {
     "cpu_quota": OrNone(number(0)),
     "system": text,
 }
+_JOULES = Every(number(0, 1e12), keyed=True)
 _BLOCK = {
     "sample_steps": whole(1),
     "sample_seconds": Every(_POSITIVE, least=1),
@@ -56,7 +57,7 @@ _BLOCK = {
     "quota_throttles": OrNone(_COUNT),
     "clock_throttles": OrNone(_COUNT),
     "part_seconds": Maybe(Every(Every(_SECONDS))),
-    "joules": Maybe(Every(number(0, 1e12), keyed=True)),
+    "joules": Maybe(_JOULES),
 }
 _CASE = {
     "case": text,
@@ -70,6 +71,7 @@ _CASE = {
     "errors": Every(OrNone(number(0)), keyed=True),
     "warmup": OrNone({"settled": flag, "step_seconds": _POSITIVE}),
     "blocks": Every(_BLOCK),
+    "energy_run": Maybe({"steps": whole(1), "seconds": _POSITIVE, "joules": _JOULES}),
     "wall_seconds": _SECONDS,
     "attempts": Maybe(whole(1)),
 }

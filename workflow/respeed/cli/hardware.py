@@ -5,6 +5,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from respeed.load.config import load_config
 from respeed.load.hardware import read_profiles
 from respeed.load.machines import read_told, told_machines
 from respeed.model.blas import library_label
@@ -19,11 +20,11 @@ from respeed.provenance.machine import describe_machine, machine_slug
 
 def show_hardware() -> None:
     """Print the machine and a line for every profile."""
-    machine = describe_machine()
-    print(f"{machine_slug()}\n")
-    told = [("price", _price(machine_slug())), ("energy", energy_in_a_line())]
-    for name, text in [*_lines(machine), *told]:
-        print(f"  {name:<20} {text}")
+    machine, name = describe_machine(), load_config(strict=False).machine or machine_slug()
+    print(f"{name}\n")
+    told = [("price", _price(name)), ("energy", energy_in_a_line())]
+    for field, text in [*_lines(machine), *told]:
+        print(f"  {field:<20} {text}")
     print(f"\nits fingerprint, by which it is another machine than others: {', '.join(FIELDS.values())}")
     profiles, wrong = read_profiles()
     rows = {profile.name: [profile.label, *_applies(profile)] for profile in profiles.values()}

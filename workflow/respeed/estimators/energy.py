@@ -8,12 +8,9 @@ from typing import Any
 
 from respeed.estimators.intervals import Estimate, estimate_location
 from respeed.model.block import Block
+from respeed.model.energy import FEWEST_UPDATES
 
-# A reading is as old as the counter's last change: at either end of a block up to one update is counted that is not the
-# block's, or left out that is. Of ten, that is at most a tenth of what a block draws more than what goes before it.
-FEWEST_UPDATES = 10
-
-OLDER = "the records are of before energy was read"
+OLDER = "the records were made before energy was read"
 
 
 @dataclass(frozen=True)
@@ -54,29 +51,36 @@ class CellEnergy:
 
 
 def energy_of_round(
-    clean: Sequence[Block], weights: Mapping[str, float], told: Mapping[str, Any] | None
+    clean: Sequence[Block],
+    weights: Mapping[str, float],
+    told: Mapping[str, Any] | None,
+    run: Mapping[str, Any] | None = None,
 ) -> RoundEnergy | str:
     """What the clean blocks of a case say, or why they say nothing. `told` is what the record says of its counters,
-    `weights` how often each part of a step counts in one."""
+    `weights` how often each part of a step counts in one. Where blocks are too short for the counters, the `run` after
+    them speaks, if the case had one."""
     if told is None:
         return OLDER
     if told["reason"]:
         return str(told["reason"])
     if any(weight != 1 for weight in weights.values()):
-        return "a step's parts count unlike often, and the energy of each is not known"
+        return "some parts of a step count more often than others, and the energy of each part is not known"
     slowest = max(told["update_seconds"], key=lambda domain: told["update_seconds"][domain])
     least = FEWEST_UPDATES * told["update_seconds"][slowest]
     blocks = [block for block in clean if block.seconds >= least]
+    if not blocks and run and run["seconds"] >= least:
+        return _round_energy(run["joules"], run["steps"], run["seconds"])
     if not blocks:
         return f"blocks are shorter than {FEWEST_UPDATES} updates of the counter of {slowest}"
     counted = [block for block in blocks if block.joules]
     if not counted:
         return "in no block do the counters tell: set back, gone round unseen, or of one device of several"
-    joules = math.fsum(used for block in counted for used in block.joules.values())
+    joules = {name: math.fsum(block.joules[name] for block in counted) for name in counted[0].joules}
+    return _round_energy(joules, sum(block.steps for block in counted), math.fsum(block.seconds for block in counted))
+
+
+def _round_energy(by_domain: Mapping[str, float], steps: int, seconds: float) -> RoundEnergy | str:
+    joules = math.fsum(by_domain.values())
     if not joules:
         return "the counters stood still"
-    return RoundEnergy(
-        joules=joules / sum(block.steps for block in counted),
-        watts=joules / math.fsum(block.seconds for block in counted),
-        domains=tuple(counted[0].joules),
-    )
+    return RoundEnergy(joules / steps, joules / seconds, tuple(by_domain))

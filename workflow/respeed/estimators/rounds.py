@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from respeed.estimators.energy import CellEnergy, energy_of_round
-from respeed.estimators.sessions import in_order, number_sessions
+from respeed.estimators.latest import latest_measurement
+from respeed.estimators.sessions import number_sessions
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.timing import REAL, SMOKE
 
@@ -52,7 +53,7 @@ class CellRounds:
     asked for, `attempts` counts the rounds that were tried.
 
     `causes` counts why blocks were discarded; `error` is the largest of any array of a checked step against float64,
-    over the array's largest value. `energy` is of the clean blocks alone.
+    over the array's largest value. `energy` is of rounds with clean blocks alone.
     """
 
     profile: dict[str, Any]
@@ -88,7 +89,7 @@ def collect_rounds(records: Iterable[dict[str, Any]], first: int | None = None) 
     With `first`, each cell has only its first so many rounds: what a look at them saw.
     """
     cells: dict[CellKey, CellRounds] = {}
-    for latest in _by_machine(_latest_measurement(records)):
+    for latest in _by_machine(latest_measurement(records)):
         numbered = number_sessions(latest)
         quiet, ceilings = quiet_probes(numbered), _ceilings(numbered)
         for session, record in numbered:
@@ -108,33 +109,6 @@ def _by_machine(records: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]
     for record in records:
         machines[record["id"]["machine"]].append(record)
     return machines.values()
-
-
-def _latest_measurement(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    groups: dict[tuple[str, ...], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    records = list(records)
-    for record in records:
-        round_id = record["id"]
-        where = (
-            round_id["machine"],
-            round_id["paper"],
-            round_id["experiment"],
-            round_id["profile"],
-            str(round_id["whole"]),
-        )
-        # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
-        version = record["provenance"].get("backend", {}).get("package", "")
-        groups[where][f"{record['digest']} {version}"].append(record)
-    places = {id(record): place for place, record in enumerate(in_order(records))}
-    latest = []
-    for by_digest in groups.values():
-        # A process that never started cannot say its version: it is a missing round of the measurement it was for.
-        for key in [key for key in by_digest if key.endswith(" ")]:
-            named = [other for other in by_digest if other.startswith(key) and other != key]
-            if named:
-                by_digest[named[-1]] += by_digest.pop(key)
-        latest += max(by_digest.values(), key=lambda group: max(places[id(record)] for record in group))
-    return latest
 
 
 Numbered = Iterable[tuple[int, dict[str, Any]]]
@@ -219,7 +193,8 @@ def _add(
     if clean:
         index, weights = record["id"]["index"], case.get("parts") or {}
         cell.times[index] = _round_time(clean, weights, session, ceilings)
-        cell.energy.add(index, energy_of_round(clean, weights, record["provenance"].get("energy")))
+        told = record["provenance"].get("energy")
+        cell.energy.add(index, energy_of_round(clean, weights, told, case.get("energy_run")))
 
 
 def judge_blocks(

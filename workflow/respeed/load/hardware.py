@@ -92,7 +92,7 @@ def _check_device(path: Path, profile: Profile, data: Mapping[str, Any]) -> None
     kind, colon, index = profile.device.partition(":")
     _check_choice(path, "device", kind, backend_devices()[profile.backend])
     if colon and (kind == "cpu" or not _INDEX.fullmatch(index)):
-        raise UserError(f"{path}: device: {profile.device!r} must be {kind}" + f" or {kind}:1" * (kind != "cpu"))
+        raise UserError(f"{path}: device: {profile.device!r} must be {kind}" + f" or {kind}:0" * (kind != "cpu"))
     for key in ("cpus", "smt"):
         if not profile.is_cpu and data.get(key):
             raise UserError(f"{path}: {key}: is for the device cpu; a row of an accelerator is bound to no CPUs")

@@ -11,6 +11,7 @@ import psutil
 from respeed.backends import BackendContract
 from respeed.measure.bench import Bench
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.errors import NotMeasurable
@@ -116,6 +117,9 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
         return
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
+    run = energy_run(spec, program, timer, blocks, facts["parts"])
+    if run and not _not_finite(program):
+        facts["energy_run"] = run
 
 
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 # No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
 MOST_WATTS = 1000.0
 
+# A reading is as old as the counter's last change: at either end of a block up to one update is counted that is not the
+# block's, or left out that is. Of ten, that is at most a tenth of what a block draws more than what goes before it.
+FEWEST_UPDATES = 10
+
 
 @dataclass(frozen=True)
 class EnergyCounter:

@@ -39,7 +39,7 @@ class TimingProtocol:
 
 
 REAL = TimingProtocol()
-# For the hardware sheet, which has many short measurements: the same judgement of shorter blocks.
+# For the hardware sheet, which has many short measurements: blocks are judged as ever, and may be shorter.
 GAUGE = TimingProtocol(warmup_seconds=0.05, warmup_window_seconds=0.025, block_seconds=0.1, measure_seconds=0.1)
 # Shows that everything works, in seconds; no number of it is a measurement.
 SMOKE = TimingProtocol(

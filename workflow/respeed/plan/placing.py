@@ -21,10 +21,12 @@ def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, .
     cores = _chosen(profile.cpus, cores_of_facts(facts["cores"]))
     if profile.smt and all(len(core.cpus) == 1 for core in cores):
         raise NotMeasurable(f"no SMT: each core{_among(profile)} is one CPU that may be used")
-    cpus = sorted(cpu for core in cores for cpu in (core.cpus if profile.smt else core.cpus[:1]))
+    # Core by core: Linux numbers the second CPUs of all cores after the first ones, and few threads would share none.
+    cores = tuple(sorted(cores, key=lambda core: min(core.cpus)))
+    cpus = [cpu for core in cores for cpu in (core.cpus if profile.smt else core.cpus[:1])]
     cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
     threads = _count(profile, len(cpus), "logical CPUs" if profile.smt else "cores")
-    return threads, tuple(cpus[:threads]) if profile.is_cpu else ()
+    return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
 
 
 def _count(profile: Profile, there: int, what: str) -> int:

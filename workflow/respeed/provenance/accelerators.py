@@ -27,13 +27,18 @@ def accelerator_names() -> tuple[str, ...]:
         uuids = [str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles]
     finally:
         pynvml.nvmlShutdown()
-    return tuple(names if visible is None else visible_devices(visible, names, uuids))
+    by_bus = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return tuple(names if visible is None else visible_devices(visible, names, uuids, by_bus=by_bus))
 
 
-def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str]) -> list[str]:
+def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *, by_bus: bool = False) -> list[str]:
     """The names of those that CUDA_VISIBLE_DEVICES lists, by number, by the first letters of their UUID, or as a part
-    of one (MIG-...). CUDA numbers them in its order, and ends at the first that it does not know."""
-    found = []
+    of one (MIG-...). CUDA ends at the first that it does not know.
+
+    The driver's numbers, which are those of `names`, are CUDA's too where it goes by the bus (CUDA_DEVICE_ORDER).
+    Otherwise CUDA begins with the fastest: of unlike devices a number then says only that it is one of them.
+    """
+    found, alike = [], by_bus or len(set(names)) == 1
     for part in (word.strip() for word in visible.split(",")):
         if part.startswith("MIG-") and names:
             found.append(f"{names[0]} MIG")
@@ -44,7 +49,8 @@ def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str]) ->
             places = [place for place, uuid in enumerate(uuids) if part and uuid.startswith(part)]
         if len(places) != 1 or places[0] >= len(names):
             break
-        found.append(names[places[0]])
+        known = alike or not part.isdecimal()
+        found.append(names[places[0]] if known else " or ".join(sorted(set(names))))
     return found
 
 

@@ -40,6 +40,8 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
             case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
             blocks = [Block(**block) for block in case["blocks"]]
             _check_energy([used for block in blocks for used in block.joules.values()], where)
+            if "energy_run" in case:
+                _check_energy_run(case["energy_run"], where)
             if case["status"] == "measured":
                 case["warmup"]["settled"], case["warmup"]["step_seconds"]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -52,3 +54,12 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
 def _check_energy(numbers: list[Any], where: str) -> None:
     if not all(isinstance(number, float) and math.isfinite(number) and number >= 0 for number in numbers):
         raise UserError(f"{where}: holds an energy that is no number; run again to measure it anew, or delete it")
+
+
+def _check_energy_run(run: dict[str, Any], where: str) -> None:
+    """Steps, seconds and joules are there, and joules of a step can be told from them."""
+    _check_energy([*run["joules"].values(), run["seconds"]], where)
+    if not (isinstance(run["steps"], int) and run["steps"] > 0 and run["seconds"] > 0):
+        raise UserError(
+            f"{where}: holds a run for energy without steps or time; run again to measure it anew, or delete it"
+        )

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
 from respeed.tables.build import Tables
 from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
@@ -32,8 +31,8 @@ def cost_facts(tables: Tables, others: Others, machines: list[str]) -> dict[str,
         "untold": [list(one) for one in prices_untold(mine)],
         "machines": [[name, next(row.currency for row in best if row.machine == name)] for name in priced],
         "apart": currencies_apart(rows),
-        "tables": [_costs(tables, table, priced) for table in by_table(rows).values()],
-        "energy": [one for where in shown if (one := _energy(tables, where, mine))],
+        "tables": [_costs(tables, table, priced, rows) for table in by_table(rows).values()],
+        "energy": [one for where in shown if (one := _energy(tables, where, mine, rows))],
         "not_measured": [list(one) for one in energy_missing(mine)],
         "sheets": {machine: _sheet([row for row in mine if row.machine == machine]) for machine in machines},
     }
@@ -49,9 +48,10 @@ def _tables_shown(papers: Mapping[str, Paper]) -> list[tuple[str, str]]:
     ]
 
 
-def _costs(tables: Tables, rows: list[Cost], machines: list[str]) -> dict[str, Any]:
-    """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's."""
-    work, times_over = in_bulk(rows)
+def _costs(tables: Tables, rows: list[Cost], machines: list[str], shown: list[Cost]) -> dict[str, Any]:
+    """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's.
+    `shown` are the rows of all tables."""
+    work, times_over = in_bulk(rows[0].work, shown)
     found = {(row.case, row.machine): row for row in rows}
     paid: dict[str, list[Cost]] = {}
     for row in rows:
@@ -84,9 +84,9 @@ def _cell(row: Cost | None, times_over: float, alone: bool, *, smoke: bool) -> d
     }
 
 
-def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost]) -> dict[str, Any] | None:
+def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost], shown: list[Cost]) -> dict[str, Any] | None:
     """Of each machine the CPU row and the accelerator's that are fastest in most cases, by each algorithm; a column a
-    case: joules, and beneath the watts. None where none of them tells its energy."""
+    case: joules, and beneath the watts, for as much work as the costs `shown` are. None where none tells its energy."""
     cells = [cell for cell in tables.cells if (cell.paper, cell.experiment) == where]
     front = {
         (machine, *row)
@@ -96,7 +96,7 @@ def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost]) -> dict[s
     told = [row for row in costs if row.column[:2] == where and row.joules and (row.machine, *row.row) in front]
     if not told:
         return None
-    work, times_over = in_bulk([row for row in costs if row.column[:2] == where and row.precision == FULL_PRECISION])
+    work, times_over = in_bulk(told[0].work, shown)
     lines: dict[tuple[str, ...], dict[str, Cost]] = {}
     for row in told:
         lines.setdefault((f"{row.machine}: {row.label}", row.energy_of), {})[row.case] = row
@@ -123,5 +123,7 @@ def _sheet(rows: list[Cost]) -> list[list[str]]:
     """Lines for the machine's own page."""
     price = [f"{price} ({source}, {date})" for _, price, source, date in prices_told(rows)]
     untold = [why for _, why in prices_untold(rows)]
-    energy = sorted({row.energy_of for row in rows if row.joules}) + [why for _, why in energy_missing(rows)]
+    energy = sorted({row.energy_of for row in rows if row.joules}) + [
+        f"not measured: {why}" for _, why in energy_missing(rows)
+    ]
     return [["price", "; ".join(price + untold)], ["energy", "; ".join(energy)]] if rows else []

@@ -15,10 +15,9 @@ HEAD = ("Row", "Cost", "Times the cheapest", "Standing", "Speedup on its machine
 def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out: int, smoke: bool) -> Page:
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
     groups, says = [], []
-    for (paper, experiment, currency), table in by_table(
-        (row for row in costs if row.cost or row.joules), "currency"
-    ).items():
-        work, times_over = in_bulk(table)
+    told_of = [row for row in costs if row.cost or row.joules]
+    for (paper, experiment, currency), table in by_table(told_of, "currency").items():
+        work, times_over = in_bulk(table[0].work, told_of)
         name = papers[paper].experiments[experiment].title
         says += [f"{name}: {text}" for text in say_who_is_cheapest(cheapest_rows(table))]
         for case in dict.fromkeys(row.case for row in table):
@@ -26,7 +25,8 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out:
             title = f"{name}, {case}: {currency or 'joules'} for {work}"
             groups.append((title, tuple(_line(row, times_over, smoke) for row in rows)))
     told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in prices_told(costs)]
-    missing = [f"{machine}: {why}." for machine, why in (*prices_untold(costs), *energy_missing(costs))]
+    missing = [f"{machine}: {why}." for machine, why in prices_untold(costs)]
+    missing += [f"{machine}: energy not measured: {why}." for machine, why in energy_missing(costs)]
     others = (f"The rows of {left_out} other machines are in the file below.",) if left_out else ()
     return Page(
         title="What it costs",
@@ -53,7 +53,7 @@ def _line(row: Cost, times_over: float, smoke: bool) -> Line:
             Entry(f"{row.machine}: {row.label}"),
             split_number(cost),
             split_number(dearer),
-            Entry(row.standing if row.standing != "none" else "", row.reason),
+            Entry(row.standing if row.standing != "none" else ""),
             split_number(over_base),
             split_number(joules),
             Entry(format_number(row.watts) if row.watts else "", kind="number"),

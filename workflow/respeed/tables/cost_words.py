@@ -1,6 +1,6 @@
 """What is said of costs: of how much work they are, whose prices, and why energy is missing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from respeed.tables.cost import Cost
 from respeed.tables.text import join_words
@@ -23,9 +23,10 @@ def by_table(rows: Iterable[Cost], *more: str) -> dict[tuple[str, ...], list[Cos
     return found
 
 
-def in_bulk(rows: Sequence[Cost]) -> tuple[str, float]:
-    """Of how much work to tell the costs of a table's rows, and how many times as much as in cost.csv that is."""
-    work, costs = rows[0].work, [row.cost for row in rows if row.cost]
+def in_bulk(work: str, rows: Iterable[Cost]) -> tuple[str, float]:
+    """Of how much to tell what work costs, and how many times as much as in cost.csv that is: of the same amount in all
+    tables of a page, whose rows are `rows`, so that the numbers can be compared."""
+    costs = [row.cost for row in rows if row.cost and row.work == work]
     return (THOUSANDFOLD[work], 1e3) if costs and min(costs) < LEAST_READABLE else (work, 1.0)
 
 

@@ -62,8 +62,9 @@ def split_number(text: str) -> Entry:
 
 
 def write_page(path: Path, page: Page, stamp: str) -> None:
-    """Write the page; a `stamp` stands above all else."""
-    script = f"<script>\n{SCRIPT.read_text(encoding='utf-8')}</script>\n" if page.is_sortable else ""
+    """Write the page; a `stamp` stands above all else. Without a row there is no table, only the notes."""
+    table = render_table(page) if any(lines for _, lines in page.groups) else ""
+    script = f"<script>\n{SCRIPT.read_text(encoding='utf-8')}</script>\n" if table and page.is_sortable else ""
     data = f"<p>The same for other programs: {escape(page.data)}.</p>\n" if page.data else ""
     write_text(
         path,
@@ -74,7 +75,7 @@ def write_page(path: Path, page: Page, stamp: str) -> None:
         f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
         f"<h1>{escape(page.title)}</h1>\n"
         + (f'<p class="stamp">{escape(stamp)}</p>\n' if stamp else "")
-        + f'<div class="scroll">\n{render_table(page)}</div>\n'
+        + (f'<div class="scroll">\n{table}</div>\n' if table else "")
         + "".join(f"<p>{escape(note)}</p>\n" for note in page.notes)
         + f"{data}{script}</body>\n</html>\n",
     )

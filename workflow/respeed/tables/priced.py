@@ -149,7 +149,7 @@ def _cost(
         watts=rounds.energy.watts(),
         energy_rounds=len(rounds.energy.alike()) if energy else 0,
         energy_of=" + ".join(rounds.energy.alike()[-1].domains) if energy else "",
-        energy_reason="" if energy else f"not measured: {rounds.energy.reason}",
+        energy_reason="" if energy else rounds.energy.reason,
         price_per_hour=price.per_hour if price else None,
         price_source=price.source if price else "",
         price_date=price.date if price else "",

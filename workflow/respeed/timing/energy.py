@@ -21,9 +21,11 @@ Reading = tuple[tuple[float | None, ...], float]
 
 @dataclass(frozen=True)
 class Meter:
-    """The counters of a row. Without any, every block has used nothing that is known."""
+    """The counters of a row, the slowest of which moves every `update_seconds`. Without any, every block has used
+    nothing that is known."""
 
     counters: tuple[EnergyCounter, ...] = ()
+    update_seconds: float = 0.0
 
     def read(self) -> Reading:
         return tuple(_read(counter) for counter in self.counters), seconds_now() if self.counters else 0.0
@@ -49,7 +51,8 @@ def make_meter(counters: Sequence[EnergyCounter], why_not: str) -> tuple[Meter, 
     still = [domain for domain, period in periods.items() if period is None]
     if still:
         why_not = f"the counter of {still[0]} stands still"
-    meter = NO_METER if why_not else Meter(tuple(counters))
+    slowest = max(filter(None, periods.values()), default=0.0)
+    meter = NO_METER if why_not else Meter(tuple(counters), slowest)
     return meter, {"update_seconds": {} if why_not else periods, "reason": why_not or None}
 
 
