@@ -1,10 +1,10 @@
 """What the passes of a hardware sheet say: seconds of each case, one a pass, and how far they lie apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.estimators.cell import judge_cell
+from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.intervals import CONFIDENCE, estimate_location, estimate_ratio, smallest_sample
 from respeed.estimators.rounds import CellRounds, collect_rounds
 
@@ -65,8 +65,17 @@ def _gauged(cell: CellRounds, case: str, workload: str, library: str) -> Gauged:
     seconds = {index: time.median for index, time in sorted(cell.times.items())} if judged.step else {}
     return Gauged(
         cell.profile, library, cell.threads or 0, case, workload, cell.parameters or {}, cell.flops,
-        cell.traffic_bytes, seconds, "" if seconds else judged.reason, judged.status == "contaminated",
+        cell.traffic_bytes, seconds, "" if seconds else judged.reason, _is_disturbed(judged),
     )  # fmt: skip
+
+
+def disturbed_profiles(records: Iterable[dict[str, Any]]) -> set[str]:
+    """Those of which something has no clean block yet: another time may do better."""
+    return {key.profile for key, cell in collect_rounds(records).items() if _is_disturbed(judge_cell(cell))}
+
+
+def _is_disturbed(judged: Judged) -> bool:
+    return judged.status == "contaminated"
 
 
 def is_lost(sheet: dict[str, Any]) -> bool:
