@@ -8,6 +8,7 @@ from respeed.record.hardware import PAPER, SCHEMA
 from respeed.record.paths import hardware_path
 
 MakeRecord = Callable[..., dict[str, Any]]
+ACCELERATOR = "NVIDIA Something 80GB"
 SIZES = ((576, 1024), (1024, 4096))
 HARDWARE = {
     "cpu": "A CPU", "cpu_flags": [], "usable_cores": 2, "logical_cpus": 2, "cpu_quota": None, "memory_bytes": 2**34,
@@ -50,12 +51,13 @@ def hardware_sheet(
         ]
         cases.append(("memory", "memory_copy", {"length": 2**28}, 0.001, None))
         cases += [
-            (f"{way}, {memory}", "copies", {"length": 2**26, "direction": way, "memory": memory}, 0.01, None)
+            (f"{way}-{memory}", "copies", {"length": 2**26, "direction": way, "memory": memory}, 0.01, None)
             for way in ("to", "from")
             for memory in ("pinned", "pageable")
         ]
         cases += [(how, "small_step", {"count": 100, "how": how}, 1e-4, None) for how in ("waited", "queued", "graph")]
         rounds.append(_round(make_record, machine, "torch", "cuda", "fp32", max(counts), 1, cases, smoke))
+        rounds[-1]["provenance"]["backend"]["accelerator"] = ACCELERATOR
     return {
         "schema": SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
         "started": "2026-01-01T00:00:00+00:00", "wall_seconds": 60.0,

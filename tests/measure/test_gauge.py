@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
 from respeed.model.errors import UserError
+from respeed.model.names import NAME
 from respeed.plan import gauge as planning
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
-from respeed.plan.gauge_cases import thread_counts
+from respeed.plan.gauge_cases import rate_cases, thread_counts
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import cache_bytes
 from respeed.record.files import write_json
@@ -247,6 +248,12 @@ def test_caches_of_a_core_are_counted_once_each_and_instructions_not_at_all(tmp_
                 (folder / name).write_text(f"{value}\n")
     assert cache_bytes((0, 1), tmp_path) == {"L1": 2 * 48 * 2**10, "L3": 8 * 2**20}
     assert cache_bytes((0, 1), tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_every_case_has_a_name_that_a_record_may_have(device: str) -> None:
+    for case in rate_cases("torch", device, "fp32", 1):
+        assert NAME.fullmatch(case.name)
 
 
 def test_a_process_of_a_count_is_bound_to_so_many_of_the_usable_cores() -> None:

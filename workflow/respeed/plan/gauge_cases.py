@@ -38,19 +38,15 @@ def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case
 
 def rate_cases(backend: str, device: str, precision: str, threads: int) -> list[Case]:
     """What is measured once in a setting: a product, and in single precision what does not hang on the precision."""
-    if device == "cpu":
-        cases = [_product(_side(threads))]
-        small = ["spread" if threads > 1 else "waited"]
-    else:
-        cases = [_product(side) for side in (4096, 8192)]
-        small = ["waited", "queued", "graph"]
+    if device == "cpu":  # copies and small steps are the same whatever multiplies: they are measured with the curve
+        return [case for case in [_product(_side(threads))] if runs(case.workload, backend, precision)]
+    cases = [_product(side) for side in (4096, 8192)]
     if precision == "fp32":
-        cases += [_small(how) for how in small]
-    if precision == "fp32" and device != "cpu":
+        cases += [_small(how) for how in ("waited", "queued", "graph")]
         cases.append(Case("memory", "memory_copy", {"length": MOST_BYTES // 4}))
         ways = [(direction, memory) for direction in ("to", "from") for memory in ("pinned", "pageable")]
         cases += [
-            Case(f"{way}, {memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": way, "memory": memory})
+            Case(f"{way}-{memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": way, "memory": memory})
             for way, memory in ways
         ]
     return [case for case in cases if runs(case.workload, backend, precision)]
