@@ -130,8 +130,8 @@ def test_a_disturbed_machine_has_one_line_without_counts_and_no_table(make_recor
     table = make_sheet_table(make_reached(disturb(hardware_sheet(make_record), 1, 2)))
     assert not table.groups
     assert table.missing == [
-        "Disturbed in every pass on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step on "
-        "one thread; on all 2 cores: small step spread over threads (details in rates.csv)."
+        "Disturbed in every pass on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step "
+        "on one thread; on all 2 cores: small step spread over threads (details in rates.csv)."
     ]
 
 
