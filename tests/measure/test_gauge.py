@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
+from respeed.model.cpus import Core
 from respeed.model.errors import UserError
 from respeed.model.names import NAME
 from respeed.plan import gauge as planning
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
-from respeed.plan.gauge_cases import rate_cases, thread_counts
+from respeed.plan.gauge_cases import cores_in_turn, rate_cases, thread_counts
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import cache_bytes
 from respeed.record.files import write_json
@@ -258,4 +259,13 @@ def test_every_case_has_a_name_that_a_record_may_have(device: str) -> None:
 
 def test_a_process_of_a_count_is_bound_to_so_many_of_the_usable_cores() -> None:
     for spec in plan_gauge("box", smoke=False).often:
-        assert spec.cpus == usable_cores()[: spec.threads]
+        assert len(spec.cpus) == spec.threads
+        assert set(spec.cpus) <= set(usable_cores())
+
+
+def test_threads_are_added_on_fast_cores_first_and_socket_by_socket() -> None:
+    sockets = [Core((cpu, cpu + 4), cpu % 2) for cpu in range(4)]
+    assert cores_in_turn(range(4), sockets) == (0, 2, 1, 3)
+    kinds = [Core((cpu,), 0, "efficiency" if cpu < 2 else "performance") for cpu in range(4)]
+    assert cores_in_turn(range(4), kinds) == (2, 3, 0, 1)
+    assert cores_in_turn(range(4), ()) == (0, 1, 2, 3)

@@ -177,6 +177,13 @@ def test_what_does_not_multiply_is_not_called_by_a_blas(make_record: MakeRecord)
     }  # fmt: skip
 
 
+def test_arrays_that_may_stay_in_a_cache_are_named(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record)
+    sheet["memory"]["caches"]["L3"] = 480 * 2**20
+    (line,) = make_sheet_table(make_reached(sheet)).missing
+    assert line == "The two arrays of the memory copy are 1.1 times all of cache L3: a part of them may stay in it."
+
+
 def test_of_several_devices_it_is_said_that_one_was_measured(make_record: MakeRecord) -> None:
     sheet = hardware_sheet(make_record, gpu=True)
     sheet["provenance"] |= {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}}

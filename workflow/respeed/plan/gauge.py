@@ -16,10 +16,11 @@ from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import GAUGE, SMOKE
 from respeed.plan.availability import why_not
-from respeed.plan.gauge_cases import rate_cases, rehearsals_of, scaled_cases, thread_counts
+from respeed.plan.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts
 from respeed.plan.same_machine import describe_as
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.machine import describe_machine
+from respeed.provenance.topology import usable_topology
 from respeed.record.hardware import PAPER, misplaced, read_hardware
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
@@ -144,7 +145,7 @@ def _spec(
         id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
         profile=profile,
         threads=threads,
-        cpus=usable_cores()[:threads] if device == "cpu" else (),
+        cpus=cores_in_turn(usable_cores(), usable_topology() or ())[:threads] if device == "cpu" else (),
         cases=cases,
         whole_steps=(),
         timing=SMOKE if smoke else GAUGE,

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from respeed.load.modules import runs, workload_tests
+from respeed.model.cpus import KINDS, Core
 from respeed.model.paper import Case
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.memory import cache_bytes
@@ -18,6 +19,17 @@ def thread_counts(cores: int) -> list[int]:
     """All up to 4, then powers of two, and all cores."""
     powers = [2**power for power in range(2, cores.bit_length())]
     return sorted({*range(1, min(cores, 4) + 1), *(count for count in powers if count <= cores), cores})
+
+
+def cores_in_turn(usable: Collection[int], topology: Iterable[Core]) -> tuple[int, ...]:
+    """The usable cores as threads are added: the fast kind before the other, one socket after another."""
+    known = {core.cpus[0]: core for core in topology}
+
+    def place(cpu: int) -> tuple[bool, int, int]:
+        core = known.get(cpu, Core((cpu,)))
+        return core.kind not in (None, KINDS[0]), core.socket or 0, cpu
+
+    return tuple(sorted(usable, key=place))
 
 
 def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from respeed.tables.reached import CACHE, MEMORY, PRODUCT, Reached, place_name
+from respeed.plan.gauge_cases import CACHES
+from respeed.tables.numbers import format_number
+from respeed.tables.reached import CACHE, COPY, MEMORY, PRODUCT, Reached, place_name
 from respeed.tables.scaling import Scaled
 from respeed.tables.text import join_words
 
@@ -34,12 +36,30 @@ def missing_rates(rows: Sequence[Reached]) -> list[str]:
         for row in gone
         if row.device in there or row.is_disturbed
     ]  # fmt: skip
+    small = _small_arrays(rows)
     others = [row for row in rows if row.what == MEMORY and row.devices > 1]
     return [
         *_lines(left, "rates.csv"),
+        *([small] if small else []),
         *(f"Nothing was measured on {on}: {reason}." for on, reason in absent),
         *(f"Of {row.devices} {row.accelerator} the first one alone was measured." for row in others),
     ]
+
+
+def _small_arrays(rows: Sequence[Reached]) -> str:
+    """A line if the arrays that are copied are no more than a few times the largest cache of the CPU."""
+    cache = max((row for row in rows if row.what.startswith(CACHE) and row.value), key=_size, default=None)
+    copies = [row for row in rows if row.what == COPY and row.device == "cpu" and row.value]
+    if not cache or not copies:
+        return ""
+    share = 2 * min(row.length_bytes for row in copies) / 2**20 / _size(cache)
+    if share >= CACHES:
+        return ""
+    return f"The two arrays of the memory copy are {format_number(share, 2)} times all of {cache.what}: a part of them may stay in it."
+
+
+def _size(row: Reached) -> float:
+    return row.value or 0.0
 
 
 def missing_scaling(rows: Iterable[Scaled]) -> list[str]:

@@ -29,7 +29,8 @@ MEMORY, CACHE = "memory", "cache"
 class Reached:
     """One row of rates.csv: a rate, a latency or a size; without a `value` the `reason` says why. `low` and `high` are
     what `ends` says. `threads` is None where it has no meaning. Not in the file: `package`, `backend`,
-    `accelerator` (its name), `devices` (how many have that name), and `is_disturbed` (another time may do better)."""
+    `accelerator` (its name), `devices` (how many have that name), `is_disturbed` (another time may do
+    better), and `length_bytes` (of an array that is copied)."""
 
     machine: str
     what: str
@@ -50,6 +51,7 @@ class Reached:
     accelerator: str = ""
     devices: int = 1
     is_disturbed: bool = False
+    length_bytes: float = 0.0
 
 
 def make_reached(sheet: dict[str, Any]) -> list[Reached]:
@@ -92,7 +94,7 @@ def _row(machine: str, gauged: Gauged) -> Reached | None:
     where = Reached(
         machine, what, library, profile["device"], gauged.threads if on_cpu else None, profile["precision"], size, None,
         unit, package=profile["package"], backend=profile["backend"], accelerator=gauged.accelerator,
-        is_disturbed=gauged.is_disturbed,
+        is_disturbed=gauged.is_disturbed, length_bytes=4.0 * gauged.parameters.get("length", 0),
     )  # fmt: skip
     if not gauged.seconds or amount is None:
         return replace(where, passes=0, reason=gauged.reason)
