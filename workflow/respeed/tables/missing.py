@@ -55,7 +55,8 @@ def _small_arrays(rows: Sequence[Reached]) -> str:
     share = 2 * min(row.length_bytes for row in copies) / 2**20 / _size(cache)
     if share >= CACHES:
         return ""
-    return f"The two arrays of the memory copy are {format_number(share, 2)} times all of {cache.what}: a part of them may stay in it."
+    times = f"{format_number(share, 2)} times all of {cache.what}"
+    return f"The two arrays of the memory copy are {times}: a part of them may stay in it."
 
 
 def _size(row: Reached) -> float:
