@@ -157,7 +157,8 @@ def test_on_a_machine_that_others_use_one_pass_is_enough(
 def test_what_is_measured_once_is_measured_again_until_it_was_not_disturbed(
     tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 0.0)
+    monkeypatch.setattr(measuring, "SECONDS", 1e-9)
+    monkeypatch.setattr(measuring, "PATIENCE", 1e12)
     plan = plan_gauge("box", smoke=False)
     hit, *others = [spec.profile.name for spec in plan.once]
     disturb(monkeypatch, lambda spec, number: spec.profile.name == hit and number == 1)

@@ -94,7 +94,8 @@ def _passes(gauge: Gauge, lock: Held, smoke: bool) -> Iterator[dict[str, Any]]:
         # A machine that others use: a run has other things to measure. One that is only slow has its passes.
         if number > 1 and now - passes_began > PATIENCE * SECONDS and disturbed & _names(gauge.often):
             return
-        again = [spec for spec in gauge.once if number > 1 and spec.id.profile in disturbed]
+        is_time = number > 1 and now - began < PATIENCE * SECONDS
+        again = [spec for spec in gauge.once if is_time and spec.id.profile in disturbed]
         specs = [*gauge.often, *again]
         _say(f"hardware sheet, pass {number}: {len(specs)} processes")
         yield from measure(specs, number)
