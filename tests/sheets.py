@@ -8,6 +8,7 @@ from respeed.record.hardware import PAPER, SCHEMA
 from respeed.record.paths import hardware_path
 
 MakeRecord = Callable[..., dict[str, Any]]
+ACCELERATOR = "NVIDIA Something 80GB"
 SIZES = ((576, 1024), (1024, 4096))
 HARDWARE = {
     "cpu": "A CPU", "cpu_flags": [], "usable_cores": 2, "logical_cpus": 2, "cpu_quota": None, "memory_bytes": 2**34,
@@ -56,6 +57,7 @@ def hardware_sheet(
         ]
         cases += [(how, "small_step", {"count": 100, "how": how}, 1e-4, None) for how in ("waited", "queued", "graph")]
         rounds.append(_round(make_record, machine, "torch", "cuda", "fp32", max(counts), 1, cases, smoke))
+        rounds[-1]["provenance"]["backend"]["accelerator"] = ACCELERATOR
     return {
         "schema": SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
         "started": "2026-01-01T00:00:00+00:00", "wall_seconds": 60.0,

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.rounds import CellKey, CellRounds, RoundTime
+from respeed.estimators.round_time import RoundTime
+from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_apart
 from respeed.estimators.worth import CHEAPEST, compare_costs, times
 from tests.tables.derived import NOISE

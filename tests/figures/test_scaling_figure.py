@@ -18,7 +18,7 @@ from respeed.tables.reached import make_reached
 from respeed.tables.scaling import make_scaling
 from tests.conftest import ROOT, write_machines
 from tests.figures.boxes import outside, overlaps, words_of
-from tests.sheets import hardware_sheet, write_sheet
+from tests.sheets import ACCELERATOR, hardware_sheet, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -51,7 +51,7 @@ def test_products_are_dots_by_library_and_precision(make_record: MakeRecord, gpu
     figure = draw_reached("box", make_reached(hardware_sheet(make_record, gpu=gpu)), "")
     words = {text.get_text() for text in words_of(figure)}
     assert {"one core", "all 2 cores"} <= words
-    assert ("cuda" in words) == gpu
+    assert (ACCELERATOR in words) == gpu
     assert not overlaps(figure)
 
 

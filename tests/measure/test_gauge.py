@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 import os
 import signal
 import subprocess
@@ -19,9 +18,12 @@ from hypothesis import strategies as st
 
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
+from respeed.model.cpus import Core
 from respeed.model.errors import UserError
+from respeed.model.names import NAME
+from respeed.plan import gauge as planning
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
-from respeed.plan.gauge_cases import thread_counts
+from respeed.plan.gauge_cases import cores_in_turn, rate_cases, thread_counts
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import cache_bytes
 from respeed.record.files import write_json
@@ -122,7 +124,6 @@ def test_processes_take_turns_at_least_so_many_passes_and_others_are_measured_on
     tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "SECONDS", 0.0)
-    monkeypatch.setattr(measuring, "PATIENCE", math.inf)
     plan = plan_gauge("box", smoke=False)
     measure_gauge(tmp_path / hardware_path("box", smoke=False))
     for spec in plan.often:
@@ -131,12 +132,49 @@ def test_processes_take_turns_at_least_so_many_passes_and_others_are_measured_on
         assert pretended.count(spec.profile.name) == 1
 
 
+def disturb(monkeypatch: pytest.MonkeyPatch, is_hit: Callable[[Any, int], bool]) -> None:
+    """Every process that `is_hit` waited for its core all the time."""
+    measure = measuring._measure
+
+    def disturbed(spec: Any, number: int, *others: Any) -> dict[str, Any]:
+        record = measure(spec, number, *others)
+        for block in record["cases"][0]["blocks"] if is_hit(spec, number) else ():
+            block["run_delay_seconds"] = 1e9
+        return record
+
+    monkeypatch.setattr(measuring, "_measure", disturbed)
+
+
 def test_on_a_machine_that_others_use_one_pass_is_enough(
     tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "SECONDS", 0.0)
+    disturb(monkeypatch, lambda spec, number: True)
     measure_gauge(tmp_path / hardware_path("box", smoke=False))
     assert len(pretended) == len(set(pretended))
+
+
+def test_what_is_measured_once_is_measured_again_until_it_was_not_disturbed(
+    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "SECONDS", 1e-9)
+    monkeypatch.setattr(measuring, "PATIENCE", 1e12)
+    plan = plan_gauge("box", smoke=False)
+    hit, *others = [spec.profile.name for spec in plan.once]
+    disturb(monkeypatch, lambda spec, number: spec.profile.name == hit and number == 1)
+    measure_gauge(tmp_path / hardware_path("box", smoke=False))
+    assert pretended.count(hit) == 2
+    assert all(pretended.count(name) == 1 for name in others)
+    assert pretended.count(plan.often[0].profile.name) == LEAST_PASSES
+
+
+def test_a_wrong_profile_or_one_of_a_device_that_is_not_here_leaves_what_is_measured_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, right = plan_gauge("box", smoke=False), planning.read_profiles()[0]
+    more = {"other": replace(right["gpu"], device="xpu", backend="torch")}
+    monkeypatch.setattr(planning, "read_profiles", lambda: (right | more, {"wrong": None}))
+    assert plan_gauge("box", smoke=False).digest == plan.digest
 
 
 def test_a_curve_that_was_disturbed_throughout_is_measured_anew(gauged: Path, tmp_path: Path) -> None:
@@ -214,6 +252,21 @@ def test_caches_of_a_core_are_counted_once_each_and_instructions_not_at_all(tmp_
     assert cache_bytes((0, 1), tmp_path / "nowhere") == {}
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_every_case_has_a_name_that_a_record_may_have(device: str) -> None:
+    for case in rate_cases("torch", device, "fp32", 1):
+        assert NAME.fullmatch(case.name)
+
+
 def test_a_process_of_a_count_is_bound_to_so_many_of_the_usable_cores() -> None:
     for spec in plan_gauge("box", smoke=False).often:
-        assert spec.cpus == usable_cores()[: spec.threads]
+        assert len(spec.cpus) == spec.threads
+        assert set(spec.cpus) <= set(usable_cores())
+
+
+def test_threads_are_added_on_fast_cores_first_and_socket_by_socket() -> None:
+    sockets = [Core((cpu, cpu + 4), cpu % 2) for cpu in range(4)]
+    assert cores_in_turn(range(4), sockets) == (0, 2, 1, 3)
+    kinds = [Core((cpu,), 0, "efficiency" if cpu < 2 else "performance") for cpu in range(4)]
+    assert cores_in_turn(range(4), kinds) == (2, 3, 0, 1)
+    assert cores_in_turn(range(4), ()) == (0, 1, 2, 3)

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.gauged import INTERVAL, RANGE, spread_of, spread_of_ratio
+from respeed.estimators.gauged import INTERVAL, RANGE, disturbed_profiles, spread_of, spread_of_ratio
 from respeed.record.files import write_json
 from respeed.record.paths import hardware_path
 from respeed.tables.build import build_tables
+from respeed.tables.missing import missing_scaling
 from respeed.tables.reached import PRODUCT, make_reached
+from respeed.tables.roofline import Point, Roof
 from respeed.tables.scaling import STEP, make_scaling
-from respeed.tables.sheets import beside_machines, make_sheet_table, scaling_lines
+from respeed.tables.sheets import beside_machines, differing_peaks, make_sheet_table, scaling_lines
 from tests.conftest import write_machines
-from tests.sheets import HARDWARE, hardware_sheet, no_gpu, write_sheet
+from tests.sheets import ACCELERATOR, HARDWARE, hardware_sheet, no_gpu, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8)
@@ -89,7 +91,7 @@ def test_of_several_squares_on_a_device_the_fastest_stands_in_the_table(make_rec
 
 def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> None:
     table = make_sheet_table(make_reached(hardware_sheet(make_record, gpu=True)))
-    assert table.columns == ["one core", "all 2 cores", "cuda"]
+    assert table.columns == ["one core", "all 2 cores", ACCELERATOR]
     assert table.groups[0][0] == "Square product, GFLOP/s"
     assert any(label == "copy to the device, pinned" for _, lines in table.groups for label, _ in lines)
     assert "L2 4.00 MiB" in table.sizes
@@ -104,6 +106,7 @@ def test_speedups_stand_with_their_efficiency_behind_the_seconds_on_one_thread(m
     counts, lines = scaling_lines(make_scaling(hardware_sheet(make_record, (1, 2, 4))))
     assert counts == [1, 2, 4]
     assert [value.text for value in dict(lines)["RBM step, 576x1024"]] == ["10.2 ms", "1.80x (90 %)", "3.60x (90 %)"]
+    assert all(value.interval.startswith("±") for value in dict(lines)["RBM step, 576x1024"])
 
 
 def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: MakeRecord) -> None:
@@ -112,6 +115,93 @@ def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: M
     rows = {row[0]: row[1:] for row in beside_machines(reached, scaled, ["box-2", "box-8"])}
     assert rows["Efficiency of the step 576x1024, all cores"] == ["90 %", "90 %"]
     assert not beside_machines(reached, scaled, ["box-2"])
+
+
+def disturb(sheet: dict[str, Any], *threads: int) -> dict[str, Any]:
+    """The sheet, its processes on so many threads disturbed in every pass."""
+    for record in sheet["rounds"]:
+        for case in record["cases"] if record["threads"] in threads else ():
+            for block in case["blocks"]:
+                block["run_delay_seconds"] = 1e3
+    return sheet
+
+
+def test_a_disturbed_machine_has_one_line_without_counts_and_no_table(make_record: MakeRecord) -> None:
+    table = make_sheet_table(make_reached(disturb(hardware_sheet(make_record), 1, 2)))
+    assert not table.groups
+    assert table.missing == [
+        "Disturbed in every pass on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step "
+        "on one thread; on all 2 cores: small step spread over threads (details in rates.csv)."
+    ]
+
+
+def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
+    rows = make_scaling(disturb(hardware_sheet(make_record, (1, 2, 4)), 2))
+    (line,) = missing_scaling(rows)
+    assert line.startswith("Disturbed in every pass on 2 threads: RBM step 576x1024, ")
+
+
+def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record)
+    slow = [record for record in sheet["rounds"] if record["threads"] == 2]
+    for record in slow:
+        record["provenance"]["threads_proof"] = {"threads_ran": 1}
+        for case in record["cases"]:
+            case |= {"status": "not-run", "reason": "1 thread ran, 2 asked", "blocks": [], "warmup": None}
+    assert all(row.is_disturbed for row in make_scaling(sheet) if row.threads == 2)
+    assert disturbed_profiles(sheet["rounds"]) == {slow[0]["id"]["profile"]}
+
+
+def test_the_ends_of_a_time_and_of_a_speedup_are_said_each_for_itself(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record, passes=7)
+    for record in [one for one in sheet["rounds"] if one["threads"] == 1][5:]:
+        disturb({"rounds": [record]}, 1)
+    ends = {row.threads: (row.ends, row.speedup_ends) for row in make_scaling(sheet)}
+    assert ends == {1: (RANGE, ""), 2: (INTERVAL, RANGE)}
+
+
+def test_an_efficiency_of_all_cores_is_of_no_fewer(make_record: MakeRecord) -> None:
+    sheets = [hardware_sheet(make_record, (1, 2, 4), machine=name) for name in ("one", "two")]
+    disturb(sheets[0], 4)
+    reached, scaled = ([row for sheet in sheets for row in make(sheet)] for make in (make_reached, make_scaling))
+    rows = {row[0]: row[1:] for row in beside_machines(reached, scaled, ["one", "two"])}
+    assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %"]
+
+
+def test_what_does_not_multiply_is_not_called_by_a_blas(make_record: MakeRecord) -> None:
+    rows = make_reached(hardware_sheet(make_record, gpu=True))
+    named = {row.what: row.library for row in rows if row.device == "cpu" and row.unit in ("GB/s", "µs")}
+    assert set(named.values()) == {"NumPy's copy", "compiled loop"}
+    assert {row.what.partition(", ")[2] for row in rows if row.device == "cuda" and row.unit == "µs"} == {
+        "round trip", "launches queued", "launches in a graph"
+    }  # fmt: skip
+
+
+def test_arrays_that_may_stay_in_a_cache_are_named(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record)
+    sheet["memory"]["caches"]["L3"] = 480 * 2**20
+    (line,) = make_sheet_table(make_reached(sheet)).missing
+    assert line == "The two arrays of the memory copy are 1.1 times all of cache L3: a part of them may stay in it."
+
+
+def test_of_several_devices_it_is_said_that_one_was_measured(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record, gpu=True)
+    sheet["provenance"] |= {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}}
+    sheet["memory"]["accelerators"] = {ACCELERATOR: 80 * 2**30}
+    assert make_sheet_table(make_reached(sheet)).missing == [f"Of 4 {ACCELERATOR} the first one alone was measured."]
+
+
+@pytest.mark.parametrize(
+    ("where", "lines"), [(("cpu", 2), 1), (("cpu", 1), 0), (("cpu", 4), 0), (("cuda:1", None), 0), (None, 0)]
+)
+def test_a_peak_of_the_rounds_is_compared_on_as_many_threads_alone(
+    make_record: MakeRecord, where: tuple[str, int | None] | None, lines: int
+) -> None:
+    reached = make_reached(hardware_sheet(make_record, gpu=True))
+    peak = 2 * next(row.value or 0 for row in reached if (row.what, row.threads) == (PRODUCT, 2))
+    peak = peak if where != ("cpu", 1) else next(row.value or 0 for row in reached if row.threads == 1)
+    roof = Roof("box", "p", "x", "x", "OpenBLAS", "multi-cpu", "fp32", peak, 10.0, where)
+    assert len(differing_peaks(reached, [Point(roof, "e", "c", 1.0, 1.0)])) == lines
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -1,12 +1,12 @@
 """What the passes of a hardware sheet say: seconds of each case, one a pass, and how far they lie apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.estimators.cell import judge_cell
+from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.intervals import CONFIDENCE, estimate_location, estimate_ratio, smallest_sample
-from respeed.estimators.rounds import CellRounds, collect_rounds
+from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 
 INTERVAL, RANGE = "95 % interval", "range"
 
@@ -14,8 +14,8 @@ INTERVAL, RANGE = "95 % interval", "range"
 @dataclass(frozen=True)
 class Gauged:
     """One case in one setting. `seconds` has the median step of the clean blocks of each pass that has such; where none
-    has, `reason` says why, and `is_disturbed` whether another time may do better. `library` is what multiplied, as its
-    process found it; empty where none started."""
+    has, `reason` says why, and `is_disturbed` whether another time may do better. `library` is what multiplied, and
+    `accelerator` what it ran on, as its process found them; empty where none started."""
 
     profile: dict[str, Any]
     library: str
@@ -28,6 +28,7 @@ class Gauged:
     seconds: dict[int, float]
     reason: str
     is_disturbed: bool = False
+    accelerator: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Spread:
 def collect_gauged(sheet: dict[str, Any]) -> list[Gauged]:
     """Every case of a sheet in every setting, measured or not; of blocks, the clean ones count, as in any record."""
     records = sheet["rounds"]
-    libraries = {one["id"]["profile"]: one["provenance"].get("backend", {}).get("library", "") for one in records}
+    backends = {one["id"]["profile"]: one["provenance"].get("backend", {}) for one in records}
+    fewer = _with_fewer_threads(records)
     found = [
-        _gauged(cell, key.case, key.workload, str(libraries[key.profile]))
-        for key, cell in collect_rounds(records).items()
+        _gauged(cell, key, backends[key.profile], key.profile in fewer) for key, cell in collect_rounds(records).items()
     ]
     absent = [
         Gauged(
@@ -60,13 +61,35 @@ def collect_gauged(sheet: dict[str, Any]) -> list[Gauged]:
     return [*found, *absent]
 
 
-def _gauged(cell: CellRounds, case: str, workload: str, library: str) -> Gauged:
+def _gauged(cell: CellRounds, key: CellKey, backend: dict[str, Any], fewer: bool) -> Gauged:
     judged = judge_cell(cell)
     seconds = {index: time.median for index, time in sorted(cell.times.items())} if judged.step else {}
     return Gauged(
-        cell.profile, library, cell.threads or 0, case, workload, cell.parameters or {}, cell.flops,
-        cell.traffic_bytes, seconds, "" if seconds else judged.reason, judged.status == "contaminated",
+        cell.profile, str(backend.get("library", "")), cell.threads or 0, key.case, key.workload,
+        cell.parameters or {}, cell.flops, cell.traffic_bytes, seconds, "" if seconds else judged.reason,
+        _is_disturbed(judged, fewer), str(backend.get("accelerator", "")),
     )  # fmt: skip
+
+
+def disturbed_profiles(records: Iterable[dict[str, Any]]) -> set[str]:
+    """Those of which something has no clean block yet: another time may do better."""
+    records = list(records)
+    fewer = _with_fewer_threads(records)
+    cells = collect_rounds(records).items()
+    return {key.profile for key, cell in cells if _is_disturbed(judge_cell(cell), key.profile in fewer)}
+
+
+def _with_fewer_threads(records: Iterable[dict[str, Any]]) -> set[str]:
+    """The profiles of which a process had fewer cores to run on than threads: others ran there."""
+    return {
+        one["id"]["profile"]
+        for one in records
+        if 0 < ((one["provenance"].get("threads_proof") or {}).get("threads_ran") or 0) < one["threads"]
+    }
+
+
+def _is_disturbed(judged: Judged, fewer: bool) -> bool:
+    return judged.status == "contaminated" or (judged.status == "not-run" and fewer)
 
 
 def is_lost(sheet: dict[str, Any]) -> bool:

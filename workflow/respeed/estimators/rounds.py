@@ -1,7 +1,6 @@
 """What each round says about each cell: step times from its clean blocks."""
 
 import math
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 
 from respeed.estimators.energy import CellEnergy, energy_of_round
 from respeed.estimators.latest import latest_measurement
+from respeed.estimators.round_time import RoundTime, time_of_round
 from respeed.estimators.sessions import number_sessions
 from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.timing import REAL, SMOKE
@@ -23,24 +23,6 @@ class CellKey(NamedTuple):
     case: str
     workload: str
     profile: str
-
-
-@dataclass(frozen=True)
-class RoundTime:
-    """Seconds a step in one round, over its clean blocks: the median for speeds, the mean for totals.
-
-    `session` is the one that the round belongs to: only rounds of the same one are compared. `peak` is the highest rate
-    of a bare product that the session saw on the profile, FLOP/s, `bandwidth` the highest of a copy, bytes/s read and
-    written. `parts` has the mean seconds of each part of a step
-    that is timed in parts, as often as it counts in a step.
-    """
-
-    median: float
-    mean: float
-    session: int
-    peak: float | None
-    bandwidth: float | None = None
-    parts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -192,7 +174,7 @@ def _add(
     cell.unsettled += not case["warmup"]["settled"]
     if clean:
         index, weights = record["id"]["index"], case.get("parts") or {}
-        cell.times[index] = _round_time(clean, weights, session, ceilings)
+        cell.times[index] = time_of_round(clean, weights, session, *ceilings)
         told = record["provenance"].get("energy")
         cell.energy.add(index, energy_of_round(clean, weights, told, case.get("energy_run")))
 
@@ -211,21 +193,3 @@ def judge_blocks(
         if not found:
             clean.append(block)
     return clean
-
-
-def _round_time(blocks: list[Block], weights: dict[str, float], session: int, ceilings: Ceilings) -> RoundTime:
-    steps = sum(block.steps for block in blocks)
-    if not weights:
-        seconds = sum(block.seconds for block in blocks)
-        samples = [time / block.sample_steps for block in blocks for time in block.sample_seconds]
-        return RoundTime(statistics.median(samples), seconds / steps, session, *ceilings)
-    parts = {
-        name: weight * sum(math.fsum(block.part_seconds[index]) for block in blocks) / steps
-        for index, (name, weight) in enumerate(weights.items())
-    }
-    samples = [
-        sum(weight * seconds for weight, seconds in zip(weights.values(), sample, strict=True)) / block.sample_steps
-        for block in blocks
-        for sample in zip(*block.part_seconds, strict=True)
-    ]
-    return RoundTime(statistics.median(samples), math.fsum(parts.values()), session, *ceilings, parts)

@@ -8,7 +8,7 @@ from respeed.figures.chart import Chart, Point, Series
 from respeed.figures.draw import draw_chart
 from respeed.figures.looks import Look
 from respeed.figures.style import COLORS, MARKERS
-from respeed.tables.reached import PRODUCT, Reached
+from respeed.tables.reached import PRODUCT, Reached, place_name
 
 
 def draw_reached(machine: str, rows: Sequence[Reached], stamp: str) -> Figure:
@@ -29,17 +29,11 @@ def _case(row: Reached) -> str:
 
 
 def _series(rows: Sequence[Reached]) -> list[Series]:
-    places = dict.fromkeys((row.device, row.threads) for row in rows)
+    places = dict.fromkeys((row.device, row.threads, row.accelerator) for row in rows)
     found = []
-    for number, (device, threads) in enumerate(places):
+    for number, (device, threads, accelerator) in enumerate(places):
         mine = [row for row in rows if (row.device, row.threads) == (device, threads)]
         look = Look(COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)], filled=threads != 1)
         points = tuple(Point(_case(row), row.value or 0.0, row.low, row.high) for row in mine)
-        found.append(Series(_where(device, threads), look, points))
+        found.append(Series(place_name(device, threads, accelerator), look, points))
     return found
-
-
-def _where(device: str, threads: int | None) -> str:
-    if threads is None:
-        return device
-    return "one core" if threads == 1 else f"all {threads} cores"

@@ -1,6 +1,6 @@
 """What more threads bring a machine: the speedup of a step and of its products over one thread, beside the ideal."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from matplotlib.figure import Figure
 
@@ -30,10 +30,16 @@ def draw_scaling(machine: str, rows: Sequence[Scaled], stamp: str) -> Figure:
         suffix="x",
         why_empty=why_no_curve(rows),
         ticks=tuple(map(float, counts[-MOST_TICKS:])),
-        bars="95 % intervals" if any(row.ends == INTERVAL for row in timed) else "lowest and highest",
+        bars=_bars({row.speedup_ends for row in timed} - {""}),
         dots="passes",
     )
     return draw_chart(chart, {_name(count): float(count) for count in counts}, True, stamp)
+
+
+def _bars(ends: Set[str]) -> str:
+    if INTERVAL not in ends:
+        return "lowest and highest"
+    return "95 % intervals" if ends == {INTERVAL} else "95 % intervals, or of few passes the lowest and the highest"
 
 
 def why_no_curve(rows: Sequence[Scaled]) -> str:
@@ -42,6 +48,8 @@ def why_no_curve(rows: Sequence[Scaled]) -> str:
         return "not measured yet"
     if {row.threads for row in rows} == {1}:
         return "one core: no curve"
+    if any(row.is_disturbed for row in rows):
+        return "disturbed in every pass"
     return next((row.reason for row in rows if row.reason), "not measured yet")
 
 

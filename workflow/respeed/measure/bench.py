@@ -46,4 +46,4 @@ def thread_complaint(spec: RoundSpec, proof: dict[str, Any]) -> str | None:
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
     if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
         return None
-    return f"{ran} threads ran, {spec.threads} asked"
+    return f"{ran} thread{'s' if ran != 1 else ''} ran, {spec.threads} asked"

@@ -7,12 +7,13 @@ pass after pass, in another order each time; the facts are a record a process, i
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from respeed.estimators.gauged import disturbed_profiles
 from respeed.load.folders import ROOT
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
@@ -71,26 +72,40 @@ def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
 
 
 def _passes(gauge: Gauge, lock: Held, smoke: bool) -> Iterator[dict[str, Any]]:
-    """The records of all processes. After the least number of passes, another one only if it ends in time."""
+    """The records of all processes, those that are measured once before the others. After the least number of passes,
+    another one only if it ends in time. What was disturbed is measured again in the next pass."""
     probes: dict[str, list[float]] = defaultdict(list)
-    began, took = seconds_now(), 0.0
-    for number in count(1):
-        specs = [*gauge.often, *(gauge.once if number == 1 else ())]
-        spent = seconds_now() - began
-        if number > LEAST_PASSES and spent + took > SECONDS:
-            return
-        if number > 1 and spent > PATIENCE * SECONDS:  # a machine that others use: a run has other things to measure
-            return
-        _say(f"hardware sheet, pass {number}: {len(specs)} processes")
-        took = 0.0
+    records: list[dict[str, Any]] = []
+
+    def measure(specs: Sequence[RoundSpec], number: int) -> Iterator[dict[str, Any]]:
         for spec in random.Random(number).sample(specs, len(specs)):
-            start = seconds_now()
-            record = _measure(spec, number, lock, probes[spec.profile.name])
-            if spec in gauge.often:
-                took += seconds_now() - start
-            yield record
+            records.append(_measure(spec, number, lock, probes[spec.profile.name]))
+            yield records[-1]
+
+    began = seconds_now()
+    if gauge.once:
+        _say(f"hardware sheet: {len(gauge.once)} processes that are measured once")
+    yield from measure(gauge.once, 1)
+    passes_began, took = seconds_now(), 0.0
+    for number in count(1):
+        now, disturbed = seconds_now(), disturbed_profiles(records)
+        if number > LEAST_PASSES and now - began + took > SECONDS:
+            return
+        # A machine that others use: a run has other things to measure. One that is only slow has its passes.
+        if number > 1 and now - passes_began > PATIENCE * SECONDS and disturbed & _names(gauge.often):
+            return
+        is_time = number > 1 and now - began < PATIENCE * SECONDS
+        again = [spec for spec in gauge.once if is_time and spec.id.profile in disturbed]
+        specs = [*gauge.often, *again]
+        _say(f"hardware sheet, pass {number}: {len(specs)} processes")
+        yield from measure(specs, number)
+        took = seconds_now() - now
         if smoke or number == MOST_PASSES:
             return
+
+
+def _names(specs: Iterable[RoundSpec]) -> set[str]:
+    return {spec.id.profile for spec in specs}
 
 
 def _measure(spec: RoundSpec, number: int, lock: Held, probes: list[float]) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """Which profiles this machine can run, and how many threads on which cores."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from respeed.model.errors import NotMeasurable
 from respeed.model.profile import Profile
 from respeed.plan.placing import place
@@ -15,14 +18,14 @@ INSTRUCTIONS = {
 }
 
 
-def why_not(profile: Profile) -> str | None:
-    """The reason why this machine cannot measure the profile; None if it can."""
+def why_not(profile: Profile, facts: Mapping[str, Any] | None = None) -> str | None:
+    """The reason why this machine cannot measure the profile; None if it can. Who asks of many has its `facts`."""
     if reason := missing_device(profile.device):
         return reason
     needed = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
     if needed and not needed & set(cpu_flags()):
         return f"the CPU has no instructions for {profile.precision}"
-    facts = describe_machine()
+    facts = facts or describe_machine()
     if reason := unmet(profile, facts):
         return reason
     try:

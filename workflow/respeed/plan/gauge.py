@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from respeed.estimators.gauged import is_lost
-from respeed.load.hardware import load_profiles
+from respeed.load.hardware import read_profiles
 from respeed.load.modules import backend_devices, backend_precisions
 from respeed.model.errors import UserError
 from respeed.model.paper import Case
@@ -15,14 +16,17 @@ from respeed.model.profile import Profile
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import GAUGE, SMOKE
 from respeed.plan.availability import why_not
-from respeed.plan.gauge_cases import rate_cases, rehearsals_of, scaled_cases, thread_counts
+from respeed.plan.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts
 from respeed.plan.same_machine import describe_as
 from respeed.provenance.cpu import usable_cores
+from respeed.provenance.machine import describe_machine
+from respeed.provenance.topology import usable_topology
 from respeed.record.hardware import PAPER, misplaced, read_hardware
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
 SCALED = "openblas"
-# All passes end within so many seconds, but for the least number of them; none begins beyond so many times these.
+# All passes end within so many seconds, but for the least number of them. Where these are disturbed, none begins beyond
+# so many times the seconds.
 SECONDS, LEAST_PASSES, MOST_PASSES, PATIENCE = 60.0, 3, 12, 2
 NOT_GAUGED = "not measured yet"
 # A first guess, until there is a sheet: what a process takes to start, and each of its cases.
@@ -31,8 +35,9 @@ START_SECONDS, CASE_SECONDS = 2.0, 0.4
 
 @dataclass(frozen=True)
 class Gauge:
-    """`often` are the processes of a pass, each on its own number of threads, in every pass; `once` those that are only
-    in the first. `absent` cannot run here, each with the reason. `digest` is a checksum of all that is measured."""
+    """`often` are the processes of a pass, each on its own number of threads, in every pass; `once` those before the
+    first, and again with a later one only if they were disturbed. `absent` cannot run here, each with the reason.
+    `digest` is a checksum of all that is measured."""
 
     often: tuple[RoundSpec, ...]
     once: tuple[RoundSpec, ...]
@@ -54,27 +59,28 @@ class Gauge:
 
 def plan_gauge(machine: str, smoke: bool) -> Gauge:
     """What is measured of this machine. A smoke run has a tiny step on one core and on all, and no measurement."""
-    cores, scaled = usable_cores(), _scaled_backend()
+    cores, facts = usable_cores(), describe_machine()
+    # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
+    profiles = read_profiles()[0].values()
+    packages = {profile.backend: profile.package for profile in profiles}
+    scaled = _scaled_backend(facts)
     often = [
-        _spec(machine, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
+        _spec(machine, packages, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
         for threads in _ladder(cores, smoke)
     ]
     once = [
-        _spec(machine, backend, device, precision, threads, cases, smoke)
-        for backend, device, precision in _kinds(smoke)
+        _spec(machine, packages, backend, device, precision, threads, cases, smoke)
+        for backend, device, precision in ([] if smoke else _kinds(profiles, facts))
         if (backend, device, precision) != (scaled, "cpu", "fp32")
         for threads in _threads(device, len(cores))
         if (cases := rate_cases(backend, device, precision, threads))
     ]
+    why = {spec.id.profile: reason for spec in (*often, *once) if (reason := why_not(spec.profile, facts))}
+    absent = tuple((spec, why[spec.id.profile]) for spec in (*often, *once) if spec.id.profile in why)
+    often, once = ([spec for spec in specs if spec.id.profile not in why] for specs in (often, once))
     digest = _digest([*often, *once])
     often, once = ([replace(spec, digest=digest) for spec in specs] for specs in (often, once))
-    why = {spec.id.profile: reason for spec in (*often, *once) if (reason := why_not(spec.profile))}
-    return Gauge(
-        often=tuple(spec for spec in often if spec.id.profile not in why),
-        once=tuple(spec for spec in once if spec.id.profile not in why),
-        absent=tuple((spec, why[spec.id.profile]) for spec in (*often, *once) if spec.id.profile in why),
-        digest=digest,
-    )
+    return Gauge(tuple(often), tuple(once), absent, digest)
 
 
 def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
@@ -100,47 +106,46 @@ def _threads(device: str, cores: int) -> list[int]:
     return sorted({1, cores}) if device == "cpu" else [cores]
 
 
-def _kinds(smoke: bool) -> list[tuple[str, str, str]]:
+def _kinds(profiles: Iterable[Profile], facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Every (backend, device, precision) that is here, in single precision at least, or on a device that hardware
-    profiles name: of that it is said that it is missing. None for a smoke run, which shows that the curve works."""
-    named = {profile.device for profile in load_profiles().values() if not profile.is_cpu}
+    profiles name: of that it is said that it is missing."""
+    named = {profile.device for profile in profiles if not profile.is_cpu}
     return [
         (backend, device, precision)
-        for backend, devices in ({} if smoke else backend_devices()).items()
+        for backend, devices in backend_devices().items()
         for device in devices
+        if device in named or _is_there(backend, device, facts)
         for precision in backend_precisions()[backend]
         if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
-        and (device in named or _is_there(backend, device))
     ]
 
 
-def _is_there(backend: str, device: str) -> bool:
-    return why_not(_profile(backend, device, "fp32", 1)) is None
+def _is_there(backend: str, device: str, facts: Mapping[str, Any]) -> bool:
+    return why_not(_profile(backend, backend, device, "fp32", 1), facts) is None
 
 
-def _scaled_backend() -> str:
-    there = [name for name, devices in backend_devices().items() if "cpu" in devices and _is_there(name, "cpu")]
+def _scaled_backend(facts: Mapping[str, Any]) -> str:
+    there = [name for name, devices in backend_devices().items() if "cpu" in devices and _is_there(name, "cpu", facts)]
     return SCALED if SCALED in there else there[0]
 
 
-def _profile(backend: str, device: str, precision: str, threads: int) -> Profile:
+def _profile(package: str, backend: str, device: str, precision: str, threads: int) -> Profile:
     architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
-    packages = {profile.backend: profile.package for profile in load_profiles().values()}
-    package = packages.get(backend, backend)
     name = f"{backend}-{device}-{precision}-{threads}"
     return Profile(name, package, package, architecture, backend, device, threads, precision, optional=True)
 
 
 def _spec(
-    machine: str, backend: str, device: str, precision: str, threads: int, cases: Iterable[Case], smoke: bool
-) -> RoundSpec:
-    profile = _profile(backend, device, precision, threads)
+    machine: str, packages: Mapping[str, str], backend: str, device: str, precision: str, threads: int,
+    cases: Iterable[Case], smoke: bool,
+) -> RoundSpec:  # fmt: skip
+    profile = _profile(packages.get(backend, backend), backend, device, precision, threads)
     cases = tuple(cases)
     return RoundSpec(
         id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
         profile=profile,
         threads=threads,
-        cpus=usable_cores()[:threads] if device == "cpu" else (),
+        cpus=cores_in_turn(usable_cores(), usable_topology() or ())[:threads] if device == "cpu" else (),
         cases=cases,
         whole_steps=(),
         timing=SMOKE if smoke else GAUGE,

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from respeed.load.modules import runs, workload_tests
+from respeed.model.cpus import KINDS, Core
 from respeed.model.paper import Case
 from respeed.provenance.machine import describe_machine
 from respeed.provenance.memory import cache_bytes
@@ -18,6 +19,17 @@ def thread_counts(cores: int) -> list[int]:
     """All up to 4, then powers of two, and all cores."""
     powers = [2**power for power in range(2, cores.bit_length())]
     return sorted({*range(1, min(cores, 4) + 1), *(count for count in powers if count <= cores), cores})
+
+
+def cores_in_turn(usable: Collection[int], topology: Iterable[Core]) -> tuple[int, ...]:
+    """The usable cores as threads are added: the fast kind before the other, one socket after another."""
+    known = {core.cpus[0]: core for core in topology}
+
+    def place(cpu: int) -> tuple[bool, int, int]:
+        core = known.get(cpu, Core((cpu,)))
+        return core.kind not in (None, KINDS[0]), core.socket or 0, cpu
+
+    return tuple(sorted(usable, key=place))
 
 
 def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case]:
@@ -38,15 +50,11 @@ def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case
 
 def rate_cases(backend: str, device: str, precision: str, threads: int) -> list[Case]:
     """What is measured once in a setting: a product, and in single precision what does not hang on the precision."""
-    if device == "cpu":
-        cases = [_product(_side(threads))]
-        small = ["spread" if threads > 1 else "waited"]
-    else:
-        cases = [_product(side) for side in (4096, 8192)]
-        small = ["waited", "queued", "graph"]
+    if device == "cpu":  # copies and small steps are the same whatever multiplies: they are measured with the curve
+        return [case for case in [_product(_side(threads))] if runs(case.workload, backend, precision)]
+    cases = [_product(side) for side in (4096, 8192)]
     if precision == "fp32":
-        cases += [_small(how) for how in small]
-    if precision == "fp32" and device != "cpu":
+        cases += [_small(how) for how in ("waited", "queued", "graph")]
         cases.append(Case("memory", "memory_copy", {"length": MOST_BYTES // 4}))
         ways = [(direction, memory) for direction in ("to", "from") for memory in ("pinned", "pageable")]
         cases += [

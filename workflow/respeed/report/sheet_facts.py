@@ -6,6 +6,7 @@ from typing import Any
 from respeed.figures.scaling import why_no_curve
 from respeed.record.paths import results_folder
 from respeed.tables.build import Tables
+from respeed.tables.missing import missing_scaling
 from respeed.tables.sheets import Line, beside_machines, differing_peaks, make_sheet_table, scaling_lines
 
 
@@ -24,20 +25,21 @@ def _section(tables: Tables, machine: str) -> dict[str, Any]:
     reached = [row for row in tables.reached if row.machine == machine]
     scaled = [row for row in tables.scaling if row.machine == machine]
     table = make_sheet_table(reached, bare=tables.smoke)
-    counts, lines = scaling_lines(scaled)
+    counts, lines = scaling_lines(scaled, bare=tables.smoke)
     has_curve = len({row.threads for row in scaled if row.speedup}) > 1
     points = [point for point in tables.roofline if point.machine == machine]
-    passes = max((row.passes for row in scaled), default=0)
+    passes = [row.passes for row in scaled if row.passes] or [0]
     return {
         "machine": machine,
         "sizes": table.sizes,
         "columns": table.columns,
         "groups": [{"heading": heading, "lines": _lines(found)} for heading, found in table.groups],
         "missing": table.missing,
+        "missing_points": missing_scaling(scaled) if has_curve else [],
         "differs": [] if tables.smoke else differing_peaks(reached, points),
         "no_curve": "" if has_curve else why_no_curve(scaled),
         "library": next((row.library for row in scaled if row.library), ""),
-        "passes": f"{passes} passes" if passes != 1 else "1 pass",
+        "passes": _passes(min(passes), max(passes)),
         "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],
         "scaling": _lines(lines),
         "curve": {
@@ -46,6 +48,12 @@ def _section(tables: Tables, machine: str) -> dict[str, Any]:
             "beside the ideal. Its numbers are in the table below it.",
         },
     }
+
+
+def _passes(least: int, most: int) -> str:
+    if least < most:
+        return f"{least} to {most} passes"
+    return f"{most} pass{'es' if most != 1 else ''}"
 
 
 def _lines(lines: list[Line]) -> list[dict[str, Any]]:

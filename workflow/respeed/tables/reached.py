@@ -1,5 +1,6 @@
 """What each machine reaches, from its hardware sheet: results/tables/rates.csv."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,19 +14,23 @@ COLUMNS = (
 
 PRODUCT, COPY = "matrix product", "memory copy"
 TO_DEVICE, FROM_DEVICE = "copy to the device", "copy from the device"
-SMALL = {
-    "waited": "small step, waited for",
-    "queued": "small step, queued",
-    "graph": "small step, in a graph",
-    "spread": "small step, spread over threads",
+SMALL = {"waited": "small step, on one thread", "spread": "small step, spread over threads"}
+LAUNCHED = {
+    "waited": "small step, round trip",
+    "queued": "small step, launches queued",
+    "graph": "small step, launches in a graph",
 }
+# What runs on a CPU where nothing is multiplied, whatever the BLAS of the row.
+NO_BLAS = {"memory_copy": "NumPy's copy", "small_step": "compiled loop"}
 MEMORY, CACHE = "memory", "cache"
 
 
 @dataclass(frozen=True)
 class Reached:
     """One row of rates.csv: a rate, a latency or a size; without a `value` the `reason` says why. `low` and `high` are
-    what `ends` says. `threads` is None where it has no meaning. Not in the file: `package`, `backend`."""
+    what `ends` says. `threads` is None where it has no meaning. Not in the file: `package`, `backend`,
+    `accelerator` (its name), `devices` (how many have that name), `is_disturbed` (another time may do
+    better), and `length_bytes` (of an array that is copied)."""
 
     machine: str
     what: str
@@ -43,6 +48,10 @@ class Reached:
     reason: str = ""
     package: str = ""
     backend: str = ""
+    accelerator: str = ""
+    devices: int = 1
+    is_disturbed: bool = False
+    length_bytes: float = 0.0
 
 
 def make_reached(sheet: dict[str, Any]) -> list[Reached]:
@@ -56,7 +65,7 @@ def make_reached(sheet: dict[str, Any]) -> list[Reached]:
             rows[key] = max(other, row, key=lambda one: one.value or 0.0) if other else row
     order = {"fp64": 0, "fp32": 1, "tf32": 2, "bf16": 3, "fp16": 4}
     whats = (PRODUCT, COPY, f"{TO_DEVICE}, pinned", f"{TO_DEVICE}, pageable", f"{FROM_DEVICE}, pinned",
-             f"{FROM_DEVICE}, pageable", *SMALL.values())  # fmt: skip
+             f"{FROM_DEVICE}, pageable", *SMALL.values(), *LAUNCHED.values())  # fmt: skip
     measured = sorted(
         rows.values(),
         key=lambda one: (
@@ -67,15 +76,25 @@ def make_reached(sheet: dict[str, Any]) -> list[Reached]:
     return [*measured, *_sizes(sheet)]
 
 
+def place_name(device: str, threads: int | None, accelerator: str = "") -> str:
+    """Where something was measured, for people."""
+    if device != "cpu":
+        return accelerator or device
+    return "one core" if threads == 1 else f"all {threads} cores"
+
+
 def _row(machine: str, gauged: Gauged) -> Reached | None:
     found = _what(gauged)
     if found is None:
         return None
     what, size, unit, amount = found
     profile = gauged.profile
+    on_cpu = profile["device"] == "cpu"
+    library = NO_BLAS.get(gauged.workload, gauged.library) if on_cpu else gauged.library
     where = Reached(
-        machine, what, gauged.library, profile["device"], gauged.threads if profile["device"] == "cpu" else None,
-        profile["precision"], size, None, unit, package=profile["package"], backend=profile["backend"],
+        machine, what, library, profile["device"], gauged.threads if on_cpu else None, profile["precision"], size, None,
+        unit, package=profile["package"], backend=profile["backend"], accelerator=gauged.accelerator,
+        is_disturbed=gauged.is_disturbed, length_bytes=4.0 * gauged.parameters.get("length", 0),
     )  # fmt: skip
     if not gauged.seconds or amount is None:
         return replace(where, passes=0, reason=gauged.reason)
@@ -98,7 +117,8 @@ def _what(gauged: Gauged) -> tuple[str, str, str, float | None] | None:
             amount = gauged.traffic_bytes and gauged.traffic_bytes / 1e9
             return f"{what}, {parameters['memory']}", _bytes(4 * parameters["length"]), "GB/s", amount
         case "small_step":
-            return SMALL[parameters["how"]], "", "µs", parameters["count"] / 1e6
+            names = SMALL if gauged.profile["device"] == "cpu" else LAUNCHED
+            return names[parameters["how"]], "", "µs", parameters["count"] / 1e6
     return None
 
 
@@ -114,6 +134,7 @@ def _sizes(sheet: dict[str, Any]) -> Iterator[Reached]:
         yield Reached(machine, f"{CACHE} {level}", "", "cpu", None, "", "", size / 2**20, "MiB")
     if not memory["caches"]:
         yield Reached(machine, CACHE, "", "cpu", None, "", "", None, "MiB", reason="the system does not tell")
-    for name in dict.fromkeys(sheet["provenance"]["machine"]["accelerators"]):
+    for name, number in Counter(sheet["provenance"]["machine"]["accelerators"]).items():
         if name in memory["accelerators"]:
-            yield Reached(machine, MEMORY, "", name, None, "", "", memory["accelerators"][name] / 2**30, "GiB")
+            size = memory["accelerators"][name] / 2**30
+            yield Reached(machine, MEMORY, "", name, None, "", "", size, "GiB", accelerator=name, devices=number)

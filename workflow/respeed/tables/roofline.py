@@ -30,7 +30,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Roof:
-    """What a row of a machine, or of the paper (machine "paper"), can do at most: GFLOP/s, and Gbyte/s."""
+    """What a row of a machine, or of the paper (machine "paper"), can do at most: GFLOP/s, and Gbyte/s. `where` are the
+    device and the threads that it ran on, if nothing else was said of its cores."""
 
     machine: str
     paper: str
@@ -41,6 +42,7 @@ class Roof:
     precision: str
     peak_gflops: float
     bandwidth_gbytes: float
+    where: tuple[str, int | None] | None = None
 
     @property
     def ridge(self) -> float:
@@ -115,11 +117,19 @@ def make_roofline(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], paper
         if cell.measured_in == cell.experiment and ceilings.peak and ceilings.bandwidth:
             roof = Roof(
                 cell.machine, cell.paper, cell.profile, cell.label, cell.package, cell.architecture, cell.precision,
-                ceilings.peak / 1e9, ceilings.bandwidth / 1e9,
+                ceilings.peak / 1e9, ceilings.bandwidth / 1e9, _where(found),
             )  # fmt: skip
             ours.append(Point(roof, cell.experiment, cell.case, intensity, cell.gflops))
     theirs = [point for paper in papers.values() for point in _theirs(paper, known)]
     return [*theirs, *ours]
+
+
+def _where(found: CellRounds) -> tuple[str, int | None] | None:
+    profile = found.profile
+    if profile.get("cpus") or profile.get("smt"):
+        return None
+    device = str(profile["device"]).removesuffix(":0")
+    return device, found.threads if device == "cpu" else None
 
 
 def _theirs(paper: Paper, known: Mapping[tuple[str, str, str], tuple[float, float]]) -> Iterator[Point]:

@@ -11,8 +11,8 @@ from typing import Any
 from respeed.estimators.gauged import Gauged, Spread, collect_gauged, spread_of, spread_of_ratio
 
 COLUMNS = (
-    "machine", "what", "size", "library", "threads", "seconds", "low", "high", "speedup", "speedup_low",
-    "speedup_high", "efficiency", "efficiency_low", "efficiency_high", "ends", "passes", "reason",
+    "machine", "what", "size", "library", "threads", "seconds", "low", "high", "ends", "speedup", "speedup_low",
+    "speedup_high", "efficiency", "efficiency_low", "efficiency_high", "speedup_ends", "passes", "reason",
 )  # fmt: skip
 STEP, PRODUCTS = "RBM step", "its products alone"
 WHAT = {"rbm": STEP, "cd1_products": PRODUCTS}
@@ -21,7 +21,8 @@ WHAT = {"rbm": STEP, "cd1_products": PRODUCTS}
 @dataclass(frozen=True)
 class Scaled:
     """One row of scaling.csv: a step on so many threads, and beside it what it takes on one. Without `seconds` the
-    `reason` says why. Not in the file: `speedups`, one for each pass that has both."""
+    `reason` says why. `ends` says what `low` and `high` are, `speedup_ends` what the others are. Not in the file:
+    `speedups`, one for each pass that has both, and `is_disturbed`, whether another time may do better."""
 
     machine: str
     what: str
@@ -33,6 +34,7 @@ class Scaled:
     time: Spread | None = None
     ratio: Spread | None = None
     speedups: tuple[float, ...] = field(default=())
+    is_disturbed: bool = False
 
     @property
     def seconds(self) -> float | None:
@@ -63,6 +65,10 @@ class Scaled:
         return self.ratio.high if self.ratio else None
 
     @property
+    def speedup_ends(self) -> str:
+        return self.ratio.ends if self.ratio else ""
+
+    @property
     def efficiency(self) -> float | None:
         return _over(self.speedup, self.threads)
 
@@ -89,7 +95,7 @@ def _scaled(machine: str, step: Gauged, one: Gauged | None) -> Scaled:
     seconds = list(step.seconds.values())
     row = (machine, WHAT[step.workload], step.case, step.library, step.threads, len(seconds), step.reason)
     if not seconds:
-        return Scaled(*row)
+        return Scaled(*row, is_disturbed=step.is_disturbed)
     if one is None or not one.seconds:
         return Scaled(*row, time=spread_of(seconds))
     ratio = Spread(1.0, None, None, "") if one is step else spread_of_ratio(list(one.seconds.values()), seconds)

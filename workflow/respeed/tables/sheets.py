@@ -1,14 +1,25 @@
 """Hardware sheets for people: a machine's rates in one table, machines beside one another, and a look at the rounds."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from respeed.estimators.speedup import FULL_PRECISION
+from respeed.tables.missing import missing_rates
 from respeed.tables.numbers import Value, format_number, format_share, format_whole_share, measured_value
-from respeed.tables.reached import CACHE, COPY, FROM_DEVICE, MEMORY, PRODUCT, SMALL, TO_DEVICE, Reached
+from respeed.tables.reached import (
+    CACHE,
+    COPY,
+    FROM_DEVICE,
+    LAUNCHED,
+    MEMORY,
+    PRODUCT,
+    SMALL,
+    TO_DEVICE,
+    Reached,
+    place_name,
+)
 from respeed.tables.roofline import Point
 from respeed.tables.scaling import STEP, Scaled
-from respeed.tables.text import join_words
 
 # A peak of the rounds that lies within this factor of the sheet's tells nothing new.
 ALIKE = 1.25
@@ -32,6 +43,7 @@ def make_sheet_table(rows: Sequence[Reached], *, bare: bool = False) -> SheetTab
     """Of the rows of one machine; `bare` numbers are those of a smoke run."""
     timed = [row for row in rows if row.value and row.unit not in ("GiB", "MiB")]
     places = list(dict.fromkeys((row.device, row.threads) for row in timed))
+    names = {(row.device, row.threads): place_name(row.device, row.threads, row.accelerator) for row in timed}
     # Cores first, then devices.
     places.sort(key=lambda place: (place[0] != "cpu", place[0], place[1] or 0))
     groups = []
@@ -39,7 +51,7 @@ def make_sheet_table(rows: Sequence[Reached], *, bare: bool = False) -> SheetTab
         ("Square product, GFLOP/s", (PRODUCT,)),
         ("Copy within the memory, GB/s, read and written", (COPY,)),
         ("Copy to and from the device, GB/s", tuple(dict.fromkeys(row.what for row in rows if _crosses(row)))),
-        ("A step of next to nothing, µs", tuple(SMALL.values())),
+        ("A step of next to nothing, µs", (*SMALL.values(), *LAUNCHED.values())),
     ):
         lines: dict[str, dict[tuple[str, int | None], Reached]] = {}
         for row in timed:
@@ -47,7 +59,7 @@ def make_sheet_table(rows: Sequence[Reached], *, bare: bool = False) -> SheetTab
                 lines.setdefault(_label(row), {})[row.device, row.threads] = row
         found = [(label, [_value(mine.get(place), bare=bare) for place in places]) for label, mine in lines.items()]
         groups += [(heading, found)] if found else []
-    return SheetTable([_place(*place) for place in places], groups, _sizes(rows), _missing(rows))
+    return SheetTable([names[place] for place in places], groups, _sizes(rows), missing_rates(rows))
 
 
 def _crosses(row: Reached) -> bool:
@@ -58,15 +70,10 @@ def _label(row: Reached) -> str:
     if row.what == PRODUCT:
         library = f" ({row.library})" if row.library.partition(" ")[0] != row.package and row.device == "cpu" else ""
         return f"{row.package}{library}, {row.precision}"
-    if row.what in SMALL.values():
-        return f"{row.package}: {row.what.partition(', ')[2]}"
-    return f"{row.package}, arrays of {row.size}" if row.what == COPY else row.what
-
-
-def _place(device: str, threads: int | None) -> str:
-    if device != "cpu":
-        return device
-    return "one core" if threads == 1 else f"all {threads} cores"
+    mover = row.library if row.device == "cpu" else row.package
+    if row.what in (*SMALL.values(), *LAUNCHED.values()):
+        return f"{mover}, {row.what.partition(', ')[2]}"
+    return f"{mover}, arrays of {row.size}" if row.what == COPY else row.what
 
 
 def _value(row: Reached | None, *, bare: bool) -> Value:
@@ -93,23 +100,7 @@ def _size(mebibytes: float) -> str:
     return f"{format_number(mebibytes)} MiB" if mebibytes >= 1 else f"{format_number(1024 * mebibytes)} KiB"
 
 
-def _missing(rows: Sequence[Reached]) -> list[str]:
-    """A line for each reason: what it kept from being measured; of a device that is not there, that alone."""
-    reasons: dict[tuple[str, str], dict[str, None]] = {}
-    there = {row.device for row in rows if row.value}
-    for row in rows:
-        if row.value is None and not row.what.startswith(CACHE):
-            on = row.device if row.threads is None else f"{row.threads} thread{'s' if row.threads > 1 else ''}"
-            what = f"{row.package} {row.precision}" if row.what == PRODUCT else row.what
-            reasons.setdefault((row.reason, on), {})[what if row.device in there else ""] = None
-    return [
-        f"Not measured on {on}: {join_words(list(whats))} ({reason})." if "" not in whats
-        else f"Nothing was measured on {on}: {reason}."
-        for (reason, on), whats in reasons.items()
-    ]  # fmt: skip
-
-
-def scaling_lines(rows: Iterable[Scaled]) -> tuple[list[int], list[Line]]:
+def scaling_lines(rows: Iterable[Scaled], *, bare: bool = False) -> tuple[list[int], list[Line]]:
     """The numbers of threads, and a line a step: its speedup on each, behind it the efficiency; on one its seconds."""
     rows = list(rows)
     counts = sorted({row.threads for row in rows})
@@ -117,9 +108,12 @@ def scaling_lines(rows: Iterable[Scaled]) -> tuple[list[int], list[Line]]:
     for row in rows:
         value = Value(NOTHING)
         if row.seconds and row.threads == 1:
-            value = Value(f"{format_number(1e3 * row.seconds)} ms")
+            low, high = (1e3 * one if one else None for one in (row.low, row.high))
+            value = measured_value(1e3 * row.seconds, low, high, " ms", bare=bare or not row.ends)
         elif row.speedup and row.efficiency:
-            value = Value(f"{format_number(row.speedup)}x ({format_whole_share(row.efficiency)})")
+            low, high = row.speedup_low, row.speedup_high
+            shown = measured_value(row.speedup, low, high, "x", bare=bare or not row.speedup_ends)
+            value = replace(shown, text=f"{shown.text} ({format_whole_share(row.efficiency)})")
         lines.setdefault(f"{row.what[0].upper()}{row.what[1:]}, {row.size}", {})[row.threads] = value
     return counts, [(name, [mine.get(count, Value(NOTHING)) for count in counts]) for name, mine in lines.items()]
 
@@ -160,26 +154,24 @@ def _best(rows: Iterable[Reached], machine: str, what: str, precision: str, wher
 
 
 def _efficiency(steps: Iterable[Scaled], machine: str) -> str:
-    mine = [row for row in steps if row.machine == machine and row.efficiency]
-    last = max(mine, key=lambda row: row.threads, default=None)
+    last = max((row for row in steps if row.machine == machine), key=lambda row: row.threads, default=None)
     return format_whole_share(last.efficiency) if last and last.efficiency and last.threads > 1 else NOTHING
 
 
 def differing_peaks(reached: Iterable[Reached], points: Iterable[Point]) -> list[str]:
     """A line for each row whose rounds saw another peak than the sheet: the machine was another one then."""
-    peaks: dict[tuple[str, str], float] = {}
+    peaks: dict[tuple[str, str, int | None], float] = {}
     for point in points:
-        if point.precision == FULL_PRECISION:
-            key = (point.roof.package, point.roof.architecture)
+        if point.precision == FULL_PRECISION and point.roof.where:
+            key = (point.roof.package, *point.roof.where)
             peaks[key] = max(point.peak_gflops, peaks.get(key, 0.0))
     lines = []
     for row in reached:
         if row.what != PRODUCT or row.precision != FULL_PRECISION or not row.value:
             continue
-        architecture = "gpu" if row.device != "cpu" else "single-cpu" if row.threads == 1 else "multi-cpu"
-        peak = peaks.get((row.package, architecture))
+        peak = peaks.get((row.package, row.device, row.threads))
         if peak and not 1 / ALIKE < peak / row.value < ALIKE:
-            where, share = _place(row.device, row.threads), format_share(peak / row.value)
+            where, share = place_name(row.device, row.threads, row.accelerator), format_share(peak / row.value)
             lines.append(
                 f"{row.package} on {where} reached {format_number(peak)} GFLOP/s in the rounds of papers, {share} of "
                 "what it reached for this sheet."
