@@ -117,3 +117,7 @@ def moment(value: Any) -> bool:
 def one_of(*values: Any) -> Test:
     # True is 1 to `in`.
     return lambda value: not isinstance(value, bool | list | dict) and value in values
+
+
+def either(*shapes: Any) -> Test:
+    return lambda value: any(misfit(value, shape) is None for shape in shapes)
