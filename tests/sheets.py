@@ -50,7 +50,7 @@ def hardware_sheet(
         ]
         cases.append(("memory", "memory_copy", {"length": 2**28}, 0.001, None))
         cases += [
-            (f"{way}, {memory}", "copies", {"length": 2**26, "direction": way, "memory": memory}, 0.01, None)
+            (f"{way}-{memory}", "copies", {"length": 2**26, "direction": way, "memory": memory}, 0.01, None)
             for way in ("to", "from")
             for memory in ("pinned", "pageable")
         ]

@@ -11,7 +11,7 @@ from respeed.bundle.layout import Kind, Place, shown
 from respeed.bundle.plain import parse_plain
 from respeed.bundle.shape import misfit
 from respeed.bundle.told import check_price
-from respeed.bundle.whole import odd_case
+from respeed.bundle.whole import alike_pictures, odd_case
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
 from respeed.record.files import json_text
@@ -56,6 +56,8 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     _check_place(place, value, smoke, where)
     if found := odd_case(place.kind, value):
         raise UserError(f"{where}: the case {shown(found)} is not whole")
+    if place.kind is Kind.LEARNING and not alike_pictures(value):
+        raise UserError(f"{where}: the pictures of a program are of several sizes")
     measurement = ("", "")
     if place.kind is Kind.RECORD:
         measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))

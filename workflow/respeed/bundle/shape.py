@@ -119,5 +119,9 @@ def one_of(*values: Any) -> Test:
     return lambda value: not isinstance(value, bool | list | dict) and value in values
 
 
+def pair_of(inner: Any) -> Test:
+    return lambda value: misfit(value, Every(inner, least=2)) is None and len(value) == 2
+
+
 def either(*shapes: Any) -> Test:
     return lambda value: any(misfit(value, shape) is None for shape in shapes)

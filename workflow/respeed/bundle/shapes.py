@@ -11,6 +11,7 @@ from respeed.bundle.shape import (
     moment,
     number,
     one_of,
+    pair_of,
     reason,
     scalar,
     text,
@@ -133,7 +134,10 @@ LEARNING = {
     "programs": Every(
         {
             "workload": _NAME,
-            "curve": Every(Every(number(), least=2), least=1),
+            "parameters": Every(scalar, keyed=True),
+            "steps": _COUNT,
+            # Seconds, and what is left to explain: on logarithmic axes.
+            "curve": Every(pair_of(_POSITIVE), least=1),
             "pictures": Every(Every(Every(whole(0, 255), least=1), least=1), least=1),
         },
         least=1,

@@ -1,4 +1,4 @@
-"""Whether the facts of a case fit one another, where each alone has its shape."""
+"""Whether facts fit one another, where each alone has its shape."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -46,3 +46,11 @@ def _is_whole(case: Mapping[str, Any]) -> bool:
     # A product is a measure of the machine as well: by its operations.
     is_counted = bool(case["flops"]) or case["workload"] != "matmul"
     return bool(case["blocks"]) and is_counted and len(counted) < 2
+
+
+def alike_pictures(learning: Mapping[str, Any]) -> bool:
+    """Whether the pictures of each program can stand side by side."""
+    return all(
+        len({(len(picture), len(row)) for picture in program["pictures"] for row in picture}) == 1
+        for program in learning["programs"]
+    )

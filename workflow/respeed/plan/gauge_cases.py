@@ -50,7 +50,7 @@ def rate_cases(backend: str, device: str, precision: str, threads: int) -> list[
         cases.append(Case("memory", "memory_copy", {"length": MOST_BYTES // 4}))
         ways = [(direction, memory) for direction in ("to", "from") for memory in ("pinned", "pageable")]
         cases += [
-            Case(f"{way}, {memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": way, "memory": memory})
+            Case(f"{way}-{memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": way, "memory": memory})
             for way, memory in ways
         ]
     return [case for case in cases if runs(case.workload, backend, precision)]
