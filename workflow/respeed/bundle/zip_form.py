@@ -61,8 +61,8 @@ def check_members(members: zipfile.ZipFile, path: Path) -> None:
         where = f"{path}: {shown(info.orig_filename)}"
         if reason := _oddity(info):
             raise UserError(f"{where}: {reason}, unlike any member of a bundle; {REPACKED}")
-        if reason := too_large(info.filename, info.file_size, info.compress_size):
-            raise UserError(f"{where}: {reason}")
+        if large := too_large(info.filename, info.file_size, info.compress_size):
+            raise UserError(f"{where}: {large}")
         # One after another without a gap: no two share bytes, and nothing hides between them.
         if info.header_offset != offset:
             raise UserError(f"{where}: does not begin where the member before it ends")
