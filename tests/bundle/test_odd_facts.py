@@ -83,6 +83,7 @@ def test_a_file_with_one_odd_fact_is_refused_or_can_be_shown(kind: str, box: dic
         ("sheet", "rounds.0.cases.6.parameters.how", "fast"),
         ("sheet", "rounds.0.cases.0.case", "large"),
         ("sheet", "rounds.0.cases.4.flops", None),
+        ("sheet", "rounds.0.id.whole", True),
         ("sheet", "digest", [1]),
         ("sheet", "wall_seconds", "long"),
         ("sheet", "provenance.machine.memory_bytes", "much"),

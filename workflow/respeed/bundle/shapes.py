@@ -95,17 +95,10 @@ _PROVENANCE = {
     "energy": Maybe({"reason": OrNone(text), "update_seconds": Every(_POSITIVE, keyed=True)}),
 }
 _RUN_BY = {"package": text, "backend": _NAME, "device": text, "precision": text}
+_ID = {"machine": _NAME, "paper": _NAME, "experiment": _NAME, "profile": _NAME, "index": whole(1, 99), "smoke": flag}
 RECORD = {
     "schema": one_of(SCHEMA),
-    "id": {
-        "machine": _NAME,
-        "paper": _NAME,
-        "experiment": _NAME,
-        "profile": _NAME,
-        "index": whole(1, 99),
-        "whole": flag,
-        "smoke": flag,
-    },
+    "id": _ID | {"whole": flag},
     "profile": _RUN_BY
     | {
         "name": _NAME,
@@ -160,7 +153,8 @@ SHEET = {
     "wall_seconds": _SECONDS,
     "provenance": {"machine": FACTS},
     "memory": {"caches": Every(whole(1), keyed=True), "accelerators": Every(whole(1), keyed=True)},
-    "rounds": Every(RECORD | {"provenance": _PROVENANCE}),
+    # Nothing is run whole for it.
+    "rounds": Every(RECORD | {"id": _ID | {"whole": lambda value: value is False}, "provenance": _PROVENANCE}),
     "absent": Every(
         {
             "profile": _RUN_BY | {"name": _NAME},
