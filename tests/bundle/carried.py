@@ -50,7 +50,15 @@ def learned(machine: str, smoke: bool = False, hour: int = 0) -> dict[str, Any]:
         "experiment": "rbm",
         "smoke": smoke,
         "started": f"2026-01-01T{hour:02}:59:00+00:00",
-        "programs": [{"workload": "rbm", "curve": [[0.1, 0.9], [0.2, 0.5]], "pictures": [[[0, 255], [128, 7]]]}],
+        "programs": [
+            {
+                "workload": "rbm",
+                "parameters": {"visible": 4},
+                "steps": 2,
+                "curve": [[0.1, 0.9], [0.2, 0.5]],
+                "pictures": [[[0, 255], [128, 7]]],
+            }
+        ],
     }
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from respeed.bundle import shapes
-from respeed.bundle.layout import Kind, Place
+from respeed.bundle.layout import Kind, Place, shown
 from respeed.bundle.plain import parse_plain
-from respeed.bundle.shape import misfit, reason
+from respeed.bundle.shape import misfit
 from respeed.bundle.told import check_price
+from respeed.bundle.whole import alike_pictures, odd_case
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
 from respeed.record.files import json_text
@@ -53,10 +54,10 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     if found := misfit(value, _SHAPES[place.kind]):
         raise UserError(f"{where}: {found} is missing, or not what a {place.kind} says there")
     _check_place(place, value, smoke, where)
-    for one in {Kind.RECORD: [value], Kind.SHEET: value.get("rounds", [])}.get(place.kind, []):
-        for case in one["cases"]:
-            if not _is_whole(case):
-                raise UserError(f"{where}: the case {case['case']!r} is not whole")
+    if found := odd_case(place.kind, value):
+        raise UserError(f"{where}: the case {shown(found)} is not whole")
+    if place.kind is Kind.LEARNING and not alike_pictures(value):
+        raise UserError(f"{where}: the pictures of a program are of several sizes")
     measurement = ("", "")
     if place.kind is Kind.RECORD:
         measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))
@@ -77,16 +78,6 @@ def _check_place(place: Place, value: Mapping[str, Any], smoke: bool, where: str
         stands += (place.number, place.is_whole, place.folders[-1])
     if keys != stands:
         raise UserError(f"{where}: was made for another place")
-
-
-def _is_whole(case: Mapping[str, Any]) -> bool:
-    """Whether a case has times or a reason why not, and each block as many samples of every part as of all."""
-    parts = len(case.get("parts") or {})
-    for block in case["blocks"]:
-        samples = block.get("part_seconds") or []
-        if len(samples) != parts or any(len(part) != len(block["sample_seconds"]) for part in samples):
-            return False
-    return bool(case["blocks"]) if case["status"] == "measured" else reason(case["reason"])
 
 
 def _facts(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from respeed.bundle.contents import Item, parse, text_of
 from respeed.bundle.folder import Folder, open_machines
 from respeed.bundle.layout import MANIFEST, Kind, Place
-from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB
+from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
 from respeed.bundle.manifest import Manifest, Member
 from respeed.bundle.survey import by_machine, fingerprint, survey_folder
 from respeed.bundle.told import carried_price
@@ -39,6 +40,7 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
     folder = open_machines(records_folder(smoke), machine)
     items = [item for item in survey_folder(folder, smoke) if item.place.kind is not Kind.TOLD]
+    items = [item for item in items if not _leave_out(item, folder)]
     if not items:
         raise UserError(f"{records_folder(smoke)}: nothing to export; measure first: ./run snakemake --cores all")
     machines = by_machine(items)
@@ -55,6 +57,23 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
     return Exported(records, file.stat().st_size, folder.left_out)
 
 
+def _leave_out(item: Item, folder: Folder) -> bool:
+    """Whether an import would refuse the file as it is written, which is longer than one without line breaks."""
+    data = _text(item.place, item.source, folder)
+    if reason := too_large(item.place.path, len(data), _packed_size(data)):
+        folder.leave_out(item.source, reason)
+    return bool(reason)
+
+
+def _packed_size(data: bytes) -> int:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return len(packer.compress(data)) + len(packer.flush())
+
+
+def _text(place: Place, source: str, folder: Folder) -> bytes:
+    return text_of(parse(place, folder.read(source), folder.where(source))).encode()
+
+
 class _Texts:
     """The members' bytes, read and written anew as often as they are asked for."""
 
@@ -65,10 +84,8 @@ class _Texts:
 
     def all(self) -> Iterator[tuple[str, bytes]]:
         for place in self._places:
-            yield place.path, (self._told.get(place) or self._text(place)).encode()
-
-    def _text(self, place: Place) -> str:
-        return text_of(parse(place, self._folder.read(place.path), self._folder.where(place.path)))
+            price = self._told.get(place)
+            yield place.path, price.encode() if price else _text(place, place.path, self._folder)
 
 
 def _write(file: Path, manifest: Manifest, texts: _Texts) -> None:

@@ -13,13 +13,15 @@ from respeed.bundle.contents import Item, content_of, parse, renamed, text_of
 from respeed.bundle.folder import open_folder, open_machines
 from respeed.bundle.layout import Kind, shown
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
-from respeed.bundle.survey import Source, by_machine, survey_archive, survey_folder
+from respeed.bundle.survey import Source, by_machine, fingerprint, survey_archive, survey_folder
 from respeed.bundle.told import keep_price
 from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError
 from respeed.model.names import check_name
 from respeed.record.files import write_text
 from respeed.record.hold import hold_folder
+from respeed.record.known_host import name_of
+from respeed.record.one_machine import read_machine
 from respeed.record.paths import records_folder
 
 
@@ -66,7 +68,15 @@ def import_bundle(path: Path, smoke: bool = False, name: str | None = None, told
 def _plan(machine: str, theirs: list[Item], source: Source, smoke: bool, path: Path) -> Merge:
     here = open_machines(records_folder(smoke), machine)
     ours = survey_folder(here, smoke)
+    # What says another name may be the same records, which would stand there twice once it is given this name.
+    if here.left_out and (strangers := read_machine(smoke, machine).strangers):
+        raise UserError(
+            f"{here.path}: is of the machine {min(strangers.values())} by what is written in it; give it this "
+            f"name first: ./run respeed rename {machine} {machine}{' --smoke' * smoke}"
+        )
     merge = plan_merge(machine, theirs, ours, records_folder(smoke), str(path))
+    if other := name_of(fingerprint(theirs), machine, smoke):
+        merge.lines.append(f"it is the machine that has records here as {other}: two names of one machine are two rows")
     merge.lines += apart_lines([step.item for step in merge.steps], source, ours, here)
     return merge
 

@@ -6,8 +6,9 @@ MIB = 2**20
 # A paper's rounds on all profiles of a machine are some hundred records; this has room for a hundred machines.
 MAX_MEMBERS = 50_000
 MAX_BYTES = 512 * MIB
-# The largest seen have 0.02 MB (a round) and 0.6 MB (what a program learns). A whole run adds 8 MB a day.
-_LARGEST = {Kind.RECORD: 2 * MIB, Kind.LEARNING: 8 * MIB}
+# The largest seen have 0.02 MB (a round), 0.6 MB (what a program learns) and 0.3 MB (a hardware sheet of two cores;
+# more cores are more rounds). A whole run adds 8 MB a day.
+_LARGEST = {Kind.RECORD: 2 * MIB, Kind.LEARNING: 8 * MIB, Kind.SHEET: 8 * MIB}
 _LARGEST_WHOLE = 16 * MIB
 # A manifest has about 200 bytes a member.
 _LARGEST_MANIFEST = 16 * MIB
@@ -30,3 +31,12 @@ def most_bytes(path: str) -> int:
     if place is None:
         return MIB
     return _LARGEST_WHOLE if place.is_whole else _LARGEST.get(place.kind, MIB)
+
+
+def too_large(path: str, size: int, packed_size: int) -> str | None:
+    """Why a member of that name may not have so many bytes, and so many when it is packed; None if it may."""
+    if size > (limit := most_bytes(path)):
+        return f"has more than {limit // MIB} MiB, which no such file needs"
+    if size > MAX_RATIO * packed_size:
+        return f"unpacks to more than {MAX_RATIO} times its size, which no record does"
+    return None

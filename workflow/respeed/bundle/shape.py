@@ -117,3 +117,11 @@ def moment(value: Any) -> bool:
 def one_of(*values: Any) -> Test:
     # True is 1 to `in`.
     return lambda value: not isinstance(value, bool | list | dict) and value in values
+
+
+def pair_of(inner: Any) -> Test:
+    return lambda value: misfit(value, Every(inner, least=2)) is None and len(value) == 2
+
+
+def either(*shapes: Any) -> Test:
+    return lambda value: any(misfit(value, shape) is None for shape in shapes)

@@ -5,11 +5,13 @@ from respeed.bundle.shape import (
     Maybe,
     OrNone,
     anything,
+    either,
     flag,
     like,
     moment,
     number,
     one_of,
+    pair_of,
     reason,
     scalar,
     text,
@@ -25,6 +27,9 @@ _NAME = like(NAME_PATTERN.pattern)
 _SECONDS = number(0, 1e8)
 _POSITIVE = number(1e-12, 1e24)
 _COUNT = whole(0)
+_DIGEST = like("[0-9a-f]{16}")
+# "0,64 1,65": the CPUs of each core.
+_CORES = r"[0-9]{1,5}([, ][0-9]{1,5})*"
 
 # What model/identity.py compares.
 _FIELDS = {
@@ -44,7 +49,14 @@ FACTS = _FIELDS | {
     "accelerator_driver": Maybe(OrNone(text)),
     "logical_cpus": OrNone(whole(1)),
     "cpu_quota": OrNone(number(0)),
+    "frequency_governor": Maybe(OrNone(text)),
+    "architecture": Maybe(text),
     "system": text,
+    # What hardware profiles ask for.
+    "cores": Maybe(OrNone(Every({"socket": OrNone(_COUNT), "kind": OrNone(text), "cores": like(_CORES)}))),
+    "core_kinds": Maybe(Every(_COUNT, keyed=True)),
+    "devices": Maybe(Every(OrNone(_COUNT), keyed=True)),
+    "blas": Maybe(text),
 }
 _JOULES = Every(number(0, 1e12), keyed=True)
 _BLOCK = {
@@ -82,32 +94,24 @@ _PROVENANCE = {
     "versions": Maybe(Every(text, keyed=True)),
     "libraries": Maybe(Every(Every(scalar, keyed=True))),
     "environment": Maybe(Every(text, keyed=True)),
+    "energy": Maybe({"reason": OrNone(text), "update_seconds": Every(_POSITIVE, keyed=True)}),
 }
+_RUN_BY = {"package": text, "backend": _NAME, "device": text, "precision": text}
+_ID = {"machine": _NAME, "paper": _NAME, "experiment": _NAME, "profile": _NAME, "index": whole(1, 99), "smoke": flag}
 RECORD = {
     "schema": one_of(SCHEMA),
-    "id": {
-        "machine": _NAME,
-        "paper": _NAME,
-        "experiment": _NAME,
-        "profile": _NAME,
-        "index": whole(1, 99),
-        "whole": flag,
-        "smoke": flag,
-    },
-    "profile": {
+    "id": _ID | {"whole": flag},
+    "profile": _RUN_BY
+    | {
         "name": _NAME,
         "label": text,
-        "package": text,
         "architecture": one_of(*ARCHITECTURES),
-        "backend": _NAME,
-        "device": text,
-        "threads": lambda value: value == "all" or whole(1)(value),
-        "precision": text,
+        "threads": either(one_of("all"), whole(1)),
     },
     "threads": whole(1),
     "seed": whole(-(2**63)),
     "timing": Every(number(), keyed=True),
-    "digest": like("[0-9a-f]{16}"),
+    "digest": _DIGEST,
     "started": moment,
     "wall_seconds": _SECONDS,
     "start_seconds": _SECONDS,
@@ -125,25 +129,53 @@ LEARNING = {
     "programs": Every(
         {
             "workload": _NAME,
-            "curve": Every(Every(number(), least=2), least=1),
+            "parameters": Every(scalar, keyed=True),
+            "steps": _COUNT,
+            # Seconds, and what is left to explain: on logarithmic axes.
+            "curve": Every(pair_of(_POSITIVE), least=1),
             "pictures": Every(Every(Every(whole(0, 255), least=1), least=1), least=1),
         },
         least=1,
     ),
 }
+_ASKED = {"asked": _DIGEST}
 DESCRIPTION = {
     "machine": _NAME,
     "hardware": FACTS,
     "not_measurable": Every(reason, keyed=True),
+    "profiles": Maybe(Every(either(_ASKED | {"threads": whole(1)}, _ASKED | {"reason": reason}), keyed=True)),
     "started": Maybe(moment),
 }
 SHEET = {
     "schema": one_of(1),
     "machine": _NAME,
     "smoke": flag,
+    "digest": _DIGEST,
     "started": moment,
+    "wall_seconds": _SECONDS,
     "provenance": {"machine": FACTS},
-    "rounds": Every(RECORD | {"provenance": _PROVENANCE}),
+    "memory": {"caches": Every(whole(1), keyed=True), "accelerators": Every(whole(1), keyed=True)},
+    # Nothing is run whole for it.
+    "rounds": Every(RECORD | {"id": _ID | {"whole": lambda value: value is False}, "provenance": _PROVENANCE}),
+    "absent": Every(
+        {
+            "profile": _RUN_BY | {"name": _NAME},
+            "threads": whole(1),
+            "cases": Every({"name": text, "workload": _NAME, "parameters": Every(anything, keyed=True)}),
+            "reason": reason,
+        }
+    ),
+}
+# What a hardware sheet's numbers are made of, by workload: of its name and its parameters. Others are in no table.
+_SIZES = {"name": like("[0-9]{1,9}x[0-9]{1,9}")}
+GAUGED = {
+    "rbm": _SIZES,
+    "cd1_products": _SIZES,
+    "memory_copy": {"parameters": {"length": whole(1)}},
+    "copies": {
+        "parameters": {"length": whole(1), "direction": one_of("to", "from"), "memory": one_of("pinned", "pageable")}
+    },
+    "small_step": {"parameters": {"count": whole(1), "how": one_of("waited", "queued", "graph", "spread")}},
 }
 SESSION = {"schema": one_of(1), "machine": _NAME, "started": moment}
 MANIFEST_ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}

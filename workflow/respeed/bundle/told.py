@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 from respeed.bundle.plain import check_text
+from respeed.load.files import from_here
 from respeed.load.machines import check_told, read_told
+from respeed.load.yaml_file import parse_yaml
 from respeed.model.errors import UserError
 from respeed.model.told import Price
 from respeed.record.files import write_text
@@ -41,10 +43,21 @@ def check_price(machine: str, data: bytes, where: str) -> str:
 def keep_price(machine: str, text: str, folder: Path) -> str | None:
     """Write the price where nothing is told of the machine here; says what happened, None if it is told already."""
     path = _path(machine, folder)
+    shown = from_here(path)
     if not path.exists():
         write_text(path, text)
-        return f"its price is in {path.parent.name}/{path.name}"
-    return None if carried_price(machine, folder) == text else f"its price is another in {path.name} here, which stays"
+        return f"its price is in {shown}"
+    try:
+        here = carried_price(machine, folder)
+    except UserError as error:
+        return f"its price is left out, as what is told of it here is not valid: {str(error).splitlines()[0]}"
+    if here is None:
+        price = parse_yaml(text, str(shown))["price"]
+        return (
+            f"it costs {price['per_hour']:g} {price['currency']} an hour by what was imported; if that is right, write "
+            f"it under price: in {shown}"
+        )
+    return None if here == text else f"its price is another in {shown} here, which stays"
 
 
 def _path(machine: str, folder: Path) -> Path:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import IO
 
 from respeed.bundle.layout import MANIFEST, shown
-from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MAX_RATIO, MIB, most_bytes
+from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
 from respeed.model.errors import UserError
 
 AGAIN = "carry it again, or have it exported again"
+# A bundle that any other program packed.
+REPACKED = "if it was packed again, unpack it and import the folder"
 # A regular file, readable by all, made on a Unix.
 REGULAR = (stat.S_IFREG | 0o644) << 16
 UNIX = 3
@@ -39,7 +41,9 @@ def check_end(file: IO[bytes], path: Path) -> tuple[int, int]:
     if mark != b"PK\5\6":
         raise UserError(f"{path}: is no bundle that respeed export wrote, or its end is missing; {AGAIN}")
     if disk or first_disk or here != count or comment or start + length != size - _END.size:
-        raise UserError(f"{path}: is no bundle as respeed export writes it (its directory is not where it says)")
+        raise UserError(
+            f"{path}: is no bundle as respeed export writes it (its directory is not where it says); {REPACKED}"
+        )
     if count > MAX_MEMBERS or length > count * _LONGEST_ENTRY:
         raise UserError(f"{path}: has more than {MAX_MEMBERS} members, or longer names than any")
     file.seek(0)
@@ -51,23 +55,23 @@ def check_members(members: zipfile.ZipFile, path: Path) -> None:
     names = [info.orig_filename for info in infos]
     if not names or names[0] != MANIFEST or names[1:] != sorted(set(names[1:])):
         raise UserError(
-            f"{path}: is no bundle as respeed export writes it (its members are not in order, or one twice)"
+            f"{path}: is no bundle as respeed export writes it (its members are not in order, or one twice); {REPACKED}"
         )
     for info in infos:
         where = f"{path}: {shown(info.orig_filename)}"
         if reason := _oddity(info):
-            raise UserError(f"{where}: {reason}, unlike any member of a bundle")
-        if info.file_size > (limit := most_bytes(info.filename)):
-            raise UserError(f"{where}: has more than {limit // MIB} MiB, which no such file needs")
-        if info.file_size > MAX_RATIO * info.compress_size:
-            raise UserError(f"{where}: unpacks to more than {MAX_RATIO} times its size, which no record does")
+            raise UserError(f"{where}: {reason}, unlike any member of a bundle; {REPACKED}")
+        if large := too_large(info.filename, info.file_size, info.compress_size):
+            raise UserError(f"{where}: {large}")
         # One after another without a gap: no two share bytes, and nothing hides between them.
         if info.header_offset != offset:
             raise UserError(f"{where}: does not begin where the member before it ends")
         offset += _LOCAL.size + len(info.orig_filename) + info.compress_size
         total += info.file_size
     if offset != members.start_dir or not _is_as_written(members, infos):
-        raise UserError(f"{path}: is no bundle as respeed export writes it (its headers and its directory differ)")
+        raise UserError(
+            f"{path}: is no bundle as respeed export writes it (its headers and its directory differ); {REPACKED}"
+        )
     if total > MAX_BYTES:
         raise UserError(f"{path}: unpacks to more than {MAX_BYTES // MIB} MiB, which no bundle needs")
 

@@ -8,7 +8,7 @@ from respeed.load.machines import told_of
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference
 from respeed.provenance.machine import describe_machine
-from respeed.record.files import read_description, recorded_machines
+from respeed.record.known_host import name_of
 from respeed.record.names import free_name
 from respeed.record.one_machine import MachineRecords
 
@@ -42,23 +42,8 @@ def _way_out_on_cluster(machine: str) -> str:
 def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
     if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
         name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
-    elif name := _name_of(here, but=machine):
+    elif name := name_of(here, machine, False) or name_of(here, machine, True):
         advice = f"this machine has records as {name}:"
     else:
         name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"
     return f"{advice} --config machine={name} (or machine: {name} in config.yaml)"
-
-
-def _name_of(here: Mapping[str, Any], but: str) -> str:
-    """The other name under which this very host was described; empty if there is none."""
-    for smoke in (False, True):
-        for machine in recorded_machines(smoke):
-            hardware = (read_description(machine, smoke) or {}).get("hardware") or {}
-            if (
-                machine != but
-                and here.get(HOST)
-                and hardware.get(HOST) == here[HOST]
-                and not difference(here, hardware)
-            ):
-                return machine
-    return ""
