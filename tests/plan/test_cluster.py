@@ -59,6 +59,21 @@ def test_a_profile_that_changed_is_asked_about_again(tmp_path: Path, monkeypatch
     assert not replace(there, profiles=renamed).asks_node
 
 
+def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_other_hardware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sheet = {
+        "schema": 1, "machine": "far", "smoke": False, "digest": "0", "started": "", "wall_seconds": 1.0,
+        "provenance": {"machine": {"cpu": "A CPU"}}, "memory": {"caches": [], "accelerators": {}}, "rounds": [],
+        "absent": [],
+    }  # fmt: skip
+    write_json(target().hardware_sheet, sheet)
+    assert target().gauge_due is None
+    write_json(target().description, {"machine": "far", "hardware": {"cpu": "Another CPU"}})
+    assert "on other hardware: CPU, A CPU, not Another CPU" in (target().gauge_due or "")
+
+
 def test_the_answers_of_this_machine_are_what_it_resolves() -> None:
     answers = Answers(answers_here(PROFILES))
     assert answers.know(list(PROFILES.values()))

@@ -169,11 +169,10 @@ def _learn(options: argparse.Namespace) -> None:
 
 
 def _sheet(options: argparse.Namespace) -> None:
-    from respeed.plan.sheet import make_sheet
+    from respeed.plan.sheet import write_sheet
     from respeed.plan.shown import profiles_shown
-    from respeed.record.files import write_json
 
-    write_json(options.path, make_sheet(options.path.parent.name, profiles_shown()))
+    write_sheet(options.path, profiles_shown())
 
 
 def _gauge(options: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from respeed.plan.slurm import SPARE_MINUTES, budget_seconds, jobs_needed
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.record.files import read_description
-from respeed.record.hardware import read_hardware
+from respeed.record.hardware import misplaced, read_hardware
 from respeed.record.paths import hardware_path, learning_path, machine_sheet, next_session, session_paths
 
 
@@ -68,17 +68,17 @@ class Target:
 
     @cached_property
     def gauge_due(self) -> str | None:
-        """Why its hardware sheet must be measured; None if it can be used. Of a node only the sheet itself is looked
-        at: whether it is still of that hardware, its own job finds out."""
+        """Why its hardware sheet must be measured; None if it can be used. Of a node only what its files say is looked
+        at: whether it measures the same things still, its own job finds out."""
         if self.node is None:
             return why_due(self.hardware_sheet, self.machine, plan_gauge(self.machine, self.smoke))
         if not self.hardware_sheet.exists():
             return NOT_GAUGED
         try:
-            read_hardware(self.hardware_sheet)
+            sheet = read_hardware(self.hardware_sheet)
         except UserError as error:
             return str(error)
-        return None
+        return misplaced(sheet, self.machine, self.smoke, self.hardware)
 
     @property
     def gauge_seconds(self) -> float:

@@ -52,11 +52,20 @@ def hardware_path(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / machine / "hardware.json"
 
 
+def parse_machine_sheet(path: PurePath) -> tuple[str, bool]:
+    """Machine, and whether it is a smoke run's; UserError if `path` is no description's."""
+    return _parse_file_of_machine(path, "machine.json")
+
+
 def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
+    return _parse_file_of_machine(path, "hardware.json")
+
+
+def _parse_file_of_machine(path: PurePath, name: str) -> tuple[str, bool]:
     *folder, machine, file = path.parts if len(path.parts) > 2 else ("",) * 3
-    if file != "hardware.json" or folder[-1] != "records":
-        raise UserError(f"{path}: must look like results/records/<machine>/hardware.json")
+    if file != name or folder[-1] != "records":
+        raise UserError(f"{path}: must look like results/records/<machine>/{name}")
     return check_name("machine", machine, str(path)), tuple(folder[-2:]) == ("smoke", "records")
 
 
