@@ -18,12 +18,11 @@ from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
-from respeed.plan.history import set_aside
 from respeed.plan.same_machine import check_is_this_machine, describe_as
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import accelerator_bytes, cache_bytes
 from respeed.provenance.software import package_versions, source_commit
-from respeed.record.files import write_json
+from respeed.record.files import set_aside, write_json
 from respeed.record.hardware import SCHEMA
 from respeed.record.paths import parse_hardware_path
 from respeed.timing.clock import seconds_now, utc_now

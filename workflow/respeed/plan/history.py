@@ -13,7 +13,7 @@ from respeed.estimators.sessions import in_order, number_sessions
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
 from respeed.record.one_machine import MachineRecords, read_machine
-from respeed.record.paths import SET_ASIDE, round_path
+from respeed.record.paths import round_path
 
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2
@@ -147,11 +147,3 @@ def _cells_of(record: dict[str, Any]) -> list[CellKey]:
     where = record["id"]
     first = (where["machine"], where["paper"], where["experiment"])
     return [CellKey(*first, case["case"], case["workload"], where["profile"]) for case in record["cases"]]
-
-
-def set_aside(path: Path) -> None:
-    """Rename a record that cannot be used, so that it is made anew. Nothing is deleted."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}{SET_ASIDE}-{number}")).exists():
-        number += 1
-    path.rename(aside)
