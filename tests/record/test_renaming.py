@@ -1,6 +1,7 @@
 """A machine gets another name: whole or not at all, whenever it is stopped."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,21 @@ def test_a_folder_that_was_renamed_by_hand_is_its_own_machines_again(told: Path)
     assert len(read_machine(False, "by-hand").records) == 2
     with pytest.raises(UserError, match="already"):
         adopt_strangers("by-hand", False)
+
+
+def test_what_lies_in_the_folder_under_both_names_counts_once(told: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(HOME / "box", HOME / "copy")
+    first = HOME / "copy/raina2009/rbm/torch-1/round-01.json"
+    first.write_text(first.read_text().replace('"box"', '"copy"').replace('"wall_seconds": 3.0', '"wall_seconds": 4.0'))
+    imported = first.with_name("round-04.json")
+    imported.write_text((HOME / "box/raina2009/rbm/torch-1/round-03.json").read_text().replace('"box"', '"copy"'))
+    adopt_strangers("copy", False)
+    assert sorted(path.name for path in record_paths(False, "copy")) == [
+        "round-01.json",
+        "round-02.json",
+        "round-04.json",
+    ]
+    assert "round-03.json: set aside: the same measurement" in capsys.readouterr().err
 
 
 class Killed(BaseException):

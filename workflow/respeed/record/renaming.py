@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,9 +15,16 @@ from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
 from respeed.model.identity import difference, fingerprint_of
 from respeed.model.names import check_name
-from respeed.record.files import read_json, write_json, write_text
+from respeed.record.files import read_json, set_aside, write_json, write_text
 from respeed.record.one_machine import read_machine
-from respeed.record.paths import machine_sheet, record_folders, records_folder, renaming_folder, renaming_mark
+from respeed.record.paths import (
+    machine_sheet,
+    record_folders,
+    record_paths,
+    records_folder,
+    renaming_folder,
+    renaming_mark,
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +51,15 @@ def rename_left_out(old: str, new: str, smoke: bool) -> int:
 
 def adopt_strangers(machine: str, smoke: bool) -> int:
     """Let all files in the machine's folder say its name, where it was copied or renamed by hand; one by one, in place.
-    Returns how many said another."""
+    What was measured once does not count twice: a record that lies there under the right name already is set aside.
+    Returns how many files said another."""
     check_name("machine", machine, "rename")
     if machine not in record_folders(smoke):
         raise UserError(f"rename: no records of {machine!r}{nearest(machine, record_folders(smoke))}")
     folder, changed = records_folder(smoke) / machine, 0
+    for path in _repeated(machine, smoke):
+        set_aside(path)
+        print(f"respeed: {path}: set aside: the same measurement lies in this folder already", file=sys.stderr)
     for path in _files_in(folder):
         text = path.read_bytes()
         renamed = _said_of(machine, text)
@@ -161,6 +173,18 @@ def _parsed(text: bytes) -> Any:
 
 def _refuse(constant: str) -> float:
     raise ValueError(constant)
+
+
+def _repeated(machine: str, smoke: bool) -> list[Path]:
+    """The records under another name in the machine's folder that also lie there under its own."""
+    own, others = set[str](), dict[Path, str]()
+    for path in record_paths(smoke, machine):
+        text = path.read_bytes()
+        if names := _names(text):
+            content = json.dumps({key: value for key, value in _parsed(text).items() if key != "id"}, sort_keys=True)
+            own |= {content} if names == [machine] else set()
+            others |= {path: content} if names != [machine] else {}
+    return [path for path, content in others.items() if content in own]
 
 
 def _files_in(folder: Path) -> list[Path]:
