@@ -46,6 +46,9 @@ def _of_machine(target: Target) -> list[str]:
     for why, count in Counter(reason.partition(": ")[2] for reason in target.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
+    if others := target.history.otherwise:
+        records = f"{others} record{'s' if others > 1 else ''} of before"
+        lines.append(f"  {records} stay unused: measured with other sizes, threads, timing or seed than these")
     lines += [f"  {line}" for line in target.history.made_on.identity_lines]
     if gauging := target.gauge_seconds:
         lines.append(f"  what the machine reaches (hardware sheet): about {in_words(gauging)}")

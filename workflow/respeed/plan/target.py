@@ -119,7 +119,7 @@ class Target:
 
     @property
     def unusable(self) -> dict[Path, str]:
-        """The records of the tables that are asked for that cannot be used, and why."""
+        """The records of the tables that are asked for that nothing can use, and why."""
         return self._read[1]
 
     def read_history(self) -> History:
