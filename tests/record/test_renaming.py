@@ -13,7 +13,15 @@ from respeed.model.round import RoundId
 from respeed.record import renaming
 from respeed.record.files import write_json, write_text
 from respeed.record.one_machine import read_machine
-from respeed.record.paths import learning_path, machine_sheet, next_session, record_folders, record_paths, round_path
+from respeed.record.paths import (
+    learning_path,
+    machine_sheet,
+    next_session,
+    record_folders,
+    record_paths,
+    renaming_mark,
+    round_path,
+)
 from respeed.record.renaming import adopt_strangers, rename_left_out, rename_machine
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -112,6 +120,18 @@ def test_what_lies_in_the_folder_under_both_names_counts_once(told: Path, capsys
         "round-04.json",
     ]
     assert "round-03.json: set aside: the same measurement" in capsys.readouterr().err
+
+
+def test_a_renaming_that_was_stopped_says_the_command_that_ends_it(told: Path) -> None:
+    write_json(renaming_mark("box", False), {"old": "old", "new": "box", "only_left_out": True, "files": {}})
+    assert read_machine(False, "box").identity_lines[-1].endswith("to end it: ./run respeed rename old box --left-out")
+    renaming_mark("box", False).write_text("{")
+    assert "give the same" in read_machine(False, "box").identity_lines[-1]
+
+
+def test_what_is_left_out_needs_a_new_name(told: Path) -> None:
+    with pytest.raises(UserError, match="the second name must be a new one"):
+        rename_left_out("box", "box", False)
 
 
 class Killed(BaseException):

@@ -55,6 +55,13 @@ class Target:
         return self.node is not None and not self._answers.know([self.profiles[name] for name in self.config.profiles])
 
     @property
+    def asks_again(self) -> bool:
+        """Whether the description is there, but older than a profile that is asked for, or without answers: one that
+        came from elsewhere, or was made before they were kept."""
+        profiles = [self.profiles[name] for name in self.config.profiles]
+        return self.description.exists() and not self._answers.know(profiles)
+
+    @property
     def hardware(self) -> Mapping[str, Any]:
         """The machine's facts; of one that was not looked at yet, none."""
         if self.node is None:

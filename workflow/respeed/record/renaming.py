@@ -16,7 +16,7 @@ from respeed.model.errors import UserError, nearest
 from respeed.model.identity import difference, fingerprint_of
 from respeed.model.names import check_name
 from respeed.record.files import read_json, set_aside, write_json, write_text
-from respeed.record.one_machine import read_machine
+from respeed.record.one_machine import read_machine, rename_command
 from respeed.record.paths import (
     machine_sheet,
     record_folders,
@@ -77,8 +77,8 @@ def _rename(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) ->
     if begun is None:
         begun = _begin(old, new, only_left_out, smoke, told)
     elif (begun.old, begun.only_left_out) != (old, only_left_out):
-        first = f"rename {begun.old} {begun.new}{' --left-out' * begun.only_left_out}{' --smoke' * smoke}"
-        raise UserError(f"rename: {new} is not done yet; end that first: ./run respeed {first}")
+        first = rename_command(begun.old, begun.new, begun.only_left_out, smoke)
+        raise UserError(f"rename: {new} is not done yet; end that first: {first}")
     _end(begun, smoke, told)
     return len(begun.files)
 
@@ -90,6 +90,8 @@ def _begun(new: str, smoke: bool) -> Renaming | None:
 
 def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> Renaming:
     """Build the new folder beside, and put it into place at one stroke."""
+    if only_left_out and old == new:
+        raise UserError(f"rename: --left-out: the second name must be a new one: what is left out is not {old}'s")
     machines, home = record_folders(smoke), records_folder(smoke)
     if old not in machines:
         raise UserError(f"rename: no records of {old!r}{nearest(old, machines)}")
