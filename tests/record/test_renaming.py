@@ -14,6 +14,7 @@ from respeed.record import renaming
 from respeed.record.files import write_json, write_text
 from respeed.record.one_machine import read_machine
 from respeed.record.paths import (
+    hardware_path,
     learning_path,
     machine_sheet,
     next_session,
@@ -132,6 +133,30 @@ def test_a_renaming_that_was_stopped_says_the_command_that_ends_it(told: Path) -
 def test_what_is_left_out_needs_a_new_name(told: Path) -> None:
     with pytest.raises(UserError, match="the second name must be a new one"):
         rename_left_out("box", "box", False)
+
+
+def test_the_hardware_sheet_goes_along_with_the_records_of_its_host(told: Path) -> None:
+    for host, where in (("f00d" * 4, "second"), ("a" * 16, "box")):
+        sheet = {"machine": "box", "provenance": {"machine": {"host": host}}, "rounds": []}
+        write_json(hardware_path("box", False), sheet)
+        rename_left_out("box", "second", False)
+        assert json.loads(hardware_path(where, False).read_text())["machine"] == where
+        assert len(list(HOME.glob("*/hardware.json"))) == 1
+        hardware_path(where, False).unlink()
+        rename_machine("second", "back", False, told)
+        for path in record_paths(False, "back"):
+            path.rename(round_path(RoundId("box", *path.parts[-4:-1], 3)))
+        write_text(
+            round_path(RoundId("box", "raina2009", "rbm", "torch-1", 3)),
+            round_path(RoundId("box", "raina2009", "rbm", "torch-1", 3)).read_text().replace('"back"', '"box"'),
+        )
+        shutil.rmtree(HOME / "back")
+
+
+def test_a_hardware_sheet_alone_is_a_machine_that_can_be_renamed(told: Path) -> None:
+    write_json(hardware_path("alone", False), {"machine": "alone", "rounds": []})
+    assert rename_machine("alone", "other", False, told) == 1
+    assert record_folders(False)["other"] == []
 
 
 class Killed(BaseException):

@@ -39,9 +39,12 @@ def renaming_mark(machine: str, smoke: bool) -> Path:
 
 
 def record_folders(smoke: bool) -> dict[str, list[Path]]:
-    """The records in each machine's folder, in the order of their names; none where there is only a description."""
+    """The records in each machine's folder, in the order of their names; none where there is only a description or
+    a hardware sheet."""
     folder = records_folder(smoke)
-    found: dict[str, list[Path]] = {path.parent.name: [] for path in folder.glob("*/machine.json")}
+    found: dict[str, list[Path]] = {
+        path.parent.name: [] for name in ("machine.json", "hardware.json") for path in folder.glob(f"*/{name}")
+    }
     for path in record_paths(smoke):
         found.setdefault(path.relative_to(folder).parts[0], []).append(path)
     return dict(sorted(found.items()))

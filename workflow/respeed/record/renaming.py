@@ -13,11 +13,12 @@ from typing import Any
 
 from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
-from respeed.model.identity import difference, fingerprint_of
+from respeed.model.identity import HOST, difference, fingerprint_of
 from respeed.model.names import check_name
 from respeed.record.files import read_json, set_aside, write_json, write_text
 from respeed.record.one_machine import read_machine, rename_command
 from respeed.record.paths import (
+    hardware_path,
     machine_sheet,
     record_folders,
     record_paths,
@@ -103,6 +104,8 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
     paths = list(left_out) if only_left_out else _files_in(home / old)
     if not paths:
         raise UserError(f"rename: no record of {old} is left out: all were made on one machine")
+    if left_out and _is_sheet_of(hardware_path(old, smoke), [one.made_on for one in left_out.values()]):
+        paths.append(hardware_path(old, smoke))
     build = renaming_folder(new, smoke)
     shutil.rmtree(build, ignore_errors=True)
     files = {}
@@ -135,6 +138,17 @@ def _end(begun: Renaming, smoke: bool, told: Path) -> None:
     if not begun.only_left_out and not smoke and _told_of(begun.old, told).exists():
         _told_of(begun.old, told).replace(_told_of(begun.new, told))
     renaming_mark(begun.new, smoke).unlink()
+
+
+def _is_sheet_of(sheet: Path, made_on: list[dict[str, Any]]) -> bool:
+    """Whether the hardware sheet was measured on the very machine that these records were made on, by its host."""
+    try:
+        facts = read_json(sheet)["provenance"]["machine"] if sheet.exists() else {}
+        return bool(facts.get(HOST)) and any(
+            one.get(HOST) == facts[HOST] and difference(facts, one) is None for one in made_on
+        )
+    except (UserError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _description(machine: str, records: list[dict[str, Any]]) -> dict[str, Any]:
