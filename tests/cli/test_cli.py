@@ -1,6 +1,9 @@
 """The command `respeed`."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -52,3 +55,14 @@ def test_doctor_says_what_it_looked_at_and_what_to_do(project: Project) -> None:
     for subject in ("cores", "CPU quota", "other programs", "memory", "reference probe", "threads"):
         assert re.search(rf"^{subject} ", done.stdout, flags=re.MULTILINE), done.stdout
     assert (done.stdout.splitlines()[-1] == "fit to measure") == (done.returncode == 0)
+
+
+def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "respeed", "doctor"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0

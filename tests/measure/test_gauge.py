@@ -110,6 +110,7 @@ def test_a_sheet_that_cannot_be_used_says_why_and_is_measured_anew(
     measure_gauge(path)
     assert pretended
     assert why_due(path, "box", plan) is None
+    assert path.with_name("hardware.json.set-aside-1").exists()
 
 
 @pytest.mark.parametrize("end", [0, 1, 100, -10])

@@ -11,11 +11,12 @@ from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
 from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.told import SlurmNode, Told
+from respeed.plan.announce import announcement
 from respeed.plan.answers import Answers, answers_here, checksum
 from respeed.plan.failed_jobs import failure
 from respeed.plan.slurm import resources
 from respeed.plan.target import Target, narrowed
-from respeed.plan.workflow import resolve_workflow
+from respeed.plan.workflow import Workflow, resolve_workflow
 from respeed.record.files import write_json
 
 PROFILES = load_profiles()
@@ -57,6 +58,37 @@ def test_a_profile_that_changed_is_asked_about_again(tmp_path: Path, monkeypatch
     renamed = {**PROFILES, "gpu": replace(PROFILES["gpu"], label="Another label")}
     assert replace(there, profiles=changed).asks_node
     assert not replace(there, profiles=renamed).asks_node
+
+
+def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_other_hardware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sheet = {
+        "schema": 1, "machine": "far", "smoke": False, "digest": "0", "started": "", "wall_seconds": 1.0,
+        "provenance": {"machine": {"cpu": "A CPU"}}, "memory": {"caches": [], "accelerators": {}}, "rounds": [],
+        "absent": [],
+    }  # fmt: skip
+    write_json(target().hardware_sheet, sheet)
+    assert target().gauge_due is None
+    write_json(target().description, {"machine": "far", "hardware": {"cpu": "Another CPU"}})
+    assert "on other hardware: CPU, A CPU, not Another CPU" in (target().gauge_due or "")
+
+
+def test_a_description_without_answers_is_asked_again_and_the_run_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not target().asks_again
+    write_json(target().description, {"machine": "far", "hardware": {}, "not_measurable": {}})
+    write_json(Path("results/records/far/raina2009/rbm/gpu/round-01.json"), {})
+    assert target().asks_again
+    run = Workflow(target().config, {}, target().papers, PROFILES, "far", {"far": NODE})
+    first, *others = announcement(run).splitlines()[1:]
+    assert first.startswith("  1 record; its profiles are asked again: its first job")
+    assert any("hardware sheet" in line for line in others)
+    describe(target(), **{"openblas-1": {"threads": 1}, "gpu": {"threads": 64}})
+    assert not target().asks_again
 
 
 def test_the_answers_of_this_machine_are_what_it_resolves() -> None:

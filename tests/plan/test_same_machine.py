@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
 from respeed.load.papers import load_papers
+from respeed.measure.gauge import measure_gauge
+from respeed.measure.learning import learn
 from respeed.model.errors import UserError
+from respeed.model.identity import FIELDS
 from respeed.model.round import RoundId
 from respeed.plan.announce import announcement
 from respeed.plan.history import read_history
-from respeed.plan.same_machine import check_same_machine
+from respeed.plan.same_machine import check_same_machine, describe_as
+from respeed.plan.sheet import write_sheet
 from respeed.plan.work import make_work
 from respeed.plan.workflow import Workflow
 from respeed.record.files import write_json
@@ -121,3 +126,25 @@ def test_a_dry_run_says_what_it_leaves_out(make_record: MakeRecord) -> None:
         f"host, {OTHER_HOST}, not {HERE['host']}; to give that machine a name of its own: "
         "./run respeed rename box box-0123 --left-out"
     ]
+
+
+def test_nothing_is_described_gauged_or_learned_under_the_name_of_another_machine(make_record: MakeRecord) -> None:
+    write(make_record([0.1]), host=OTHER_HOST)
+    box = Path("results/records/box")
+    for measure, path in (
+        (partial(write_sheet, profiles={}), box / "machine.json"),
+        (measure_gauge, box / "hardware.json"),
+        (learn, box / "raina2009/rbm/learning.json"),
+    ):
+        with pytest.raises(UserError, match="box: its records were made on another machine; here: "):
+            measure(path)
+        assert not path.exists()
+
+
+def test_a_description_is_written_where_it_belongs_alone() -> None:
+    write_sheet(machine_sheet("box", True), {})
+    assert read_machine(True, "box").fingerprint == {
+        name: value for name, value in describe_as("box").items() if name in FIELDS and value is not None
+    }
+    with pytest.raises(UserError, match="must look like results/records/"):
+        write_sheet(Path("elsewhere.json"), {})

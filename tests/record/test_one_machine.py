@@ -15,7 +15,7 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.model.errors import UserError
 from respeed.model.identity import FIELDS, difference
 from respeed.model.round import RoundId
-from respeed.record.files import recorded_machines, write_json
+from respeed.record.files import read_description, recorded_machines, why_no_description, write_json
 from respeed.record.one_machine import read_machine, read_machines, read_records
 from respeed.record.paths import machine_sheet, round_path
 
@@ -59,6 +59,36 @@ def test_the_description_says_it_even_against_most_records(make_record: MakeReco
         write(make_record([0.1], index=index), memory_bytes=(16 if index < 3 else 32) * GIB)
     describe(memory_bytes=32 * GIB)
     assert [record["id"]["index"] for record in read_machine(False, "box").records.values()] == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"hardware": []}',
+        '{"hardware": {"memory_bytes": "much"}}',
+        '{"hardware": {}, "not_measurable": 7}',
+        '{"hardware": {}, "not_measurable": {"gpu": 7}}',
+    ],
+)
+def test_a_description_that_nothing_can_be_read_from_is_one_line_and_none(
+    text: str, make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(make_record([0.1]))
+    machine_sheet("box", False).write_text(text)
+    assert len(read_machine(False, "box").records) == 1
+    assert read_description("box", False) is None
+    assert why_no_description(machine_sheet("box", False))
+    assert len(capsys.readouterr().err.splitlines()) <= 1
+
+
+def test_records_that_differ_by_what_a_boot_leaves_of_the_memory_are_most_together(make_record: MakeRecord) -> None:
+    for index in range(1, 6):
+        write(make_record([0.1], index=index), memory_bytes=16 * GIB + 4096 * index, host=A_HOST)
+    for index in (6, 7):
+        write(make_record([0.1], index=index), host=ANOTHER_HOST)
+    assert read_machine(False, "box").fingerprint["host"] == A_HOST
 
 
 def test_another_machines_description_says_nothing(make_record: MakeRecord) -> None:

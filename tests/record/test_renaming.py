@@ -1,6 +1,7 @@
 """A machine gets another name: whole or not at all, whenever it is stopped."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,16 @@ from respeed.model.round import RoundId
 from respeed.record import renaming
 from respeed.record.files import write_json, write_text
 from respeed.record.one_machine import read_machine
-from respeed.record.paths import learning_path, machine_sheet, next_session, record_folders, record_paths, round_path
+from respeed.record.paths import (
+    hardware_path,
+    learning_path,
+    machine_sheet,
+    next_session,
+    record_folders,
+    record_paths,
+    renaming_mark,
+    round_path,
+)
 from respeed.record.renaming import adopt_strangers, rename_left_out, rename_machine
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -96,6 +106,57 @@ def test_a_folder_that_was_renamed_by_hand_is_its_own_machines_again(told: Path)
     assert len(read_machine(False, "by-hand").records) == 2
     with pytest.raises(UserError, match="already"):
         adopt_strangers("by-hand", False)
+
+
+def test_what_lies_in_the_folder_under_both_names_counts_once(told: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(HOME / "box", HOME / "copy")
+    first = HOME / "copy/raina2009/rbm/torch-1/round-01.json"
+    first.write_text(first.read_text().replace('"box"', '"copy"').replace('"wall_seconds": 3.0', '"wall_seconds": 4.0'))
+    imported = first.with_name("round-04.json")
+    imported.write_text((HOME / "box/raina2009/rbm/torch-1/round-03.json").read_text().replace('"box"', '"copy"'))
+    adopt_strangers("copy", False)
+    assert sorted(path.name for path in record_paths(False, "copy")) == [
+        "round-01.json",
+        "round-02.json",
+        "round-04.json",
+    ]
+    assert "round-03.json: set aside: the same measurement" in capsys.readouterr().err
+
+
+def test_a_renaming_that_was_stopped_says_the_command_that_ends_it(told: Path) -> None:
+    write_json(renaming_mark("box", False), {"old": "old", "new": "box", "only_left_out": True, "files": {}})
+    assert read_machine(False, "box").identity_lines[-1].endswith("to end it: ./run respeed rename old box --left-out")
+    renaming_mark("box", False).write_text("{")
+    assert "give the same" in read_machine(False, "box").identity_lines[-1]
+
+
+def test_what_is_left_out_needs_a_new_name(told: Path) -> None:
+    with pytest.raises(UserError, match="the second name must be a new one"):
+        rename_left_out("box", "box", False)
+
+
+def test_the_hardware_sheet_goes_along_with_the_records_of_its_host(told: Path) -> None:
+    for host, where in (("f00d" * 4, "second"), ("a" * 16, "box")):
+        sheet = {"machine": "box", "provenance": {"machine": {"host": host}}, "rounds": []}
+        write_json(hardware_path("box", False), sheet)
+        rename_left_out("box", "second", False)
+        assert json.loads(hardware_path(where, False).read_text())["machine"] == where
+        assert len(list(HOME.glob("*/hardware.json"))) == 1
+        hardware_path(where, False).unlink()
+        rename_machine("second", "back", False, told)
+        for path in record_paths(False, "back"):
+            path.rename(round_path(RoundId("box", *path.parts[-4:-1], 3)))
+        write_text(
+            round_path(RoundId("box", "raina2009", "rbm", "torch-1", 3)),
+            round_path(RoundId("box", "raina2009", "rbm", "torch-1", 3)).read_text().replace('"back"', '"box"'),
+        )
+        shutil.rmtree(HOME / "back")
+
+
+def test_a_hardware_sheet_alone_is_a_machine_that_can_be_renamed(told: Path) -> None:
+    write_json(hardware_path("alone", False), {"machine": "alone", "rounds": []})
+    assert rename_machine("alone", "other", False, told) == 1
+    assert record_folders(False)["other"] == []
 
 
 class Killed(BaseException):

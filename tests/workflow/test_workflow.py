@@ -131,20 +131,24 @@ def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None
     planned = copy.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
     assert re.search(r"generated:\s+measure$", planned, flags=re.MULTILINE), planned
     assert "raina2009 rbm: 20 of 20 cells to measure" in planned
-    assert "4 records of before cannot be used, and will be made anew: was measured with other sizes" in planned
+    assert "4 records of before stay unused: measured with other sizes, threads, timing or seed" in planned
     assert len(re.findall(r" 0 of \d+ cells to measure", planned)) == 4
     copy.snakemake("tables", *SMOKE, "experiments=rbm", "profiles=openblas-1", CUDA_VISIBLE_DEVICES="")
-    assert "50x70" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()[0]
+    table = copy.folder / "results/smoke/tables/raina2009/rbm.csv"
+    assert "50x70" in table.read_text().splitlines()[0]
+    assert not list((copy.folder / "results").rglob("round-*.set-aside-*"))
 
 
 def test_a_record_that_cannot_be_used_is_set_aside_and_measured_anew(copy: Project) -> None:
-    """Damaged by a full disk, or made elsewhere with other settings: Snakemake itself sees none of it."""
+    """Damaged by a full disk, or made for another place: Snakemake itself sees none of it."""
     rbm = next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm"))
     (rbm / "torch-1/round-01.json").write_text("{")
     stale = rbm / "openblas-1/round-01.json"
-    stale.write_text(stale.read_text().replace('"digest": "', '"digest": "0'))
+    stale.write_text(stale.read_text().replace('"index": 1', '"index": 7'))
+    (rbm.parents[1] / "machine.json").write_text("{")
     done = copy.snakemake("tables", *SMOKE, CUDA_VISIBLE_DEVICES="")
-    assert done.stdout.count("set aside") == 2
+    assert done.stdout.count("set aside") >= 2
+    assert json.loads((rbm.parents[1] / "machine.json").read_text())["machine"] == rbm.parents[1].name
     assert len(list(rbm.rglob("*.set-aside-1"))) == 2
     assert len(list(rbm.rglob("round-0?.json"))) == 4
     assert "rbm: 0 of 16 cells" in copy.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout

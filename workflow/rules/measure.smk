@@ -3,6 +3,8 @@
 
 
 rule describe_machine:
+    input:
+        lambda wildcards: RESPEED.clear_description(wildcards, workflow=workflow),
     output:
         f"{RESPEED.records}/{{machine}}/machine.json",
     log:

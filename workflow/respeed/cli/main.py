@@ -21,10 +21,17 @@ def main(arguments: list[str] | None = None) -> int:
         end_when_stopped()
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options) or 0
+        code = options.run(options) or 0
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough, such as `head`. What is left must not fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except UserError as error:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
+    else:
+        return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,6 +133,8 @@ def _measure(options: argparse.Namespace) -> int:
     from respeed.load.config import parse_settings
     from respeed.measure.session import measure_session
     from respeed.plan.duration import parse_duration
+    from respeed.plan.sheet import write_sheet
+    from respeed.plan.shown import profiles_shown
     from respeed.plan.slurm import PROFILE
     from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_json
@@ -136,6 +145,9 @@ def _measure(options: argparse.Namespace) -> int:
         workflow = resolve_workflow(parse_settings(options.config))
         if workflow.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+        if workflow.targets[0].asks_again:
+            # Snakemake may not know what it was made of, and then never asks for another.
+            write_sheet(workflow.targets[0].description, profiles_shown())
         outcome = measure_session(workflow.work, budget, say, wait)
         say(f"respeed: {outcome}")
     if options.session and not outcome.is_whole:
@@ -169,11 +181,10 @@ def _learn(options: argparse.Namespace) -> None:
 
 
 def _sheet(options: argparse.Namespace) -> None:
-    from respeed.plan.sheet import make_sheet
+    from respeed.plan.sheet import write_sheet
     from respeed.plan.shown import profiles_shown
-    from respeed.record.files import write_json
 
-    write_json(options.path, make_sheet(options.path.parent.name, profiles_shown()))
+    write_sheet(options.path, profiles_shown())
 
 
 def _gauge(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from respeed.record.renaming import adopt_strangers, rename_left_out, rename_mac
 
 def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
     """Rename, and print what was done; UserError if there is nothing to rename or the new name is taken."""
+    named = load_config(strict=False).machine
     lock = hold_folder(smoke)
     try:
         files = _rename(old, new, left_out, smoke)
@@ -23,8 +24,9 @@ def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
         os.close(lock)
     counted = f"{files} files are" if files > 1 else "1 file is"
     print(f"{counted} of {new} now, in {records_folder(smoke) / new}")
-    if old != new and not left_out and (load_config().machine or machine_slug()) == old:
-        print(f"this machine is {old} by itself; to measure on as {new}: --config machine={new} (or in config.yaml)")
+    if old != new and not left_out and (named or machine_slug()) == old:
+        why = "in config.yaml" if named else "by itself"
+        print(f"this machine is {old} {why}; to measure on as {new}: --config machine={new} (or in config.yaml)")
 
 
 def _rename(old: str, new: str, left_out: bool, smoke: bool) -> int:

@@ -8,6 +8,7 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.plan.announce import announcement
+from respeed.plan.asked import choose_asked
 from respeed.plan.work import chosen_experiments
 from respeed.plan.workflow import Workflow
 from respeed.record.files import read_description, recorded_machines
@@ -37,7 +38,7 @@ def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell:
 
 
 def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
-    records = read_records(workflow.smoke, machine)
+    records = choose_asked(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
     description = read_description(machine, workflow.smoke)
     sheets = {machine: description} if description else {}
     rounds = collect_rounds(records)

@@ -19,11 +19,11 @@ from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
 from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
-from respeed.plan.same_machine import describe_as
+from respeed.plan.same_machine import check_is_this_machine, describe_as
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import accelerator_bytes, cache_bytes
 from respeed.provenance.software import package_versions, source_commit
-from respeed.record.files import write_json
+from respeed.record.files import set_aside, write_json
 from respeed.record.hardware import SCHEMA
 from respeed.record.paths import parse_hardware_path
 from respeed.timing.clock import seconds_now, utc_now
@@ -33,15 +33,20 @@ SHARED = ("machine", "commit", "versions", "libraries", "environment")
 
 
 def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
-    """Measure this machine and write the sheet, whole or not at all. One that can be used is left as it is."""
+    """Measure this machine and write the sheet, whole or not at all. One that can be used is left as it is, and one
+    that cannot is set aside; UserError if the name is another machine's."""
     machine, smoke = parse_hardware_path(path)
+    check_is_this_machine(machine, smoke)
     gauge = plan_gauge(machine, smoke)
-    if why_due(path, machine, gauge) is None:
+    if (reason := why_due(path, machine, gauge)) is None:
         _say(f"{path} is there already; delete it to measure it anew")
         return
     with machine_lock(wait_seconds) as lock:
         started, began = utc_now(), seconds_now()
         rounds = list(_passes(gauge, lock, smoke))
+    if path.exists():
+        set_aside(path)
+        _say(f"{path}: set aside: {reason}")
     write_json(
         path,
         {

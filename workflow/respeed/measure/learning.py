@@ -19,6 +19,7 @@ from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case
+from respeed.plan.same_machine import check_is_this_machine
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.software import source_commit
@@ -35,8 +36,9 @@ PICTURES = 64
 
 def learn(path: Path, wait_seconds: float | None = None) -> None:
     """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn, or
-    if another measurement still runs after `wait_seconds`."""
+    if another measurement still runs after `wait_seconds`, or if the name is another machine's."""
     machine, paper, experiment, smoke = parse_learning_path(path)
+    check_is_this_machine(machine, smoke)
     experiments = load_paper(paper).experiments
     if experiment not in experiments:
         raise UserError(f"{path}: {paper} has no experiment {experiment!r}{nearest(experiment, experiments)}")

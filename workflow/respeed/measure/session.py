@@ -9,12 +9,12 @@ from respeed.measure.parent import measure_turn
 from respeed.measure.progress import Progress
 from respeed.model.errors import NotMeasurable, UserError
 from respeed.plan.duration import in_words
-from respeed.plan.history import History, read_history, set_aside
+from respeed.plan.history import History, read_history
 from respeed.plan.next_turn import Plan, Turn, rounds_of
 from respeed.plan.same_machine import check_same_machine, describe_as
 from respeed.plan.spec import Digests, make_spec
 from respeed.plan.work import Work
-from respeed.record.files import write_json
+from respeed.record.files import set_aside, write_json
 from respeed.record.paths import round_path
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 

@@ -30,7 +30,8 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
 
 
 def fingerprint_of(described: Mapping[str, Any], made_on: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
-    """The fingerprint that a name stands for: the one `described`, or else that of most records, of as many the latest.
+    """The fingerprint that a name stands for: the one `described`, or else the one that most records fit, of as many
+    the latest.
 
     `made_on` are the facts of the machine that each record was made on, and when (ISO 8601). What the description does
     not tell (an older one names no host), the records that fit it do, again most of them first: two records that fit
@@ -42,10 +43,15 @@ def fingerprint_of(described: Mapping[str, Any], made_on: Iterable[tuple[Mapping
         count, latest, _ = found.get(key, (0, "", facts))
         found[key] = (count + 1, max(latest, when), facts)
     meant = _told_by(described)
-    for _, _, facts in sorted(found.values(), key=lambda one: one[:2], reverse=True):
+    for _, _, facts in sorted(found.values(), key=lambda one: (_fitting(one[2], found.values()), one[1]), reverse=True):
         if difference(facts, meant) is None:
             meant = _told_by(facts) | meant
     return meant
+
+
+def _fitting(facts: Mapping[str, Any], found: Iterable[tuple[int, str, Mapping[str, Any]]]) -> int:
+    """How many records fit these facts: they are seldom equal, as no boot leaves just as much memory."""
+    return sum(count for count, _, other in found if difference(other, facts) is None)
 
 
 def _told_by(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from respeed.plan.requirements import other_library
 from respeed.plan.target import Target
 from respeed.plan.work import chosen_experiments
 from respeed.plan.workflow import Workflow
+from respeed.record.paths import record_paths
+
+NEVER_ASKED = "not looked at yet"
 
 
 def announcement(run: Workflow) -> str:
@@ -30,7 +33,9 @@ def _of_machine(target: Target) -> list[str]:
     rounds = f"{preset.rounds} round{'s' if preset.rounds > 1 else ''} of everything"
     lines = [f"respeed: {target.machine}, preset {preset.name}: {rounds}"]
     if target.asks_node:
-        return [*lines, "  not looked at yet: its first job finds out which profiles apply, and what is left"]
+        count = len(record_paths(target.smoke, target.machine))
+        known = f"{count} record{'s' if count > 1 else ''}; its profiles are asked again" if count else NEVER_ASKED
+        return [*lines, f"  {known}: its first job finds out which profiles apply, and what is left", *_gauging(target)]
     attempts = target.history.attempts
     for paper in target.config.papers:
         for name in chosen_experiments(target.config, target.papers[paper]):
@@ -46,13 +51,20 @@ def _of_machine(target: Target) -> list[str]:
     for why, count in Counter(reason.partition(": ")[2] for reason in target.unusable.values()).items():
         records = f"{count} record{'s' if count > 1 else ''}"
         lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
+    if others := target.history.otherwise:
+        records = f"{others} record{'s' if others > 1 else ''} of before"
+        lines.append(f"  {records} stay unused: measured with other sizes, threads, timing or seed than these")
     lines += [f"  {line}" for line in target.history.made_on.identity_lines]
-    if gauging := target.gauge_seconds:
-        lines.append(f"  what the machine reaches (hardware sheet): about {in_words(gauging)}")
-    if left := target.plan.seconds_left() + gauging:
+    lines += _gauging(target)
+    if left := target.plan.seconds_left() + target.gauge_seconds:
         alone = "" if target.node else "; leave the machine alone meanwhile"
         lines.append(f"  about {in_words(left)} of measuring in all{alone}")
     return lines
+
+
+def _gauging(target: Target) -> list[str]:
+    seconds = target.gauge_seconds
+    return [f"  what the machine reaches (hardware sheet): about {in_words(seconds)}"] if seconds else []
 
 
 def may_measure(command: Sequence[str]) -> bool:

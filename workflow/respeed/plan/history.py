@@ -13,7 +13,7 @@ from respeed.estimators.sessions import in_order, number_sessions
 from respeed.model.round import RoundId
 from respeed.plan.work import Work
 from respeed.record.one_machine import MachineRecords, read_machine
-from respeed.record.paths import SET_ASIDE, round_path
+from respeed.record.paths import round_path
 
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2
@@ -30,12 +30,14 @@ class History:
 
     `attempts` counts the rounds that tried a cell, clean or not. `case_seconds` has what each of them took, with set-up
     and check; `start_seconds` what a profile's process takes before its first case. `made_on` is all that
-    lies under the machine's name, by the machine that it was made on.
+    lies under the machine's name, by the machine that it was made on. `otherwise` counts the records of another
+    measurement, which stay: they are used again where the change that made them another one is undone.
     """
 
     work: Work
     records: dict[Path, dict[str, Any]] = field(default_factory=dict)
     made_on: MachineRecords = field(default_factory=MachineRecords)
+    otherwise: int = 0
     attempts: Counter[CellKey] = field(default_factory=Counter)
     case_seconds: dict[CellKey, list[float]] = field(default_factory=lambda: defaultdict(list))
     start_seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -115,7 +117,7 @@ class History:
 
 
 def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
-    """The machine's records that this work can use, and why it cannot use the others of its tables."""
+    """The machine's records that this work can use, and those of its tables that nothing can use, with the reason."""
     mine = read_machine(work.smoke, work.machine)
     history, unusable = History(work, made_on=mine), dict[Path, str]()
     planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
@@ -124,19 +126,18 @@ def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
         paper, experiment, profile = path.parts[-4:-1]
         if (paper, experiment, profile) not in planned:
             continue
-        wanted = digest(paper, experiment, profile, record["id"]["whole"], work.smoke)
-        if reason := _why_unusable(path, record, wanted):
+        if reason := _why_unusable(path, record):
             unusable[path] = f"{path}: {reason}"
-        else:
+        elif record["digest"] == digest(paper, experiment, profile, record["id"]["whole"], work.smoke):
             history.add(path, record)
+        else:
+            history.otherwise += 1
     return history, unusable
 
 
-def _why_unusable(path: Path, record: dict[str, Any], digest: str) -> str | None:
+def _why_unusable(path: Path, record: dict[str, Any]) -> str | None:
     if round_path(RoundId(**record["id"])) != path:
         return "was made for another place"
-    if record["digest"] != digest:
-        return "was measured with other sizes, threads, timing or seed"
     # What could not run may be able to by now: a driver was mended, memory is free again. What was wrong stays wrong.
     if all(case["status"] in {"not-run", "failed"} for case in record["cases"]):
         return f"has no time: {record['cases'][0]['reason']}"
@@ -147,11 +148,3 @@ def _cells_of(record: dict[str, Any]) -> list[CellKey]:
     where = record["id"]
     first = (where["machine"], where["paper"], where["experiment"])
     return [CellKey(*first, case["case"], case["workload"], where["profile"]) for case in record["cases"]]
-
-
-def set_aside(path: Path) -> None:
-    """Rename a record that cannot be used, so that it is made anew. Nothing is deleted."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}{SET_ASIDE}-{number}")).exists():
-        number += 1
-    path.rename(aside)

@@ -10,7 +10,7 @@ from respeed.model.identity import HOST, difference
 from respeed.provenance.machine import describe_machine
 from respeed.record.known_host import name_of
 from respeed.record.names import free_name
-from respeed.record.one_machine import MachineRecords
+from respeed.record.one_machine import MachineRecords, read_machine
 
 
 def describe_as(machine: str) -> dict[str, Any]:
@@ -27,6 +27,11 @@ def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str,
     if differs := difference(here, made_on.fingerprint):
         way_out = _way_out_on_cluster(machine) or _way_out(machine, made_on, here)
         raise UserError(f"{machine}: its records were made on another machine; here: {differs}; {way_out}")
+
+
+def check_is_this_machine(machine: str, smoke: bool) -> None:
+    """UserError if what lies under the machine's name was made on another one than this."""
+    check_same_machine(machine, read_machine(smoke, machine), describe_as(machine))
 
 
 def _way_out_on_cluster(machine: str) -> str:

@@ -1,13 +1,16 @@
 """The machine's own sheet: what it is, and which profiles it cannot run and why."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from respeed.model.profile import Profile
 from respeed.plan.answers import answers_here
 from respeed.plan.availability import why_not
 from respeed.plan.requirements import other_library
-from respeed.plan.same_machine import describe_as
+from respeed.plan.same_machine import check_is_this_machine, describe_as
+from respeed.record.files import write_json
+from respeed.record.paths import parse_machine_sheet
 
 
 def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
@@ -21,3 +24,11 @@ def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
         "not_measurable": {name: reason for name, reason in reasons.items() if reason},
         "profiles": answers_here(profiles),
     }
+
+
+def write_sheet(path: Path, profiles: Mapping[str, Profile]) -> None:
+    """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
+    would all be left out from then on."""
+    machine, smoke = parse_machine_sheet(path)
+    check_is_this_machine(machine, smoke)
+    write_json(path, make_sheet(machine, profiles))

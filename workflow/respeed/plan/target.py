@@ -23,7 +23,7 @@ from respeed.plan.slurm import SPARE_MINUTES, budget_seconds, jobs_needed
 from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.record.files import read_description
-from respeed.record.hardware import read_hardware
+from respeed.record.hardware import misplaced, read_hardware
 from respeed.record.paths import hardware_path, learning_path, machine_sheet, next_session, session_paths
 
 
@@ -55,6 +55,13 @@ class Target:
         return self.node is not None and not self._answers.know([self.profiles[name] for name in self.config.profiles])
 
     @property
+    def asks_again(self) -> bool:
+        """Whether the description is there, but older than a profile that is asked for, or without answers: one that
+        came from elsewhere, or was made before they were kept."""
+        profiles = [self.profiles[name] for name in self.config.profiles]
+        return self.description.exists() and not self._answers.know(profiles)
+
+    @property
     def hardware(self) -> Mapping[str, Any]:
         """The machine's facts; of one that was not looked at yet, none."""
         if self.node is None:
@@ -68,17 +75,17 @@ class Target:
 
     @cached_property
     def gauge_due(self) -> str | None:
-        """Why its hardware sheet must be measured; None if it can be used. Of a node only the sheet itself is looked
-        at: whether it is still of that hardware, its own job finds out."""
+        """Why its hardware sheet must be measured; None if it can be used. Of a node only what its files say is looked
+        at: whether it measures the same things still, its own job finds out."""
         if self.node is None:
             return why_due(self.hardware_sheet, self.machine, plan_gauge(self.machine, self.smoke))
         if not self.hardware_sheet.exists():
             return NOT_GAUGED
         try:
-            read_hardware(self.hardware_sheet)
+            sheet = read_hardware(self.hardware_sheet)
         except UserError as error:
             return str(error)
-        return None
+        return misplaced(sheet, self.machine, self.smoke, self.hardware)
 
     @property
     def gauge_seconds(self) -> float:
@@ -119,7 +126,7 @@ class Target:
 
     @property
     def unusable(self) -> dict[Path, str]:
-        """The records of the tables that are asked for that cannot be used, and why."""
+        """The records of the tables that are asked for that nothing can use, and why."""
         return self._read[1]
 
     def read_history(self) -> History:

@@ -18,16 +18,22 @@ from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
 from respeed.model.told import SlurmNode
-from respeed.plan.history import set_aside
 from respeed.plan.jobs import Jobs, as_settings
 from respeed.plan.machines import choose_in_full
 from respeed.plan.shown import read_choice
 from respeed.plan.target import Target, narrowed
 from respeed.plan.work import Work
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import recorded_machines, usable_learning
+from respeed.record.files import recorded_machines, set_aside, usable_learning, why_no_description
 from respeed.record.hold import hold_folder
-from respeed.record.paths import hardware_path, learning_path, record_paths, records_folder, results_folder
+from respeed.record.paths import (
+    hardware_path,
+    learning_path,
+    machine_sheet,
+    record_paths,
+    records_folder,
+    results_folder,
+)
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -123,6 +129,15 @@ class Workflow:
         """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
         more, so that nothing can delete it or measure it again."""
         return {target.machine: target.gauge_due for target in self.targets if target.gauge_due}
+
+    def clear_description(self, wildcards: Any, *, workflow: Any) -> list[str]:
+        """Take a description that nothing can be read from out of the way: the machine can write another."""
+        path = machine_sheet(wildcards.machine, self.smoke)
+        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+        if runs and path.exists() and (reason := why_no_description(path)):
+            set_aside(path)
+            print(f"respeed: set aside: {reason}", file=sys.stderr)
+        return []
 
     def clear_hardware(self, wildcards: Any, *, workflow: Any) -> list[str]:
         """Take a sheet that cannot be used out of the way."""

@@ -13,7 +13,7 @@ from typing import IO, Any
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
-from respeed.record.paths import machine_sheet, record_folders, record_paths, records_folder
+from respeed.record.paths import SET_ASIDE, machine_sheet, record_folders, record_paths, records_folder
 from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
@@ -58,6 +58,14 @@ def remove_unfinished() -> None:
         Path(name).unlink(missing_ok=True)
 
 
+def set_aside(path: Path) -> None:
+    """Rename a file that cannot be used, so that it is made anew. Nothing is deleted."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}{SET_ASIDE}-{number}")).exists():
+        number += 1
+    path.rename(aside)
+
+
 def recorded_machines(smoke: bool) -> dict[str, int]:
     """The machines that tables can show something of, by name, each with its number of record files: it has a
     description, or a record that can be used. A folder that was copied under another name has neither."""
@@ -82,15 +90,28 @@ def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
     path = machine_sheet(machine, smoke)
     if not os.path.lexists(path):
         return None
-    try:
-        data = printable_texts(read_json(path))
-    except UserError as error:
-        _leave_out(str(error))
+    if reason := why_no_description(path):
+        _leave_out(reason)
         return None
-    if not (isinstance(data, dict) and isinstance(data.get("hardware"), dict)):
-        _leave_out(f"{path}: says of no machine what it is")
-        return None
+    data: dict[str, Any] = printable_texts(read_json(path))
     return data if data.get("machine", machine) == machine else None
+
+
+def why_no_description(path: Path) -> str | None:
+    """The line of a description that nothing can be read from; None if it can be used."""
+    try:
+        data = read_json(path)
+    except UserError as error:
+        return str(error)
+    hardware = data.get("hardware") if isinstance(data, dict) else None
+    if not isinstance(hardware, dict) or not isinstance(hardware.get("memory_bytes", 0), int | float):
+        return f"{path}: says of no machine what it is; run again on it, or delete the file"
+    reasons = data.get("not_measurable", {})
+    if not isinstance(reasons, dict) or not all(isinstance(reason, str) for reason in reasons.values()):
+        return (
+            f"{path}: not_measurable: must be a reason for each profile; run again on that machine, or delete the file"
+        )
+    return None
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from typing import Any
 
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference, fingerprint_of
-from respeed.record.files import read_description, read_record
+from respeed.record.files import read_description, read_json, read_record
 from respeed.record.names import free_name
 from respeed.record.paths import record_folders, record_paths, records_folder, renaming_mark
 
@@ -54,7 +54,7 @@ class MachineRecords:
         folder = records_folder(self.smoke) / self.machine
         lines = [
             f"{folder}: {_counted(count)} left out: of the machine {name} by what is written in them; if all in this "
-            f"folder is {self.machine}'s: {self._rename(self.machine)}"
+            f"folder is {self.machine}'s: {rename_command(self.machine, self.machine, False, self.smoke)}"
             for name, count in Counter(self.strangers.values()).items()
         ]
         lines += [
@@ -63,7 +63,7 @@ class MachineRecords:
             for differs, count in Counter(one.differs for one in self.left_out.values()).items()
         ]
         if renaming_mark(self.machine, self.smoke).exists():
-            lines.append(f"{folder}: a renaming was stopped; give the same `respeed rename` again to end it")
+            lines.append(f"{folder}: a renaming was stopped; to end it: {self._begun_rename()}")
         return lines
 
     @cached_property
@@ -74,10 +74,14 @@ class MachineRecords:
 
     @property
     def rename_left_out(self) -> str:
-        return self._rename(f"{self.second_name} --left-out")
+        return rename_command(self.machine, self.second_name, True, self.smoke)
 
-    def _rename(self, new: str) -> str:
-        return f"./run respeed rename {self.machine} {new}{' --smoke' * self.smoke}"
+    def _begun_rename(self) -> str:
+        try:
+            begun = read_json(renaming_mark(self.machine, self.smoke))
+            return rename_command(begun["old"], begun["new"], begun["only_left_out"], self.smoke)
+        except (UserError, KeyError, TypeError):
+            return "give the same `respeed rename` again"
 
     def _damaged_lines(self) -> list[str]:
         by_reason: dict[str, list[Path]] = {}
@@ -90,6 +94,11 @@ class MachineRecords:
             else f"{folder}: {_counted(len(paths))} left out, such as {paths[0]}{reason}"
             for reason, paths in by_reason.items()
         ]
+
+
+def rename_command(old: str, new: str, only_left_out: bool, smoke: bool) -> str:
+    """What to type."""
+    return f"./run respeed rename {old} {new}{' --left-out' * only_left_out}{' --smoke' * smoke}"
 
 
 def read_machine(smoke: bool, machine: str) -> MachineRecords:

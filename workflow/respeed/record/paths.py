@@ -39,9 +39,12 @@ def renaming_mark(machine: str, smoke: bool) -> Path:
 
 
 def record_folders(smoke: bool) -> dict[str, list[Path]]:
-    """The records in each machine's folder, in the order of their names; none where there is only a description."""
+    """The records in each machine's folder, in the order of their names; none where there is only a description or
+    a hardware sheet."""
     folder = records_folder(smoke)
-    found: dict[str, list[Path]] = {path.parent.name: [] for path in folder.glob("*/machine.json")}
+    found: dict[str, list[Path]] = {
+        path.parent.name: [] for name in ("machine.json", "hardware.json") for path in folder.glob(f"*/{name}")
+    }
     for path in record_paths(smoke):
         found.setdefault(path.relative_to(folder).parts[0], []).append(path)
     return dict(sorted(found.items()))
@@ -52,11 +55,20 @@ def hardware_path(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / machine / "hardware.json"
 
 
+def parse_machine_sheet(path: PurePath) -> tuple[str, bool]:
+    """Machine, and whether it is a smoke run's; UserError if `path` is no description's."""
+    return _parse_file_of_machine(path, "machine.json")
+
+
 def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
+    return _parse_file_of_machine(path, "hardware.json")
+
+
+def _parse_file_of_machine(path: PurePath, name: str) -> tuple[str, bool]:
     *folder, machine, file = path.parts if len(path.parts) > 2 else ("",) * 3
-    if file != "hardware.json" or folder[-1] != "records":
-        raise UserError(f"{path}: must look like results/records/<machine>/hardware.json")
+    if file != name or folder[-1] != "records":
+        raise UserError(f"{path}: must look like results/records/<machine>/{name}")
     return check_name("machine", machine, str(path)), tuple(folder[-2:]) == ("smoke", "records")
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,11 +13,19 @@ from typing import Any
 
 from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
-from respeed.model.identity import difference, fingerprint_of
+from respeed.model.identity import HOST, difference, fingerprint_of
 from respeed.model.names import check_name
-from respeed.record.files import read_json, write_json, write_text
-from respeed.record.one_machine import read_machine
-from respeed.record.paths import machine_sheet, record_folders, records_folder, renaming_folder, renaming_mark
+from respeed.record.files import read_json, set_aside, write_json, write_text
+from respeed.record.one_machine import read_machine, rename_command
+from respeed.record.paths import (
+    hardware_path,
+    machine_sheet,
+    record_folders,
+    record_paths,
+    records_folder,
+    renaming_folder,
+    renaming_mark,
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +52,15 @@ def rename_left_out(old: str, new: str, smoke: bool) -> int:
 
 def adopt_strangers(machine: str, smoke: bool) -> int:
     """Let all files in the machine's folder say its name, where it was copied or renamed by hand; one by one, in place.
-    Returns how many said another."""
+    What was measured once does not count twice: a record that lies there under the right name already is set aside.
+    Returns how many files said another."""
     check_name("machine", machine, "rename")
     if machine not in record_folders(smoke):
         raise UserError(f"rename: no records of {machine!r}{nearest(machine, record_folders(smoke))}")
     folder, changed = records_folder(smoke) / machine, 0
+    for path in _repeated(machine, smoke):
+        set_aside(path)
+        print(f"respeed: {path}: set aside: the same measurement lies in this folder already", file=sys.stderr)
     for path in _files_in(folder):
         text = path.read_bytes()
         renamed = _said_of(machine, text)
@@ -65,8 +78,8 @@ def _rename(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) ->
     if begun is None:
         begun = _begin(old, new, only_left_out, smoke, told)
     elif (begun.old, begun.only_left_out) != (old, only_left_out):
-        first = f"rename {begun.old} {begun.new}{' --left-out' * begun.only_left_out}{' --smoke' * smoke}"
-        raise UserError(f"rename: {new} is not done yet; end that first: ./run respeed {first}")
+        first = rename_command(begun.old, begun.new, begun.only_left_out, smoke)
+        raise UserError(f"rename: {new} is not done yet; end that first: {first}")
     _end(begun, smoke, told)
     return len(begun.files)
 
@@ -78,6 +91,8 @@ def _begun(new: str, smoke: bool) -> Renaming | None:
 
 def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> Renaming:
     """Build the new folder beside, and put it into place at one stroke."""
+    if only_left_out and old == new:
+        raise UserError(f"rename: --left-out: the second name must be a new one: what is left out is not {old}'s")
     machines, home = record_folders(smoke), records_folder(smoke)
     if old not in machines:
         raise UserError(f"rename: no records of {old!r}{nearest(old, machines)}")
@@ -89,6 +104,8 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
     paths = list(left_out) if only_left_out else _files_in(home / old)
     if not paths:
         raise UserError(f"rename: no record of {old} is left out: all were made on one machine")
+    if left_out and _is_sheet_of(hardware_path(old, smoke), [one.made_on for one in left_out.values()]):
+        paths.append(hardware_path(old, smoke))
     build = renaming_folder(new, smoke)
     shutil.rmtree(build, ignore_errors=True)
     files = {}
@@ -121,6 +138,17 @@ def _end(begun: Renaming, smoke: bool, told: Path) -> None:
     if not begun.only_left_out and not smoke and _told_of(begun.old, told).exists():
         _told_of(begun.old, told).replace(_told_of(begun.new, told))
     renaming_mark(begun.new, smoke).unlink()
+
+
+def _is_sheet_of(sheet: Path, made_on: list[dict[str, Any]]) -> bool:
+    """Whether the hardware sheet was measured on the very machine that these records were made on, by its host."""
+    try:
+        facts = read_json(sheet)["provenance"]["machine"] if sheet.exists() else {}
+        return bool(facts.get(HOST)) and any(
+            one.get(HOST) == facts[HOST] and difference(facts, one) is None for one in made_on
+        )
+    except (UserError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _description(machine: str, records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -161,6 +189,18 @@ def _parsed(text: bytes) -> Any:
 
 def _refuse(constant: str) -> float:
     raise ValueError(constant)
+
+
+def _repeated(machine: str, smoke: bool) -> list[Path]:
+    """The records under another name in the machine's folder that also lie there under its own."""
+    own, others = set[str](), dict[Path, str]()
+    for path in record_paths(smoke, machine):
+        text = path.read_bytes()
+        if names := _names(text):
+            content = json.dumps({key: value for key, value in _parsed(text).items() if key != "id"}, sort_keys=True)
+            own |= {content} if names == [machine] else set()
+            others |= {path: content} if names != [machine] else {}
+    return [path for path, content in others.items() if content in own]
 
 
 def _files_in(folder: Path) -> list[Path]:

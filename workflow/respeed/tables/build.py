@@ -8,6 +8,7 @@ from typing import Any
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
+from respeed.plan.asked import choose_asked
 from respeed.plan.machines import machines_in_full
 from respeed.plan.shown import papers_shown, profiles_shown, told_shown
 from respeed.record.files import read_description, read_learning, write_text
@@ -80,6 +81,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     scales: list[scaling.Scaled] = []
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
+        records = choose_asked(machine, smoke, records, shown)
         mine = collect_rounds(records)
         if sheet := read_description(machine, smoke):
             sheets[machine] = sheet
