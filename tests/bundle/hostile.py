@@ -226,7 +226,7 @@ def _names() -> dict[str, Trick]:
         b"workflow/machines/box.yaml",
         b"workflow/respeed/evil.py", b"config.yaml", b"results/records/box/machine.json", b"Records/box/machine.json",
         b"records/box/raina2009/rbm/torch-1/round-00.json", b"records/box/raina2009/rbm/torch-1/round-1.json",
-        b"records/box/raina2009/rbm/torch-1/round-100.json", b"records/box/raina2009/rbm/torch-1/round-01.JSON",
+        b"records/box/raina2009/rbm/torch-1/round-1000.json", b"records/box/raina2009/rbm/torch-1/round-01.JSON",
         b"records/box/raina2009/rbm/torch-1/round-01.json/",
         b"records/box/raina2009/rbm/torch-1/round-\xd9\xa1\xd9\xa2.json",
         b"records/box/raina2009/rbm/torch-1/round-01.json.set-aside-1",

@@ -20,10 +20,12 @@ class Kind(StrEnum):
 
 
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-_NUMBERED = {Kind.RECORD: 99, Kind.SESSION: 999}
+# The least digits of a number, and the highest there may be.
+_DIGITS = {Kind.RECORD: 2, Kind.SESSION: 3}
+_HIGHEST = 999
 # Files that a machine's folder may have, by the folders between it and them.
 _FILES = {
-    Kind.RECORD: (3, re.compile(r"((?:round|whole)-)([0-9]{2})(\.json)")),
+    Kind.RECORD: (3, re.compile(r"((?:round|whole)-)([0-9]{2}|[1-9][0-9]{2})(\.json)")),
     Kind.LEARNING: (2, re.compile(r"learning\.json")),
     Kind.DESCRIPTION: (0, re.compile(r"machine\.json")),
     Kind.SHEET: (0, re.compile(r"hardware\.json")),
@@ -53,18 +55,18 @@ class Place:
 
     @property
     def last_number(self) -> int:
-        """The highest that a name of its kind has room for."""
-        return _NUMBERED[self.kind]
+        """The highest that may be."""
+        return _HIGHEST
 
     @property
     def is_whole(self) -> bool:
         return self.name.startswith("whole-")
 
     def numbered(self, number: int) -> "Place":
-        """The same kind of file under another number, with as many digits."""
+        """The same kind of file under another number."""
         found = _FILES[self.kind][1].fullmatch(self.name)
         assert found is not None  # a place is only made of a name that fits
-        return replace(self, name=f"{found[1]}{number:0{len(found[2])}d}{found[3]}")
+        return replace(self, name=f"{found[1]}{number:0{_DIGITS[self.kind]}d}{found[3]}")
 
 
 def place_of(path: str) -> Place | None:

@@ -8,7 +8,7 @@ from respeed.model.round import RoundId
 
 RESULTS = Path("results")
 # Paper, experiment, profile, file.
-_RECORD = "*/*/*/*-[0-9][0-9].json"
+_RECORD = "*/*/*/*-[0-9][0-9]*.json"
 _SESSION = "session-*.json"
 # What a file that cannot be used is renamed to ends with this and a number.
 SET_ASIDE = ".set-aside"
