@@ -26,7 +26,7 @@ COMMANDS = {
 DEAF = """
 import hashlib, sys
 from respeed.cli import main
-main._claims = lambda options: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+main.verbs.claims = lambda options: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
 sys.exit(main.main())
 """
 
@@ -49,7 +49,7 @@ def flush(descriptor):
     time.sleep(60)
 
 os.fsync = flush
-main._claims = lambda options: write_text(Path("record.json"), "new")
+main.verbs.claims = lambda options: write_text(Path("record.json"), "new")
 sys.exit(main.main())
 """
 

@@ -1,0 +1,65 @@
+"""respeed measure: turn after turn, with what is said on the screen and in a file."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from respeed.model.errors import UserError
+
+# Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+UNFINISHED = 75
+
+
+def measure(options: argparse.Namespace) -> int:
+    from respeed.load.config import parse_settings
+    from respeed.measure.session import measure_session
+    from respeed.plan.duration import parse_duration
+    from respeed.plan.sheet import write_sheet
+    from respeed.plan.shown import profiles_shown
+    from respeed.plan.slurm import PROFILE
+    from respeed.plan.workflow import resolve_workflow
+    from respeed.record.files import write_json
+
+    budget = None if options.budget is None else parse_duration(options.budget, "--budget")
+    wait = wait_seconds(options)
+    with _logging_to(options.log) as say:
+        workflow = resolve_workflow(parse_settings(options.config))
+        if workflow.nodes:
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+        if workflow.targets[0].asks_again:
+            # Snakemake may not know what it was made of, and then never asks for another.
+            write_sheet(workflow.targets[0].description, profiles_shown())
+        outcome = measure_session(workflow.work, budget, say, wait)
+        say(f"respeed: {outcome}")
+    if options.session and not outcome.is_whole:
+        return UNFINISHED
+    if options.session:
+        write_json(options.session, outcome.facts(workflow.work))
+    return 0
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
+    file as well: on a cluster, nobody sees the screen."""
+    with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
+
+        def say(text: str) -> None:
+            print(text, file=sys.stderr, flush=True)
+            print(text, file=file, flush=True)
+
+        try:
+            yield say
+        except UserError as error:
+            print(f"respeed: {error}", file=file)
+            raise
+
+
+def wait_seconds(options: argparse.Namespace) -> float | None:
+    """How long --wait lets it wait for another measurement; None until that is done."""
+    from respeed.plan.duration import parse_duration
+
+    return None if options.wait is None else parse_duration(options.wait, "--wait", or_none_at_all=True)
