@@ -130,15 +130,15 @@ def test_a_disturbed_machine_has_one_line_without_counts_and_no_table(make_recor
     table = make_sheet_table(make_reached(disturb(hardware_sheet(make_record), 1, 2)))
     assert not table.groups
     assert table.missing == [
-        "Disturbed in every pass on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step "
-        "on one thread; on all 2 cores: small step spread over threads (details in rates.csv)."
+        "No pass was clean on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step "
+        "on one thread; on all 2 cores: small step spread over threads (why: rates.csv)."
     ]
 
 
 def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
     rows = make_scaling(disturb(hardware_sheet(make_record, (1, 2, 4)), 2))
     (line,) = missing_scaling(rows)
-    assert line.startswith("Disturbed in every pass on 2 threads: RBM step 576x1024, ")
+    assert line.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
 
 
 def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: MakeRecord) -> None:

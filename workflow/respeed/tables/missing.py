@@ -88,7 +88,7 @@ def _lines(left: Sequence[_Left], file: str) -> list[str]:
     for what, places in disturbed.items():
         together.setdefault(tuple(places), []).append(what)
     found = [f"on {join_words(list(places))}: {join_words(whats)}" for places, whats in together.items()]
-    lines = [f"Disturbed in every pass {'; '.join(found)} (details in {file})."] if found else []
+    lines = [f"No pass was clean {'; '.join(found)} (why: {file})."] if found else []
     return [
         *lines,
         *(f"Not measured on {on}: {join_words(list(whats))} ({reason})." for (reason, on), whats in reasons.items()),
