@@ -27,7 +27,7 @@ from respeed.load.hardware import load_profiles
 from respeed.measure.lock import machine_lock
 from respeed.model.round import RoundId
 from respeed.record.files import read_json, read_record
-from respeed.record.paths import machine_sheet, records_folder, round_path
+from respeed.record.paths import description_path, records_folder, round_path
 from respeed.timing.clock import seconds_now
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +56,7 @@ def add_machine(donor: Path, target: Path, number: int) -> None:
     sheet = read_json(donor / "machine.json")
     if accelerated:
         sheet = sheet | {"hardware": sheet["hardware"] | {"accelerators": [ACCELERATOR]}, "not_measurable": {}}
-    _write(target / machine_sheet(machine, smoke=False), sheet | {"machine": machine})
+    _write(target / description_path(machine, smoke=False), sheet | {"machine": machine})
     for path in donor.glob("*/*/learning.json"):
         learned = target / records_folder(smoke=False) / machine / path.relative_to(donor)
         learned.write_text(path.read_text().replace(f'"{donor.name}"', f'"{machine}"'))

@@ -6,7 +6,7 @@ from typing import Any
 
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
-from respeed.record.paths import learning_path, machine_sheet, next_session, round_path
+from respeed.record.paths import description_path, learning_path, next_session, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -35,7 +35,7 @@ def write_box(
             write_json(round_path(RoundId(machine, "raina2009", "rbm", profile, index, smoke=smoke)), record)
     hardware = make_record([0.1])["provenance"]["machine"] | {"memory_bytes": memory}
     description = {"machine": machine, "hardware": hardware, "not_measurable": {"gpu": "no CUDA device"}}
-    write_json(machine_sheet(machine, smoke), description)
+    write_json(description_path(machine, smoke), description)
     session = {"schema": 1, "machine": machine, "started": f"2026-01-01T{hour:02}:00:00+00:00", "ended": "all is done"}
     write_json(next_session(smoke, machine), session)
     write_json(learning_path(machine, "raina2009", "rbm", smoke), learned(machine, smoke, hour))

@@ -16,7 +16,7 @@ from respeed.bundle.limits import MIB
 from respeed.cli.main import main
 from respeed.model.errors import UserError
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet, record_paths
+from respeed.record.paths import description_path, record_paths
 from tests.bundle.carried import files, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -74,7 +74,7 @@ def test_an_import_is_whole_where_what_is_told_here_is_not_valid(make_record: Ma
 
 def test_another_name_of_a_machine_that_has_records_here_is_said(make_record: MakeRecord) -> None:
     write_box(make_record)
-    path = machine_sheet("box", False)
+    path = description_path("box", False)
     description = json.loads(path.read_text())
     write_json(path, description | {"hardware": description["hardware"] | {"host": "0123456789abcdef"}})
     export_bundle(BUNDLE, told=TOLD)

@@ -19,7 +19,7 @@ from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
 from respeed.record.hold import hold_folder
-from respeed.record.paths import learning_path, machine_sheet, record_paths, round_path
+from respeed.record.paths import description_path, learning_path, record_paths, round_path
 from tests.bundle.carried import files, learned, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -153,13 +153,13 @@ def test_of_what_a_machine_has_one_of_the_newer_stays(go: Callable[[str], Path],
     write_box(make_record, hour=1)
     go("here")
     write_box(make_record, hour=2)
-    description = json.loads(machine_sheet("box", False).read_text())
-    write_json(machine_sheet("box", False), description | {"not_measurable": {"gpu": "of another driver"}})
+    description = json.loads(description_path("box", False).read_text())
+    write_json(description_path("box", False), description | {"not_measurable": {"gpu": "of another driver"}})
     export_bundle(BUNDLE)
     go("there")
     lines = import_bundle(BUNDLE).machines["box"].lines
     assert sum("was older, and is replaced" in line for line in lines) == 2
-    assert "another driver" in machine_sheet("box", False).read_text()
+    assert "another driver" in description_path("box", False).read_text()
     assert json.loads(learning_path("box", "raina2009", "rbm", False).read_text()) == learned("box", hour=2)
 
 

@@ -14,7 +14,7 @@ from respeed.bundle.contents import check_item
 from respeed.bundle.layout import place_of
 from respeed.model.errors import UserError
 from respeed.record.files import write_json
-from respeed.record.paths import hardware_path, learning_path, machine_sheet, record_paths
+from respeed.record.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
@@ -41,7 +41,7 @@ def box(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write_sheet(hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]))
     found = {
         "record": record_paths(False)[0],
-        "description": machine_sheet("box", False),
+        "description": description_path("box", False),
         "sheet": hardware_path("box", False),
         "learning": learning_path("box", "raina2009", "rbm", False),
     }

@@ -41,7 +41,7 @@ def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixt
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = "measure learn sheet tables figures report status rename hardware doctor new export import"
+    commands = "measure learn describe gauge tables figures report status rename hardware doctor new export import"
     for command in commands.split():
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])

@@ -10,7 +10,7 @@ import pytest
 from respeed.cli.main import main
 from respeed.provenance.machine import machine_slug
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet
+from respeed.record.paths import description_path
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -22,7 +22,7 @@ def _two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     write_machines(make_record, 2, cases=("576x1024", "1024x4096"))
     write_json(
-        machine_sheet("box-01", False),
+        description_path("box-01", False),
         {"machine": "box-01", "hardware": {}, "not_measurable": {"gpu": "no CUDA device"}},
     )
 

@@ -11,7 +11,7 @@ from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet, round_path
+from respeed.record.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -29,7 +29,7 @@ def write_machine(
     of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
     use it."""
     known = load_profiles()
-    write_json(machine_sheet(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
+    write_json(description_path(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
     for paper in load_papers(["raina2009"]).values():
         for experiment in paper.experiments.values():
             cases = [case for case in experiment.cases if case.name not in experiment.sources]

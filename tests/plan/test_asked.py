@@ -17,7 +17,7 @@ from respeed.plan.history import read_history
 from respeed.plan.spec import Digests
 from respeed.plan.work import make_work
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet, round_path
+from respeed.record.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -47,7 +47,7 @@ def test_records_of_another_measurement_are_neither_used_nor_set_aside(records: 
 
 
 def test_tables_show_what_would_be_measured_now_though_another_is_later(records: list[dict[str, Any]]) -> None:
-    write_json(machine_sheet("box", False), {"machine": "box", "hardware": {}, "profiles": answers_here(PROFILES)})
+    write_json(description_path("box", False), {"machine": "box", "hardware": {}, "profiles": answers_here(PROFILES)})
     assert choose_asked("box", False, records, PAPERS) == records[:1]
     assert choose_asked("box", False, records[1:], PAPERS) == records[1:]
 

@@ -12,7 +12,7 @@ from respeed.load.papers import load_papers
 from respeed.plan.machines import FEW, machines_in_full
 from respeed.plan.workflow import Workflow
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet
+from respeed.record.paths import description_path
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -46,6 +46,6 @@ def test_the_workflow_expects_the_figures_that_are_drawn_once_this_machine_is_de
     write_machines(make_record, others, rounds=1)
     workflow = Workflow(load_config(), {}, load_papers(["raina2009"]), load_profiles(), "this")
     expected = workflow.machines
-    write_json(machine_sheet("this", smoke=workflow.smoke), {"hardware": {}, "not_measurable": {}})
+    write_json(description_path("this", smoke=workflow.smoke), {"hardware": {}, "not_measurable": {}})
     assert expected == machines_in_full(workflow.smoke, "this")
     assert "this" in expected

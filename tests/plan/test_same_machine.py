@@ -18,14 +18,14 @@ from respeed.model.errors import UserError
 from respeed.model.identity import FIELDS
 from respeed.model.round import RoundId
 from respeed.plan.announce import announcement
+from respeed.plan.description import write_description
 from respeed.plan.history import read_history
 from respeed.plan.same_machine import check_same_machine, describe_as
-from respeed.plan.sheet import write_sheet
 from respeed.plan.work import make_work
 from respeed.plan.workflow import Workflow
 from respeed.record.files import write_json
 from respeed.record.one_machine import read_machine
-from respeed.record.paths import machine_sheet, round_path
+from respeed.record.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 HERE = {"cpu": "A CPU", "memory_bytes": 2**34, "host": "7f3a" * 4}
@@ -79,7 +79,7 @@ def test_without_a_mark_of_the_host_the_name_has_a_number(make_record: MakeRecor
 
 def test_the_name_that_this_host_had_before_is_proposed(make_record: MakeRecord) -> None:
     write(make_record([0.1]), host=OTHER_HOST)
-    write_json(machine_sheet("mine", False), {"machine": "mine", "hardware": HERE, "not_measurable": {}})
+    write_json(description_path("mine", False), {"machine": "mine", "hardware": HERE, "not_measurable": {}})
     assert "this machine has records as mine: --config machine=mine " in refusal()
 
 
@@ -110,7 +110,7 @@ def test_a_whole_run_never_takes_the_place_of_another_machines(make_record: Make
     theirs = make_record([0.1], whole=True)
     theirs["provenance"]["machine"] |= {"host": OTHER_HOST}
     write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1, whole=True)), theirs)
-    write_json(machine_sheet("box", False), {"machine": "box", "hardware": HERE, "not_measurable": {}})
+    write_json(description_path("box", False), {"machine": "box", "hardware": HERE, "not_measurable": {}})
     history, _ = read_history(work, lambda *_: "0" * 16)
     assert not history.has_whole("raina2009", "rbm", "torch-1")
     assert history.next_index("raina2009", "rbm", "torch-1", whole=True) == 2
@@ -132,7 +132,7 @@ def test_nothing_is_described_gauged_or_learned_under_the_name_of_another_machin
     write(make_record([0.1]), host=OTHER_HOST)
     box = Path("results/records/box")
     for measure, path in (
-        (partial(write_sheet, profiles={}), box / "machine.json"),
+        (partial(write_description, profiles={}), box / "machine.json"),
         (measure_gauge, box / "hardware.json"),
         (learn, box / "raina2009/rbm/learning.json"),
     ):
@@ -142,9 +142,9 @@ def test_nothing_is_described_gauged_or_learned_under_the_name_of_another_machin
 
 
 def test_a_description_is_written_where_it_belongs_alone() -> None:
-    write_sheet(machine_sheet("box", True), {})
+    write_description(description_path("box", True), {})
     assert read_machine(True, "box").fingerprint == {
         name: value for name, value in describe_as("box").items() if name in FIELDS and value is not None
     }
     with pytest.raises(UserError, match="must look like results/records/"):
-        write_sheet(Path("elsewhere.json"), {})
+        write_description(Path("elsewhere.json"), {})

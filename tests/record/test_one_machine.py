@@ -17,7 +17,7 @@ from respeed.model.identity import FIELDS, difference
 from respeed.model.round import RoundId
 from respeed.record.files import read_description, recorded_machines, why_no_description, write_json
 from respeed.record.one_machine import read_machine, read_machines, read_records
-from respeed.record.paths import machine_sheet, round_path
+from respeed.record.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30
@@ -37,7 +37,7 @@ def write(record: dict[str, Any], machine: str = "box", profile: str = "torch-1"
 
 
 def describe(machine: str = "box", **hardware: Any) -> None:
-    write_json(machine_sheet(machine, False), {"machine": machine, "hardware": hardware, "not_measurable": {}})
+    write_json(description_path(machine, False), {"machine": machine, "hardware": hardware, "not_measurable": {}})
 
 
 def test_most_records_say_which_machine_is_meant(make_record: MakeRecord) -> None:
@@ -76,10 +76,10 @@ def test_a_description_that_nothing_can_be_read_from_is_one_line_and_none(
     text: str, make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(make_record([0.1]))
-    machine_sheet("box", False).write_text(text)
+    description_path("box", False).write_text(text)
     assert len(read_machine(False, "box").records) == 1
     assert read_description("box", False) is None
-    assert why_no_description(machine_sheet("box", False))
+    assert why_no_description(description_path("box", False))
     assert len(capsys.readouterr().err.splitlines()) <= 1
 
 
@@ -93,7 +93,7 @@ def test_records_that_differ_by_what_a_boot_leaves_of_the_memory_are_most_togeth
 
 def test_another_machines_description_says_nothing(make_record: MakeRecord) -> None:
     write(make_record([0.1]))
-    write_json(machine_sheet("box", False), {"machine": "other", "hardware": {"cpu": "Another CPU"}})
+    write_json(description_path("box", False), {"machine": "other", "hardware": {"cpu": "Another CPU"}})
     assert len(read_machine(False, "box").records) == 1
 
 
@@ -118,7 +118,7 @@ def test_a_folder_that_was_copied_by_hand_is_one_line_and_no_machine(
     for index in (1, 2):
         write(make_record([0.1], index=index), "box")
         write(make_record([0.1], index=index), "copy")
-    write_json(machine_sheet("copy", False), {"machine": "box", "hardware": {}, "not_measurable": {}})
+    write_json(description_path("copy", False), {"machine": "box", "hardware": {}, "not_measurable": {}})
     assert read_records(False, "copy") == []
     (line,) = capsys.readouterr().err.splitlines()
     assert "results/records/copy: 2 records are left out: of the machine box" in line
@@ -190,7 +190,7 @@ def test_no_cell_ever_has_rounds_of_two_machines(
             path.write_text(json.dumps(record))
         if described:
             hardware = {"this": HERE, "other": other, "nothing": {}}[described]
-            machine_sheet("box", False).write_text(json.dumps({"machine": "box", "hardware": hardware}))
+            description_path("box", False).write_text(json.dumps({"machine": "box", "hardware": hardware}))
         found = read_machine(False, "box")
         kept = [record["provenance"]["machine"] for record in found.records.values()]
         assert all(difference(one, two) is None for one in kept for two in kept)

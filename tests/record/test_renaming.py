@@ -14,9 +14,9 @@ from respeed.record import renaming
 from respeed.record.files import write_json, write_text
 from respeed.record.one_machine import read_machine
 from respeed.record.paths import (
+    description_path,
     hardware_path,
     learning_path,
-    machine_sheet,
     next_session,
     record_folders,
     record_paths,
@@ -38,7 +38,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecor
         record = make_record([0.1, 0.30000000000000004], index=index)
         record["provenance"]["machine"] |= {"host": "f00d" * 4 if index == 3 else "a" * 16}
         write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", index)), record)
-    write_json(machine_sheet("box", False), {"machine": "box", "hardware": {"host": "a" * 16}, "not_measurable": {}})
+    write_json(description_path("box", False), {"machine": "box", "hardware": {"host": "a" * 16}, "not_measurable": {}})
     write_json(next_session(False, "box"), {"schema": 1, "machine": "box"})
     write_json(learning_path("box", "raina2009", "rbm", False), {"machine": "box", "programs": []})
     write_text(HOME / "box/raina2009/rbm/torch-1/round-01.json.set-aside-1", "{")

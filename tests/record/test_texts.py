@@ -14,7 +14,7 @@ from respeed.model.errors import UserError
 from respeed.model.text import is_unprintable
 from respeed.record import files
 from respeed.record.files import read_description, read_learning, read_record, write_json
-from respeed.record.paths import machine_sheet
+from respeed.record.paths import description_path
 from respeed.record.texts import MOST_LETTERS, printable_texts
 
 NASTY = "=1+1\x1b[31m\0\r\n\u202e\ud800\ufffe$x_{^}%&#~\\<b>`|\"'"
@@ -109,7 +109,7 @@ def test_a_description_that_cannot_be_used_is_left_out_with_a_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files._leave_out.cache_clear()
-    path = machine_sheet("box", smoke=False)
+    path = description_path("box", smoke=False)
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert read_description("box", smoke=False) is None

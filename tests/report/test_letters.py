@@ -20,7 +20,7 @@ from respeed.figures.text import plain
 from respeed.model.round import RoundId
 from respeed.model.text import is_unprintable, printable
 from respeed.record.files import write_json
-from respeed.record.paths import machine_sheet, round_path
+from respeed.record.paths import description_path, round_path
 from respeed.report.build import FORM, build_report
 from respeed.report.letters import with_letters_only
 from respeed.tables.build import build_tables
@@ -97,7 +97,7 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(record))
     sheet = {"machine": "box", "hardware": hardware, "not_measurable": {"torch-all": NASTY}}
-    machine_sheet("box", smoke=False).write_text(json.dumps(sheet))
+    description_path("box", smoke=False).write_text(json.dumps(sheet))
     write_json(Path("results/records/box/unknown.json"), {})
     for build in (build_tables, build_figures, build_report):
         build(smoke=False)

@@ -11,7 +11,7 @@ import pytest
 
 from respeed.model.errors import UserError
 from respeed.record.files import read_record, write_json
-from respeed.record.paths import machine_sheet, results_folder
+from respeed.record.paths import description_path, results_folder
 from respeed.tables import build
 from respeed.tables.others import read_others
 from tests.conftest import write_machines
@@ -116,7 +116,7 @@ def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:
 def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record: MakeRecord) -> None:
     write_machines(make_record, 1)
     hardware = make_record([0.1])["provenance"]["machine"] | {"cpu": "Another CPU"}
-    write_json(machine_sheet("planned", smoke=False), {"hardware": hardware, "not_measurable": {}})
+    write_json(description_path("planned", smoke=False), {"hardware": hardware, "not_measurable": {}})
     build.build_tables(smoke=False)
     assert [(row["machine"], row["cpu"], row["rounds"]) for row in rows_of("hardware.csv")] == [
         ("box-00", "A CPU", "7"),
@@ -129,7 +129,7 @@ def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
 ) -> None:
     write_machines(make_record, 12)
     for number in range(12):
-        write_json(machine_sheet(f"box-{number:02}", smoke=False), {"hardware": {}, "not_measurable": {}})
+        write_json(description_path(f"box-{number:02}", smoke=False), {"hardware": {}, "not_measurable": {}})
     build.build_tables(smoke=False, machine="box-00")
     read: list[Path] = []
     for module in ("files", "one_machine"):

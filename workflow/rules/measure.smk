@@ -15,7 +15,7 @@ rule describe_machine:
     params:
         facts=RESPEED.jobs.described,
     shell:
-        "respeed sheet {output} 2>&1 | tee {log}"
+        "respeed describe {output} 2>&1 | tee {log}"
 
 
 # Asked for only while something is left to measure. What it leaves says that it came to its end; records are written

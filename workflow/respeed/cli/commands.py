@@ -11,11 +11,11 @@ def learn(options: argparse.Namespace) -> None:
     learn(options.path, wait_seconds(options))
 
 
-def sheet(options: argparse.Namespace) -> None:
-    from respeed.plan.sheet import write_sheet
+def describe(options: argparse.Namespace) -> None:
+    from respeed.plan.description import write_description
     from respeed.plan.shown import profiles_shown
 
-    write_sheet(options.path, profiles_shown())
+    write_description(options.path, profiles_shown())
 
 
 def gauge(options: argparse.Namespace) -> None:

@@ -53,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     learn = add("learn", verbs.learn, "let an experiment's programs learn, to see what they learn and how fast")
     _may_wait(learn)
     learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
-    sheet = add("sheet", verbs.sheet, "write this machine's sheet: what it is, which profiles it cannot run")
-    sheet.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
+    describe = add("describe", verbs.describe, "write what this machine is, and which profiles it cannot run")
+    describe.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
     gauge = add(
         "gauge", verbs.gauge, "measure in a minute what this machine reaches: rates, memory, latencies, scaling"
     )

@@ -16,8 +16,8 @@ UNFINISHED = 75
 def measure(options: argparse.Namespace) -> int:
     from respeed.load.config import parse_settings
     from respeed.measure.session import measure_session
+    from respeed.plan.description import write_description
     from respeed.plan.duration import parse_duration
-    from respeed.plan.sheet import write_sheet
     from respeed.plan.shown import profiles_shown
     from respeed.plan.slurm import PROFILE
     from respeed.plan.workflow import resolve_workflow
@@ -31,7 +31,7 @@ def measure(options: argparse.Namespace) -> int:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
         if workflow.targets[0].asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
-            write_sheet(workflow.targets[0].description, profiles_shown())
+            write_description(workflow.targets[0].description, profiles_shown())
         outcome = measure_session(workflow.work, budget, say, wait)
         say(f"respeed: {outcome}")
     if options.session and not outcome.is_whole:

@@ -40,9 +40,9 @@ def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell:
 def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
     records = choose_asked(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
     description = read_description(machine, workflow.smoke)
-    sheets = {machine: description} if description else {}
+    descriptions = {machine: description} if description else {}
     rounds = collect_rounds(records)
-    cells = make_cells(rounds, _papers(workflow), workflow.profiles, sheets, workflow.smoke)
+    cells = make_cells(rounds, _papers(workflow), workflow.profiles, descriptions, workflow.smoke)
     asked = [cell for cell in cells if _is_asked(workflow, cell)]
     if not asked:
         return

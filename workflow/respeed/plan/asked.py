@@ -9,7 +9,7 @@ from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.paper import Paper
 from respeed.plan.answers import read_answers
 from respeed.plan.spec import Digests
-from respeed.record.paths import machine_sheet
+from respeed.record.paths import description_path
 
 Place = tuple[str, str, str, bool, bool]
 
@@ -34,7 +34,7 @@ def _place(record: dict[str, Any]) -> Place:
 
 def _asked(machine: str, smoke: bool, place: Place, papers: Mapping[str, Paper]) -> str | None:
     """The digest that the machine's records of the place would have now; None where that cannot be told."""
-    answers = read_answers(machine_sheet(machine, smoke))
+    answers = read_answers(description_path(machine, smoke))
     try:
         return Digests(load_config(strict=False).seed, papers, answers.resolve).of(*place)
     except (UserError, NotMeasurable, KeyError):

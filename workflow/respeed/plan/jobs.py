@@ -9,7 +9,7 @@ from typing import Any
 from respeed.model.errors import UserError
 from respeed.model.profile import Profile
 from respeed.plan.answers import checksum
-from respeed.plan.sheet import make_sheet
+from respeed.plan.description import make_description
 from respeed.plan.slurm import PROFILE, SPARE_RETRIES, budget_seconds, resources
 from respeed.plan.target import Target
 
@@ -57,7 +57,7 @@ class Jobs:
         own job can look at, what it was asked."""
         if self.on_cluster:
             return {name: checksum(profile) for name, profile in self.profiles.items()}
-        facts = make_sheet(wildcards.machine, self.profiles)
+        facts = make_description(wildcards.machine, self.profiles)
         # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
         del facts["hardware"]["memory_bytes"]
         return facts

@@ -24,7 +24,7 @@ from respeed.plan.spec import Digests
 from respeed.plan.work import Work, chosen_experiments, make_work
 from respeed.record.files import read_description
 from respeed.record.hardware import misplaced, read_hardware
-from respeed.record.paths import hardware_path, learning_path, machine_sheet, next_session, session_paths
+from respeed.record.paths import description_path, hardware_path, learning_path, next_session, session_paths
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def description(self) -> Path:
-        return machine_sheet(self.machine, self.smoke)
+        return description_path(self.machine, self.smoke)
 
     @cached_property
     def _answers(self) -> Answers:

@@ -27,9 +27,9 @@ from respeed.provenance.machine import machine_slug
 from respeed.record.files import recorded_machines, set_aside, usable_learning, why_no_description
 from respeed.record.hold import hold_folder
 from respeed.record.paths import (
+    description_path,
     hardware_path,
     learning_path,
-    machine_sheet,
     record_paths,
     records_folder,
     results_folder,
@@ -132,7 +132,7 @@ class Workflow:
 
     def clear_description(self, wildcards: Any, *, workflow: Any) -> list[str]:
         """Take a description that nothing can be read from out of the way: the machine can write another."""
-        path = machine_sheet(wildcards.machine, self.smoke)
+        path = description_path(wildcards.machine, self.smoke)
         runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
         if runs and path.exists() and (reason := why_no_description(path)):
             set_aside(path)

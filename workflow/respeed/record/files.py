@@ -13,7 +13,7 @@ from typing import IO, Any
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.record.check import check_record
-from respeed.record.paths import SET_ASIDE, machine_sheet, record_folders, record_paths, records_folder
+from respeed.record.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
 from respeed.record.texts import printable_texts
 
 LEARNING_SCHEMA = 1
@@ -87,7 +87,7 @@ def _has_record(paths: Iterable[Path], machine: str) -> bool:
 def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
     """A machine's description, its texts made printable; None if there is none, if it is of another machine, or, with
     a line, if it cannot be used."""
-    path = machine_sheet(machine, smoke)
+    path = description_path(machine, smoke)
     if not os.path.lexists(path):
         return None
     if reason := why_no_description(path):

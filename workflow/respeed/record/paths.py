@@ -23,7 +23,7 @@ def records_folder(smoke: bool) -> Path:
     return results_folder(smoke) / "records"
 
 
-def machine_sheet(machine: str, smoke: bool) -> Path:
+def description_path(machine: str, smoke: bool) -> Path:
     """The machine's description: what it is and which profiles it cannot run."""
     return records_folder(smoke) / machine / "machine.json"
 
@@ -55,7 +55,7 @@ def hardware_path(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / machine / "hardware.json"
 
 
-def parse_machine_sheet(path: PurePath) -> tuple[str, bool]:
+def parse_description_path(path: PurePath) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is no description's."""
     return _parse_file_of_machine(path, "machine.json")
 

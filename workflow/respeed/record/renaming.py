@@ -18,8 +18,8 @@ from respeed.model.names import check_name
 from respeed.record.files import read_json, set_aside, write_json, write_text
 from respeed.record.one_machine import read_machine, rename_command
 from respeed.record.paths import (
+    description_path,
     hardware_path,
-    machine_sheet,
     record_folders,
     record_paths,
     records_folder,
@@ -114,7 +114,9 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
         files[place] = _checksum(data)
         _write(build / place, _said_of(new, data))
     if left_out:
-        write_json(build / machine_sheet(new, smoke).name, _description(new, [one.record for one in left_out.values()]))
+        write_json(
+            build / description_path(new, smoke).name, _description(new, [one.record for one in left_out.values()])
+        )
     begun = Renaming(old, new, only_left_out, files)
     write_json(build / renaming_mark(new, smoke).name, asdict(begun))
     for folder in [build, *(path for path in build.rglob("*") if path.is_dir())]:

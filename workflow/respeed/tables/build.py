@@ -74,7 +74,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
     (see plan.shown)."""
     shown = papers_shown(smoke, papers)
-    sheets: dict[str, dict[str, Any]] = {}
+    descriptions: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     found: dict[str, origins.Origin] = {}
     reaches: list[reached.Reached] = []
@@ -83,15 +83,15 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     for machine, records in read_machines(smoke, only or None):
         records = choose_asked(machine, smoke, records, shown)
         mine = collect_rounds(records)
-        if sheet := read_description(machine, smoke):
-            sheets[machine] = sheet
-        if records or machine in sheets:
-            found[machine] = origins.describe_origin(machine, records, mine, sheets.get(machine))
+        if description := read_description(machine, smoke):
+            descriptions[machine] = description
+        if records or machine in descriptions:
+            found[machine] = origins.describe_origin(machine, records, mine, descriptions.get(machine))
             if gauged := read_machines_hardware(machine, smoke, found[machine].hardware):
                 reaches += reached.make_reached(gauged)
                 scales += scaling.make_scaling(gauged)
         rounds |= mine
-    all_cells = cells.make_cells(rounds, shown, profiles_shown(), sheets, smoke)
+    all_cells = cells.make_cells(rounds, shown, profiles_shown(), descriptions, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
     all_factors = factors.make_factors(all_cells, rounds, shown)
     published = [

@@ -106,16 +106,16 @@ def make_cells(
     rounds: Mapping[CellKey, CellRounds],
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
-    sheets: Mapping[str, Mapping[str, Any]],
+    descriptions: Mapping[str, Mapping[str, Any]],
     smoke: bool,
 ) -> list[Cell]:
     """One cell for every machine, case and profile: those that records tell of, and those that are missing."""
-    by_machine: dict[str, dict[str, Mapping[str, Any]]] = {machine: {} for machine in sheets}
+    by_machine: dict[str, dict[str, Mapping[str, Any]]] = {machine: {} for machine in descriptions}
     for key, cell in rounds.items():
         by_machine.setdefault(key.machine, {})[key.profile] = cell.profile
     cells = []
     for machine, measured in sorted(by_machine.items()):
-        hardware = sheets.get(machine, {}).get("hardware", {})
+        hardware = descriptions.get(machine, {}).get("hardware", {})
         names = _profile_facts(
             measured, {name: profile for name, profile in profiles.items() if not other_library(profile, hardware)}
         )
@@ -133,7 +133,7 @@ def make_cells(
                 elif found and found.parameters and found.parameters != dict(case.parameters):
                     found, why = None, OTHER_PARAMETERS
                 else:
-                    why = sheets.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
+                    why = descriptions.get(machine, {}).get("not_measurable", {}).get(name, NOT_YET)
                 cells.append(_cell(key, found, facts, paper, experiment, case, why))
     return cells
 

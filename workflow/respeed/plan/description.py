@@ -1,4 +1,4 @@
-"""The machine's own sheet: what it is, and which profiles it cannot run and why."""
+"""A machine's description: what it is, and which profiles it cannot run and why."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +10,10 @@ from respeed.plan.availability import why_not
 from respeed.plan.requirements import other_library
 from respeed.plan.same_machine import check_is_this_machine, describe_as
 from respeed.record.files import write_json
-from respeed.record.paths import parse_machine_sheet
+from respeed.record.paths import parse_description_path
 
 
-def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
+def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show."""
     hardware = describe_as(machine)
     rows = {name: profile for name, profile in profiles.items() if not other_library(profile, hardware)}
@@ -26,9 +26,9 @@ def make_sheet(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     }
 
 
-def write_sheet(path: Path, profiles: Mapping[str, Profile]) -> None:
+def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
     would all be left out from then on."""
-    machine, smoke = parse_machine_sheet(path)
+    machine, smoke = parse_description_path(path)
     check_is_this_machine(machine, smoke)
-    write_json(path, make_sheet(machine, profiles))
+    write_json(path, make_description(machine, profiles))
