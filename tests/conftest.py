@@ -106,6 +106,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(MOST_PROCESSES, len(usable_cores()))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that mostly wait for Slurm begin first: at the end, all processes would wait for them."""
+    items.sort(key=lambda item: "slurm" not in getattr(item, "fixturenames", ()))
+
+
 MakeRecord = Callable[..., dict[str, Any]]
 
 

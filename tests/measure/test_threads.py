@@ -115,7 +115,7 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed() -> None:
     assert thread_complaint(spec, {"threads_ran": None}) is None
     two, many = replace(spec, threads=2), replace(spec, threads=16)
     assert thread_complaint(two, {"threads_ran": 2}) is None
-    assert thread_complaint(two, {"threads_ran": 1}) == "1 threads ran, 2 asked"
+    assert thread_complaint(two, {"threads_ran": 1}) == "1 thread ran, 2 asked"
     assert thread_complaint(two, {"threads_ran": 3}) == "3 threads ran, 2 asked"
     # On many cores a library may choose fewer, down to half.
     assert [thread_complaint(many, {"threads_ran": ran}) is None for ran in (7, 8, 16, 17)] == [
