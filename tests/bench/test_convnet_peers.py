@@ -23,6 +23,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does(case: Case) -> None:
     inputs = convnet.inputs(case, seed=3)

@@ -105,6 +105,18 @@ def test_a_rate_above_what_the_machine_can_do_fails(make_record: MakeRecord) -> 
     assert "111% of the highest rate" in cell.reason
 
 
+@pytest.mark.parametrize(
+    ("times", "rounds"), [([0.1], "1 round"), ([0.1, 0.1, 0.1], "3 rounds"), ([0.1, 0.2] + [0.09] * 5, "7 rounds")]
+)
+def test_a_rate_above_what_the_machine_can_do_that_noise_may_explain_shows_no_time_and_is_not_called_wrong(
+    make_record: MakeRecord, times: list[float], rounds: str
+) -> None:
+    made, _ = derive(seven(make_record, times, peak=0.9e10))
+    cell = one(made, "torch-1")
+    assert (cell.status, cell.seconds, cell.gflops) == ("contaminated", None, None)
+    assert cell.reason.endswith(f"{rounds} cannot tell whether that is noise or a mistake")
+
+
 def test_a_rate_is_shown_as_a_share_of_the_peak(make_record: MakeRecord) -> None:
     made, _ = derive(seven(make_record, [0.1] * 7, peak=2e10))
     assert one(made, "torch-1").peak_share == pytest.approx(0.5)

@@ -39,10 +39,10 @@ def judge_cell(rounds: CellRounds) -> Judged:
         return Judged("failed", rounds.failures["wrong"])
     if not rounds.times:
         return _without_time(rounds)
-    share = _peak_share(rounds)
+    shares = _peak_shares(rounds)
+    share = float(np.median(shares)) if shares else None
     if share and share > MAX_PEAK_SHARE:
-        text = f"{share:.0%} of the highest rate that a bare product reached here: the time or the FLOP count is wrong"
-        return Judged("failed", text)
+        return _too_fast(share, shares)
     step = estimate_location(rounds.means)
     if 2 * rounds.unsettled > len(rounds.times):
         text = f"the step had not settled after warm-up in {rounds.unsettled} of {len(rounds.times)} rounds"
@@ -71,6 +71,16 @@ def _without_time(rounds: CellRounds) -> Judged:
     return Judged("contaminated", f"no clean block of {rounds.blocks}: {causes}")
 
 
-def _peak_share(rounds: CellRounds) -> float | None:
-    shares = [rounds.flops / time.mean / time.peak for time in rounds.times.values() if rounds.flops and time.peak]
-    return float(np.median(shares)) if shares else None
+def _peak_shares(rounds: CellRounds) -> list[float]:
+    return [rounds.flops / time.mean / time.peak for time in rounds.times.values() if rounds.flops and time.peak]
+
+
+def _too_fast(share: float, shares: list[float]) -> Judged:
+    """No time is shown. That it is wrong is said only where noise is ruled out: a neighbour may have slowed the bare
+    products of a round and not the step."""
+    text = f"{share:.0%} of the highest rate that a bare product reached here"
+    low = estimate_location(shares).low
+    if low and low > MAX_PEAK_SHARE:
+        return Judged("failed", f"{text}: the time or the FLOP count is wrong")
+    rounds = f"{len(shares)} round{'s' if len(shares) > 1 else ''}"
+    return Judged("contaminated", f"{text}; {rounds} cannot tell whether that is noise or a mistake")
