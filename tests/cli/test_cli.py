@@ -49,6 +49,7 @@ def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> No
         assert command in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_doctor_says_what_it_looked_at_and_what_to_do(project: Project) -> None:
     done = project.run("respeed", "doctor", check=False)
     assert done.returncode in (0, 1)

@@ -43,6 +43,7 @@ def measured_cases(project: Project, profile: str) -> dict[str, str]:
 TIMED = {"settled", "wide", "contaminated"}
 
 
+@pytest.mark.slow
 def test_the_starter_of_a_workload_passes_conformance_on_every_backend(project: Project) -> None:
     told = project.run("respeed", "new", "workload", "my_layer").stdout
     assert "wrote workflow/respeed/workloads/my_layer.py" in told
@@ -51,6 +52,7 @@ def test_the_starter_of_a_workload_passes_conformance_on_every_backend(project: 
     assert passes_conformance(project, "my_layer") > 20
 
 
+@pytest.mark.slow
 def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_workloads_that_ask_for_no_more(
     project: Project,
 ) -> None:
@@ -65,6 +67,7 @@ def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_workloads_that_a
     assert set(cases.values()) == {"cd1_products does not run on plain"}
 
 
+@pytest.mark.slow
 def test_the_starter_of_a_hardware_profile_runs_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
     before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
     project.run("respeed", "new", "hardware", "mine")
@@ -109,6 +112,7 @@ def test_a_name_that_is_taken_or_none_is_refused_in_one_line(
         assert part in told
 
 
+@pytest.mark.slow
 def test_the_starter_of_a_paper_is_measured_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
     before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
     project.run("respeed", "new", "paper", "mine2020")

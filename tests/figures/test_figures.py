@@ -80,6 +80,7 @@ def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
     assert "of 12 machines" in " ".join(text.get_text() for text in words_of(rbm))
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record: MakeRecord) -> None:
     write_machine(make_record, ALL)
     found = []

@@ -147,6 +147,7 @@ def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pyte
     assert found["256x688"]["blocks"] == []
 
 
+@pytest.mark.slow
 def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workload that kills its process at one size: the other cases are measured all the same."""
     workflow = tmp_path / "deadly"

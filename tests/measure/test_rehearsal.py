@@ -66,6 +66,7 @@ def outcomes(backend: str) -> dict[str, tuple[list[str], str]]:
     return {workload: (left, reason) for workload, left, reason in lines}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", workload_parameters())
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
 def test_a_rehearsal_leaves_no_kernel_to_be_loaded_by_a_large_step(backend: str, workload: str) -> None:

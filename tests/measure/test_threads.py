@@ -83,6 +83,7 @@ def test_a_conflicting_mkl_num_threads_is_caught() -> None:
     assert proof("torch", 1, **{**ONE, "MKL_NUM_THREADS": "2"})["threads_ran"] == 2
 
 
+@pytest.mark.slow
 @two_cores
 @pytest.mark.parametrize("profile", ["openblas-all", "torch-all"])
 def test_two_threads_on_one_core_leave_no_block_that_counts(profile: str) -> None:

@@ -32,6 +32,7 @@ def as_the_paper_says(make_record: MakeRecord, machine: int) -> list[dict[str, A
     return records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["each", "largest", "growth"])
 def test_a_claim_that_is_true_is_refused_on_at_most_one_machine_in_twenty(make_record: MakeRecord, test: str) -> None:
     verdicts = Counter(

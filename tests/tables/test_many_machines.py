@@ -49,6 +49,7 @@ def lines_run(action: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: MakeRecord) -> None:
     counts = []
     for machines in (5, 10, 20):

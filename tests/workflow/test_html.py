@@ -54,6 +54,7 @@ def test_a_run_leaves_a_report_for_a_browser_that_is_no_larger_than_can_be_maile
     assert not (measured.folder / "report/report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_to_do_leaves_it_alone_and_makes_it_again_if_it_is_gone(copy: Project) -> None:
     path = copy.folder / HTML
     before = path.stat().st_mtime_ns
@@ -68,6 +69,7 @@ def test_a_run_with_nothing_to_do_leaves_it_alone_and_makes_it_again_if_it_is_go
     assert told.count("cells to measure") == 5  # the announcement once, not that of a Snakemake within
 
 
+@pytest.mark.slow
 def test_the_pdf_target_leaves_it_alone_and_no_longer_names_it(copy: Project) -> None:
     before = (copy.folder / HTML).stat().st_mtime_ns
     told = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout.splitlines()

@@ -1,5 +1,7 @@
 """Several papers in one folder: who asks for which, and what is shown."""
 
+import pytest
+
 from tests.conftest import Project
 
 PAPER = "workflow/papers/draft/paper.yaml"
@@ -32,6 +34,7 @@ def test_check_lists_every_mistake_of_every_file_and_fails(project: Project) -> 
         assert part in found.stdout
 
 
+@pytest.mark.slow
 def test_a_run_of_one_paper_shows_that_one_alone(project: Project) -> None:
     project.snakemake("--config", "preset=smoke", "papers=bergstra2010", "profiles=openblas-1")
     tables = project.folder / "results/smoke/tables"

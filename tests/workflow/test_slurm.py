@@ -55,6 +55,7 @@ def where_records_are(project: Project) -> set[str]:
     return {"/".join(Path(path).parts[3:-1]) for path in project.records()}
 
 
+@pytest.mark.slow
 def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_side(
     head: Project, slurm: dict[str, str]
 ) -> None:
@@ -93,6 +94,7 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
     assert head.records() == before
 
 
+@pytest.mark.slow
 def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_left(
     head: Project, slurm: dict[str, str]
 ) -> None:

@@ -91,6 +91,7 @@ def test_nothing_is_to_be_done_after_a_run(measured: Project) -> None:
     assert "Nothing to be done" in measured.snakemake("-n", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout
 
 
+@pytest.mark.slow
 def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> None:
     before = copy.records()
     text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
@@ -102,6 +103,7 @@ def test_a_new_profile_is_one_file_and_only_it_is_measured(copy: Project) -> Non
     assert "My own row" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
 
 
+@pytest.mark.slow
 def test_a_hardware_sheet_is_measured_once_and_again_only_where_it_cannot_be_used(copy: Project) -> None:
     (sheet,) = (copy.folder / "results/smoke/records").glob("*/hardware.json")
     tables = copy.folder / "results/smoke/tables"
@@ -122,6 +124,7 @@ def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
     assert {Path(path).name for path in after.keys() - before.keys()} == {"round-02.json"}
 
 
+@pytest.mark.slow
 def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None:
     copy.edit(
         "workflow/papers/raina2009/paper.yaml",
@@ -139,6 +142,7 @@ def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None
     assert not list((copy.folder / "results").rglob("round-*.set-aside-*"))
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_used_is_set_aside_and_measured_anew(copy: Project) -> None:
     """Damaged by a full disk, or made for another place: Snakemake itself sees none of it."""
     rbm = next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm"))
@@ -180,6 +184,7 @@ def test_two_runs_in_one_folder_are_refused_in_one_line(project: Project) -> Non
     assert not project.records()
 
 
+@pytest.mark.slow
 def test_the_pdf_target_measures_nothing_even_when_rounds_are_missing_or_stale(copy: Project) -> None:
     next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm/torch-1/round-01.json")).unlink()
     copy.edit("config.yaml", "seed: 2009", "seed: 2010")
@@ -204,6 +209,7 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     assert "elsewhere" in (copy.folder / "results/smoke/tables/raina2009/rbm.csv").read_text()
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same_byte_for_byte_when_the_records_are(copy: Project) -> None:
     def built() -> tuple[bytes, ...]:
         svg = next((copy.folder / "results/smoke/figures").rglob("*-seconds.svg"))
@@ -254,6 +260,7 @@ def test_a_pdf_from_nothing_says_that_nothing_was_measured(project: Project) -> 
     assert "Nothing has been measured yet" in text
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_where_it_was(project: Project) -> None:
     environment = {"PYTHONPATH": str(project.folder / "workflow"), "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(
@@ -350,6 +357,7 @@ def test_a_run_shows_its_turns_and_leaves_a_file_that_says_what_was_done(measure
     ]
 
 
+@pytest.mark.slow
 def test_whoever_measures_by_hand_gets_the_same(project: Project) -> None:
     settings = ("--config", "preset=smoke", "experiments=rbm", TWO)
     told = project.run("respeed", "measure", *settings, CUDA_VISIBLE_DEVICES="").stdout

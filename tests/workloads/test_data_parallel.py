@@ -35,6 +35,7 @@ def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(re
     assert max(errors.values()) <= TOLERANCE[precision]
 
 
+@pytest.mark.slow
 def test_replicas_go_the_same_way_and_learn() -> None:
     made = make_backend("torch", device="cpu", precision="fp64", threads=3, seed=1)
     ways = []
