@@ -46,8 +46,3 @@ def change(data: Any, way: Way, value: Any) -> Any:
 def text_of(data: Any) -> str:
     """As a file has it."""
     return json.dumps(data).replace(f'"{ENDLESS}"', "1e999").replace(f'"{DEEP}"', "[" * 5000 + "]" * 5000)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are written alike, as whole numbers and floats of one value are."""
-    return type(one) in {int, float} and type(other) in {int, float} and one == other

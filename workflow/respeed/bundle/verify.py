@@ -14,8 +14,8 @@ from respeed.record.checksum import is_checked
 from respeed.record.files import read_json
 from respeed.record.layout import Kind, Place, place_in_folders, place_of
 
-# Machine, paper, experiment, profile: a file lies no deeper beneath a folder of machines.
-_DEEPEST = 4
+# The folders of results/smoke/records/<machine>/<paper>/<experiment>/<profile>.
+_DEEPEST = 7
 
 
 @dataclass
@@ -48,18 +48,22 @@ def verify(path: Path) -> Verified:
     return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for depth in range(_DEEPEST + 1):
-        yield from sorted(path for path in folder.glob("*/" * depth + "*.json") if _is_seen(path.relative_to(folder)))
-
-
-def _is_seen(path: Path) -> bool:
-    return not any(part.startswith(".") for part in path.parts)
+def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            if depth < _DEEPEST:
+                yield from _files(path, depth + 1)
+        elif path.suffix == ".json":
+            yield path
 
 
 def _verify_file(path: Path, found: Verified) -> None:
     # A file is of the folders that it lies in, however far from here it was asked for.
     place = place_in_folders(path.absolute())
+    if place is None and "records" not in path.absolute().parts:
+        return
     if place is None:
         found.strange.append(f"{path}: no file of a machine's has such a name there; nothing reads it")
         return

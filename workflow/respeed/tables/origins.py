@@ -42,8 +42,8 @@ class Origin:
     `software` are the versions of packages, `loaded` the libraries that multiply.
     What differs from round to round has all values that occurred, with semicolons between them.
     Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
-    `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were
-    discarded.
+    `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`, `backends`
+    (by profile) and `causes`, for which blocks were discarded.
     """
 
     machine: str
