@@ -45,7 +45,7 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     check_kind(place.kind, value, where)
     check_place(place, value, smoke, where)
     if missing := _untold(place.kind, value):
-        raise UserError(f"{where}: tells no {missing} of its machine, and would pass for any")
+        raise UserError(f"{where}: tells no {missing}, and would pass for any machine's")
     measurement = ("", "")
     if place.kind is Kind.RECORD:
         measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))
@@ -59,6 +59,8 @@ def _facts(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _untold(kind: Kind, value: Mapping[str, Any]) -> str | None:
     """The first fact that a file should tell of its machine, and does not; None if it tells all, or is of none."""
+    if kind is Kind.DESCRIPTION and (missing := {"machine", "not_measurable"} - value.keys()):
+        return min(missing)
     facts = value.get("hardware") if kind is Kind.DESCRIPTION else value.get("provenance", {}).get("machine")
     return None if facts is None else next((field for field in _TOLD if field not in facts), None)
 
