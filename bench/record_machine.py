@@ -35,7 +35,7 @@ from respeed.plan.availability import why_not
 from respeed.plan.description import make_description
 from respeed.plan.work import Work, make_work
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import write_json, write_text
+from respeed.record.files import write_record, write_text
 from respeed.record.paths import description_path, learning_path
 
 # What a program learns is shown after some seconds of it; with its set-up.
@@ -116,7 +116,7 @@ def main() -> int:
     profiles = load_profiles()
     for name, profile in profiles.items():
         print(f"{name}: {why_not(profile) or 'will be measured'}", flush=True)
-    write_json(description_path(machine, config.preset.is_smoke), make_description(machine, profiles))
+    write_record(description_path(machine, config.preset.is_smoke), make_description(machine, profiles))
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
     passed = conformance(bundle) if accelerated else True
     if accelerated and not config.preset.is_smoke:

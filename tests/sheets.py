@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from respeed.record.files import write_json
-from respeed.record.hardware import PAPER, SCHEMA
+from respeed.record.hardware import PAPER
 from respeed.record.paths import hardware_path
+from respeed.record.shapes import SHEET_SCHEMA
 
 MakeRecord = Callable[..., dict[str, Any]]
 ACCELERATOR = "NVIDIA Something 80GB"
@@ -59,7 +60,7 @@ def hardware_sheet(
         rounds.append(_round(make_record, machine, "torch", "cuda", "fp32", max(counts), 1, cases, smoke))
         rounds[-1]["provenance"]["backend"]["accelerator"] = ACCELERATOR
     return {
-        "schema": SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
+        "schema": SHEET_SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
         "started": "2026-01-01T00:00:00+00:00", "wall_seconds": 60.0,
         "provenance": {"machine": HARDWARE, "commit": "unknown", "versions": {}},
         "memory": {"caches": {"L1": 98304, "L2": 2**22}, "accelerators": {}}, "rounds": rounds, "absent": list(absent),

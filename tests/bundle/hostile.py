@@ -460,7 +460,7 @@ def _records() -> dict[str, Trick]:
             "cases.0.parts": ({"one": 1.0}, [1]),
             "cases.0.blocks": ([], {}, None, [5]),
             f"{block}.sample_steps": (0, -1, 1.5, "1"),
-            f"{block}.sample_seconds": ([], [0.0], [-0.1], [1], ["0.1"], [None], [1e300], 0.1),
+            f"{block}.sample_seconds": ([], [0.0], [-0.1], [True], ["0.1"], [None], [1e300], 0.1),
             f"{block}.probe_seconds": ([], [0.1], [0.1, -0.1], [0.0, 0.0], None),
             f"{block}.run_delay_seconds": (-1.0, "none"),
             f"{block}.threads_ran": (-1, 1.5, "1"),

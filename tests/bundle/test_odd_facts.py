@@ -1,29 +1,27 @@
 """Whatever one fact of a file is instead: the file is refused, or tables, figures and the report can be made of it."""
 
-import copy
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from respeed.bundle.contents import check_item
-from respeed.bundle.layout import place_of
 from respeed.model.errors import UserError
 from respeed.record.files import write_json
+from respeed.record.layout import place_of
 from respeed.record.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.bundle.carried import write_box
+from tests.odd import MISSING, change, ways
 from tests.sheets import hardware_sheet, no_gpu, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
-Way = tuple[str | int, ...]
-MISSING = object()
 INSTEAD = (None, True, -1, 0, 1e300, 1e-300, 2**63, "", "x" * 600, "nan", [], [1], ["x"], {}, {"x": "y"}, MISSING)
 # Of each file so many changes are tried, and of those that are accepted so many are looked at further.
 CHANGED, SHOWN = 150, 12
@@ -110,32 +108,6 @@ def test_what_later_commands_would_stop_at_is_refused(kind: str, where: str, val
     way = tuple(int(key) if key.isdigit() else key for key in where.split("."))
     assert is_accepted(box[kind], good)
     assert not is_accepted(box[kind], change(good, way, value))
-
-
-def ways(value: Any, way: Way = ()) -> Iterator[Way]:
-    """To every fact, but of a list's elements that are alike in kind only to those of the first."""
-    keys: list[Any] = list(value) if isinstance(value, dict) else []
-    if isinstance(value, list):
-        keys = list({_kind_of(one): place for place, one in reversed(list(enumerate(value)))}.values())
-    for key in keys:
-        yield (*way, key)
-        yield from ways(value[key], (*way, key))
-
-
-def _kind_of(one: Any) -> str:
-    return str(one.get("workload")) if isinstance(one, dict) else ""
-
-
-def change(data: Any, way: Way, value: Any) -> Any:
-    changed = copy.deepcopy(data)
-    inner = changed
-    for key in way[:-1]:
-        inner = inner[key]
-    if value is MISSING:
-        del inner[way[-1]]
-    else:
-        inner[way[-1]] = value
-    return changed
 
 
 def is_accepted(path: Path, data: Any) -> bool:

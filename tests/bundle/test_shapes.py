@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.shape import misfit
-from respeed.bundle.shapes import RECORD
+from respeed.record.shape import misfit
+from respeed.record.shapes import RECORD
 
 RUN = {"steps": 9, "seconds": 1.1, "joules": {"GPU": 300.0}}
 

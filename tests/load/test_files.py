@@ -14,7 +14,7 @@ from respeed.load.machines import read_told
 from respeed.load.papers import read_paper
 from respeed.load.source import WORKLOAD, what_is_wrong
 from respeed.model.errors import UserError
-from respeed.record.files import read_json, usable_learning
+from respeed.record.files import read_json, why_no_learning
 
 
 def config(path: Path) -> str:
@@ -24,8 +24,7 @@ def config(path: Path) -> str:
 
 
 def learning(path: Path) -> str:
-    assert not usable_learning(path, smoke=False)
-    return f"{path.name}: no regular file, larger than"
+    return why_no_learning(path, smoke=False) or ""
 
 
 def record(path: Path) -> str:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from respeed.bundle.layout import MANIFEST, shown
 from respeed.bundle.manifest import Manifest, read_manifest
 from respeed.bundle.zip_form import AGAIN, check_end, check_members
 from respeed.model.errors import UserError
+from respeed.record.layout import MANIFEST, shown
 
 _DAMAGE = (
     zipfile.BadZipFile,

@@ -6,25 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from respeed.bundle import shapes
-from respeed.bundle.layout import Kind, Place, shown
 from respeed.bundle.plain import parse_plain
-from respeed.bundle.shape import misfit
 from respeed.bundle.told import check_price
-from respeed.bundle.whole import alike_pictures, odd_case
 from respeed.model.errors import UserError
-from respeed.record.check import check_record
+from respeed.record.check import check_kind, check_place
+from respeed.record.checksum import KEY, resealed
 from respeed.record.files import json_text
-from respeed.record.hardware import check_hardware
+from respeed.record.layout import Kind, Place
 
-_SHAPES = {
-    Kind.RECORD: shapes.RECORD,
-    Kind.LEARNING: shapes.LEARNING,
-    Kind.DESCRIPTION: shapes.DESCRIPTION,
-    Kind.SHEET: shapes.SHEET,
-    Kind.SESSION: shapes.SESSION,
-}
-_CHECKS = {Kind.RECORD: check_record, Kind.SHEET: check_hardware}
+# What a machine's own folder may lack, in older records; what somebody sends has to say which machine it is of.
+_TOLD = (
+    "cpu", "usable_cores", "cpu_flags", "memory_bytes", "accelerators", "logical_cpus", "cpu_quota", "system",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,40 +42,27 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     value = parse(place, data, where)
     if place.kind is Kind.TOLD:
         return Item(place, place.path, content_of(value))
-    if check := _CHECKS.get(place.kind):
-        check(value, where)
-    if found := misfit(value, _SHAPES[place.kind]):
-        raise UserError(f"{where}: {found} is missing, or not what a {place.kind} says there")
-    _check_place(place, value, smoke, where)
-    if found := odd_case(place.kind, value):
-        raise UserError(f"{where}: the case {shown(found)} is not whole")
-    if place.kind is Kind.LEARNING and not alike_pictures(value):
-        raise UserError(f"{where}: the pictures of a program are of several sizes")
+    check_kind(place.kind, value, where)
+    check_place(place, value, smoke, where)
+    if missing := _untold(place.kind, value):
+        raise UserError(f"{where}: tells no {missing}, and would pass for any machine's")
     measurement = ("", "")
     if place.kind is Kind.RECORD:
         measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))
     return Item(place, place.path, content_of(value), value.get("started", ""), _facts(value), measurement)
 
 
-def _check_place(place: Place, value: Mapping[str, Any], smoke: bool, where: str) -> None:
-    """UserError unless the file says that it belongs where it lies."""
-    told = value.get("id", value)
-    if told["machine"] != place.machine:
-        raise UserError(f"{where}: is of the machine {told['machine']}")
-    if told.get("smoke", smoke) != smoke:
-        raise UserError(f"{where}: is of the {'real' if smoke else 'smoke'} kind")
-    keys: tuple[Any, ...] = tuple(told[key] for key in ("paper", "experiment", "profile")[: len(place.folders)])
-    stands: tuple[Any, ...] = place.folders
-    if place.kind is Kind.RECORD:
-        keys += (told["index"], told["whole"], value["profile"]["name"])
-        stands += (place.number, place.is_whole, place.folders[-1])
-    if keys != stands:
-        raise UserError(f"{where}: was made for another place")
-
-
 def _facts(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a file says of its machine's hardware."""
     return value.get("hardware") or value.get("provenance", {}).get("machine") or {}
+
+
+def _untold(kind: Kind, value: Mapping[str, Any]) -> str | None:
+    """The first fact that a file should tell of its machine, and does not; None if it tells all, or is of none."""
+    if kind is Kind.DESCRIPTION and (missing := {"machine", "not_measurable"} - value.keys()):
+        return min(missing)
+    facts = value.get("hardware") if kind is Kind.DESCRIPTION else value.get("provenance", {}).get("machine")
+    return None if facts is None else next((field for field in _TOLD if field not in facts), None)
 
 
 def parse(place: Place, data: bytes, where: str) -> Any:
@@ -98,14 +78,14 @@ def text_of(value: Any) -> str:
 
 
 def content_of(value: Any) -> str:
-    """A checksum of what a file says, but for its machine's name and its number."""
-    nameless = _say(value, "", 0) if isinstance(value, dict) else value
+    """A checksum of what a file says, but for its machine's name, its number, and its own checksum over these."""
+    nameless = _say({key: one for key, one in value.items() if key != KEY}, "", 0) if isinstance(value, dict) else value
     return hashlib.sha256(json.dumps(nameless, sort_keys=True).encode()).hexdigest()
 
 
 def renamed(place: Place, value: Any) -> Any:
     """What a file says, as it must stand at `place`: under that machine's name and number."""
-    return _say(value, place.machine, place.number) if isinstance(value, dict) else value
+    return resealed(value, _say(value, place.machine, place.number)) if isinstance(value, dict) else value
 
 
 def _say(value: dict[str, Any], machine: str, number: int | None) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from respeed.bundle.contents import Item, parse, text_of
 from respeed.bundle.folder import Folder, open_machines
-from respeed.bundle.layout import MANIFEST, Kind, Place
 from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
 from respeed.bundle.manifest import Manifest, Member
 from respeed.bundle.survey import by_machine, fingerprint, survey_folder
@@ -19,6 +18,7 @@ from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
 from respeed.provenance.software import package_versions
 from respeed.record.files import json_text, recorded_machines, replacing
+from respeed.record.layout import MANIFEST, Kind, Place
 from respeed.record.paths import records_folder
 
 _LEVEL = 6

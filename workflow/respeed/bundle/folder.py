@@ -5,11 +5,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from respeed.bundle.layout import ROOT, place_of, shown
 from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
 from respeed.model.names import NAME
+from respeed.record.layout import ROOT, place_of, shown
 from respeed.record.paths import SET_ASIDE
 
 # Machine, paper, experiment, profile.

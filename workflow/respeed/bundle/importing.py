@@ -11,7 +11,6 @@ from respeed.bundle.apart import apart_lines
 from respeed.bundle.archive import open_archive
 from respeed.bundle.contents import Item, content_of, parse, renamed, text_of
 from respeed.bundle.folder import open_folder, open_machines
-from respeed.bundle.layout import Kind, shown
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
 from respeed.bundle.survey import Source, by_machine, fingerprint, survey_archive, survey_folder
 from respeed.bundle.told import keep_price
@@ -21,6 +20,7 @@ from respeed.model.names import check_name
 from respeed.record.files import write_text
 from respeed.record.hold import hold_folder
 from respeed.record.known_host import name_of
+from respeed.record.layout import Kind, shown
 from respeed.record.one_machine import read_machine
 from respeed.record.paths import records_folder
 

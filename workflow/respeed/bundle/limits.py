@@ -1,6 +1,6 @@
 """How much a bundle may hold. A larger one is refused before it is read."""
 
-from respeed.bundle.layout import MANIFEST, Kind, place_of
+from respeed.record.layout import MANIFEST, Kind, place_of
 
 MIB = 2**20
 # A paper's rounds on all profiles of a machine are some hundred records; this has room for a hundred machines.
@@ -16,8 +16,6 @@ _LARGEST_MANIFEST = 16 * MIB
 MAX_RATIO = 40
 # Numbers, texts, lists and objects of one file: a whole run of a day and a half. What holds more takes long to look at.
 MAX_VALUES = 500_000
-# Real records are 7 deep.
-MAX_DEPTH = 16
 MAX_TEXT = 4000
 # Numbers beyond are no facts of a measurement, and some programs cannot hold them exactly.
 MAX_WHOLE = 2**63

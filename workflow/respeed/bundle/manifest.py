@@ -5,14 +5,22 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from respeed.bundle.layout import place_of, shown
 from respeed.bundle.plain import parse_plain
-from respeed.bundle.shape import misfit
-from respeed.bundle.shapes import MANIFEST
 from respeed.model.errors import UserError
 from respeed.model.names import check_name
+from respeed.record.layout import place_of, shown
+from respeed.record.shape import Every, flag, like, misfit, text, whole
+from respeed.record.shapes import FINGERPRINT
 
 SCHEMA = 1
+_ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}
+_SHAPE = {
+    "schema": whole(1),
+    "respeed": text,
+    "smoke": flag,
+    "machines": Every(FINGERPRINT, least=1, keyed=True),
+    "members": Every(_ENTRY, least=1),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ def read_manifest(data: bytes, where: str) -> Manifest:
     schema = facts.get("schema") if isinstance(facts, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
         raise UserError(f"{where}: is a bundle of schema {schema}, this version reads {SCHEMA}; update respeed")
-    if (found := misfit(facts, MANIFEST)) or schema != SCHEMA:
+    if (found := misfit(facts, _SHAPE)) or schema != SCHEMA:
         raise UserError(f"{where}: manifest.json: {found or 'schema'} is missing or not as respeed export writes it")
     members = tuple(Member(one["path"], one["size"], one["sha256"]) for one in facts["members"])
     machines = {check_name("machine", name, f"{where}: manifest.json") for name in facts["machines"]}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from respeed.bundle.contents import Item
-from respeed.bundle.layout import Kind, Place
 from respeed.bundle.survey import by_machine, fingerprint
 from respeed.model.errors import UserError
 from respeed.model.identity import difference
+from respeed.record.layout import Kind, Place
 
 _NUMBERED = (Kind.RECORD, Kind.SESSION)
 

@@ -4,8 +4,9 @@ import json
 import math
 from typing import Any
 
-from respeed.bundle.limits import MAX_DEPTH, MAX_TEXT, MAX_VALUES, MAX_WHOLE
+from respeed.bundle.limits import MAX_TEXT, MAX_VALUES, MAX_WHOLE
 from respeed.model.errors import UserError
+from respeed.record.checksum import MAX_DEPTH
 
 
 def parse_plain(data: bytes, where: str) -> Any:

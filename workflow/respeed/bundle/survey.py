@@ -7,9 +7,9 @@ from typing import Any
 from respeed.bundle.archive import Archive
 from respeed.bundle.contents import Item, check_item
 from respeed.bundle.folder import Folder
-from respeed.bundle.layout import Kind, Place, place_of
 from respeed.model.errors import UserError
 from respeed.model.identity import difference, fingerprint_of
+from respeed.record.layout import Kind, Place, place_of
 
 Source = Archive | Folder
 

@@ -79,6 +79,12 @@ def import_(options: argparse.Namespace) -> None:
     import_records(options.path, options.smoke, options.name)
 
 
+def verify(options: argparse.Namespace) -> int:
+    from respeed.cli.verify import verify_records
+
+    return 0 if verify_records(options.path, options.smoke) else 2
+
+
 def hardware(options: argparse.Namespace) -> None:
     from respeed.cli.hardware import show_hardware
 

@@ -100,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     importing.add_argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here")
     for carrying in (exporting, importing):
         carrying.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
+    verifying = add("verify", verbs.verify, "say whether records are as they were written, and lie where they belong")
+    verifying.add_argument(
+        "path", metavar="PATH", type=Path, nargs="?", help="a folder, a record or a bundle (default: results/records)"
+    )
+    verifying.add_argument("--smoke", action="store_true", help="by default those in results/smoke")
     add("hardware", verbs.hardware, "say what this machine is, which profiles apply and why the others do not")
     new = add(
         "new",

@@ -21,7 +21,7 @@ def measure(options: argparse.Namespace) -> int:
     from respeed.plan.shown import profiles_shown
     from respeed.plan.slurm import PROFILE
     from respeed.plan.workflow import resolve_workflow
-    from respeed.record.files import write_json
+    from respeed.record.files import write_record
 
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
     wait = wait_seconds(options)
@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace) -> int:
     if options.session and not outcome.is_whole:
         return UNFINISHED
     if options.session:
-        write_json(options.session, outcome.facts(workflow.work))
+        write_record(options.session, outcome.facts(workflow.work))
     return 0
 
 

@@ -23,9 +23,9 @@ from respeed.plan.same_machine import check_is_this_machine, describe_as
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import accelerator_bytes, cache_bytes
 from respeed.provenance.software import package_versions, source_commit
-from respeed.record.files import set_aside, write_json
-from respeed.record.hardware import SCHEMA
+from respeed.record.files import set_aside, write_record
 from respeed.record.paths import parse_hardware_path
+from respeed.record.shapes import SHEET_SCHEMA
 from respeed.timing.clock import seconds_now, utc_now
 
 # What all processes share stands once in the sheet.
@@ -47,10 +47,10 @@ def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
     if path.exists():
         set_aside(path)
         _say(f"{path}: set aside: {reason}")
-    write_json(
+    write_record(
         path,
         {
-            "schema": SCHEMA,
+            "schema": SHEET_SCHEMA,
             "machine": machine,
             "smoke": smoke,
             "digest": gauge.digest,

@@ -23,8 +23,9 @@ from respeed.plan.same_machine import check_is_this_machine
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.software import source_commit
-from respeed.record.files import LEARNING_SCHEMA, write_json
+from respeed.record.files import write_record
 from respeed.record.paths import parse_learning_path
+from respeed.record.shapes import LEARNING_SCHEMA
 from respeed.timing.clock import seconds_now, utc_now
 
 # Seconds of steps for each program; a smoke run only shows that it works.
@@ -66,7 +67,7 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
         )
     if done.returncode:
         raise UserError(f"{path}: learning ended with exit code {done.returncode}; its message stands above")
-    write_json(
+    write_record(
         path,
         {
             "schema": LEARNING_SCHEMA,

@@ -19,7 +19,7 @@ from respeed.plan.same_machine import describe_as
 from respeed.process import ignore_interrupts
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
-from respeed.record.check import SCHEMA
+from respeed.record.shapes import SCHEMA
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.

@@ -14,11 +14,10 @@ from respeed.plan.next_turn import Plan, Turn, rounds_of
 from respeed.plan.same_machine import check_same_machine, describe_as
 from respeed.plan.spec import Digests, make_spec
 from respeed.plan.work import Work
-from respeed.record.files import set_aside, write_json
+from respeed.record.files import set_aside, write_record
 from respeed.record.paths import round_path
+from respeed.record.shapes import SESSION_SCHEMA
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Outcome:
     def facts(self, work: Work) -> dict[str, Any]:
         """For the file that the session leaves."""
         return {
-            "schema": SCHEMA,
+            "schema": SESSION_SCHEMA,
             "machine": work.machine,
             "preset": work.preset.name,
             "started": self.started,
@@ -98,7 +97,7 @@ def _measure(turn: Turn, history: History, lock: Held, progress: Progress) -> in
     probes = history.session_probes(turn.profile, utc_now(), clock_facts())
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         path = round_path(round_id)
-        write_json(path, record)
+        write_record(path, record)
         history.add(path, record)
     progress.done()
     return progress.again

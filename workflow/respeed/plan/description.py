@@ -9,7 +9,7 @@ from respeed.plan.answers import answers_here
 from respeed.plan.availability import why_not
 from respeed.plan.requirements import other_library
 from respeed.plan.same_machine import check_is_this_machine, describe_as
-from respeed.record.files import write_json
+from respeed.record.files import write_record
 from respeed.record.paths import parse_description_path
 
 
@@ -31,4 +31,4 @@ def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     would all be left out from then on."""
     machine, smoke = parse_description_path(path)
     check_is_this_machine(machine, smoke)
-    write_json(path, make_description(machine, profiles))
+    write_record(path, make_description(machine, profiles))

@@ -126,7 +126,7 @@ def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
         paper, experiment, profile = path.parts[-4:-1]
         if (paper, experiment, profile) not in planned:
             continue
-        if reason := _why_unusable(path, record):
+        if reason := _why_unusable(record):
             unusable[path] = f"{path}: {reason}"
         elif record["digest"] == digest(paper, experiment, profile, record["id"]["whole"], work.smoke):
             history.add(path, record)
@@ -135,9 +135,7 @@ def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
     return history, unusable
 
 
-def _why_unusable(path: Path, record: dict[str, Any]) -> str | None:
-    if round_path(RoundId(**record["id"])) != path:
-        return "was made for another place"
+def _why_unusable(record: dict[str, Any]) -> str | None:
     # What could not run may be able to by now: a driver was mended, memory is free again. What was wrong stays wrong.
     if all(case["status"] in {"not-run", "failed"} for case in record["cases"]):
         return f"has no time: {record['cases'][0]['reason']}"

@@ -24,7 +24,7 @@ from respeed.plan.shown import read_choice
 from respeed.plan.target import Target, narrowed
 from respeed.plan.work import Work
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import recorded_machines, set_aside, usable_learning, why_no_description
+from respeed.record.files import recorded_machines, set_aside, why_no_description, why_no_learning
 from respeed.record.hold import hold_folder
 from respeed.record.paths import (
     description_path,
@@ -161,7 +161,7 @@ class Workflow:
         """(paper, experiment, machine) of everything learned that figures are drawn of."""
         planned = {Path(path) for path in self.learning_records}
         found = [path for machine in self.machines for path in Path(self.records).glob(f"{machine}/*/*/learning.json")]
-        there = {path for path in found if usable_learning(path, self.smoke)}
+        there = {path for path in found if why_no_learning(path, self.smoke) is None}
         parts = sorted(path.relative_to(self.records).parts for path in planned | there)
         known = set(self.experiments)
         return [(paper, experiment, machine) for machine, paper, experiment, _ in parts if (paper, experiment) in known]
@@ -176,9 +176,9 @@ class Workflow:
         """Take a damaged file out of the way, as `clear_way` does with records."""
         path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
         runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and path.exists() and not usable_learning(path, self.smoke):
-            print(f"respeed: {path}: removed: damaged, or of another kind of run", file=sys.stderr)
-            path.unlink()
+        if runs and path.exists() and (reason := why_no_learning(path, self.smoke)):
+            set_aside(path)
+            print(f"respeed: set aside: {reason}", file=sys.stderr)
         return []
 
     @property

@@ -1,65 +1,69 @@
-"""Is it a whole record? Checked wherever one is read: from a file of ours, or from one that somebody sent."""
+"""Is it what it should be? Checked wherever a file is read: one of ours, or one that somebody sent."""
 
-import math
+from collections.abc import Mapping
 from typing import Any
 
-from respeed.model.block import Block
 from respeed.model.errors import UserError
+from respeed.record.checksum import check_checksum
+from respeed.record.layout import Kind, Place
+from respeed.record.shape import misfit
+from respeed.record.shapes import SCHEMAS, SHAPES
 from respeed.record.texts import printable_texts
-from respeed.record.words import check_words
-
-SCHEMA = 3
-_KEYS = (
-    "id", "profile", "provenance", "threads", "digest", "started", "wall_seconds", "start_seconds", "timing",
-    "ceilings",
-)  # fmt: skip
+from respeed.record.whole import what_is_odd
 
 
 def check_record(record: Any, where: str) -> dict[str, Any]:
-    """The record, its texts made printable, if statistics can rest on it: its form is right and every time a positive
-    number. UserError, which begins with `where`, if not."""
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        found = record.get("schema") if isinstance(record, dict) else None
+    """A round's record, as `check_kind` has it."""
+    return check_kind(Kind.RECORD, record, where)
+
+
+def check_kind(kind: Kind, data: Any, where: str) -> dict[str, Any]:
+    """What a file of this kind says, its texts made printable, if tables, figures and the report can rest on it: its
+    schema is known, its checksum holds, and everything has its type and range. UserError, which begins with `where`, if
+    not."""
+    schema = SCHEMAS.get(kind)
+    found = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or (schema and (isinstance(found, bool) or found != schema)):
         raise UserError(
-            f"{where}: has record schema {found!r}, this version reads {SCHEMA}; update respeed or delete it"
+            f"{where}: has {kind} schema {found!r}, this version reads {schema}; update respeed, or delete it"
+            if schema
+            else f"{where}: is no {kind}; run again, or delete it"
         )
-    try:
-        times = [time for case in record["cases"] for block in case["blocks"] for time in block["sample_seconds"]]
-        if not all(isinstance(time, float) and math.isfinite(time) and time > 0 for time in times):
-            raise UserError(
-                f"{where}: holds a time that is not greater than 0; run again to measure it anew, or delete it"
-            )
-        for key in _KEYS:
-            record[key]
-        record["cases"][0]
-        check_words(record, where)
-        if energy := record["provenance"].get("energy"):
-            energy["reason"]
-            _check_energy([*energy["update_seconds"].values()], where)
-        for case in record["cases"]:
-            case["status"], case["reason"], case["parameters"], case["flops"], case["wall_seconds"]
-            blocks = [Block(**block) for block in case["blocks"]]
-            _check_energy([used for block in blocks for used in block.joules.values()], where)
-            if "energy_run" in case:
-                _check_energy_run(case["energy_run"], where)
-            if case["status"] == "measured":
-                case["warmup"]["settled"], case["warmup"]["step_seconds"]
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    check_checksum(data, where)
+    if place := misfit(data, SHAPES[kind]):
         raise UserError(
-            f"{where}: is not a whole record ({error!r}); run again to measure it anew, or delete it"
-        ) from None
-    return dict(printable_texts(record))
-
-
-def _check_energy(numbers: list[Any], where: str) -> None:
-    if not all(isinstance(number, float) and math.isfinite(number) and number >= 0 for number in numbers):
-        raise UserError(f"{where}: holds an energy that is no number; run again to measure it anew, or delete it")
-
-
-def _check_energy_run(run: dict[str, Any], where: str) -> None:
-    """Steps, seconds and joules are there, and joules of a step can be told from them."""
-    _check_energy([*run["joules"].values(), run["seconds"]], where)
-    if not (isinstance(run["steps"], int) and run["steps"] > 0 and run["seconds"] > 0):
-        raise UserError(
-            f"{where}: holds a run for energy without steps or time; run again to measure it anew, or delete it"
+            f"{where}: {place} is missing, or not what a {kind} says there; run again to measure it anew, or delete it"
         )
+    if odd := what_is_odd(kind, data):
+        raise UserError(f"{where}: {odd}; run again to measure it anew, or delete it")
+    return dict(printable_texts(data))
+
+
+def why_misplaced(place: Place, data: Mapping[str, Any], smoke: bool) -> str | None:
+    """Why a file that is right in itself does not belong where it lies, whatever its machine is called; None if it
+    does."""
+    told = data.get("id", data)
+    if told.get("smoke", smoke) != smoke:
+        return f"is of the {'real' if smoke else 'smoke'} kind, and lies among the {'smoke' if smoke else 'real'} ones"
+    says = [told[key] for key in ("paper", "experiment", "profile")[: len(place.folders)]]
+    if place.kind is not Kind.RECORD:
+        return None if says == [*place.folders] else f"was made for another place: {'/'.join(says)}"
+    number = f"{'whole' if told['whole'] else 'round'} {told['index']}"
+    if [*says, told["index"], told["whole"]] != [*place.folders, place.number, place.is_whole]:
+        return f"was made for another place: {'/'.join(says)}, {number}"
+    if data["profile"]["name"] != place.folders[-1]:
+        return f"was made for another place: its profile is {data['profile']['name']}"
+    return None
+
+
+def check_place(place: Place, data: Mapping[str, Any], smoke: bool, where: str) -> None:
+    """UserError, which begins with `where`, unless a file says that it belongs where it lies."""
+    if reason := why_misplaced(place, data, smoke):
+        raise UserError(f"{where}: {reason}")
+    if (machine := told_machine(place, data)) != place.machine:
+        raise UserError(f"{where}: is of the machine {machine}")
+
+
+def told_machine(place: Place, data: Mapping[str, Any]) -> str:
+    """The machine that a file says it is of; that of its place, if it does not say."""
+    return str(data.get("id", data).get("machine", place.machine))

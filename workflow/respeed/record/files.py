@@ -12,11 +12,11 @@ from typing import IO, Any
 
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
-from respeed.record.check import check_record
+from respeed.record.check import check_kind, check_record, why_misplaced
+from respeed.record.checksum import sealed
+from respeed.record.layout import Kind, place_in_folders
 from respeed.record.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
-from respeed.record.texts import printable_texts
 
-LEARNING_SCHEMA = 1
 # A hundred times as large as the largest so far.
 MAX_BYTES = 50_000_000
 
@@ -72,14 +72,14 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
     return {
         machine: len(paths)
         for machine, paths in record_folders(smoke).items()
-        if read_description(machine, smoke) is not None or _has_record(paths, machine)
+        if read_description(machine, smoke) is not None or _has_record(paths, machine, smoke)
     }
 
 
-def _has_record(paths: Iterable[Path], machine: str) -> bool:
+def _has_record(paths: Iterable[Path], machine: str, smoke: bool) -> bool:
     for path in paths:
         with contextlib.suppress(UserError):
-            if read_record(path)["id"]["machine"] == machine:
+            if read_placed(Kind.RECORD, path, smoke)["id"]["machine"] == machine:
                 return True
     return False
 
@@ -90,28 +90,25 @@ def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
     path = description_path(machine, smoke)
     if not os.path.lexists(path):
         return None
-    if reason := why_no_description(path):
-        _leave_out(reason)
+    try:
+        data = _description(path)
+    except UserError as error:
+        _leave_out(str(error))
         return None
-    data: dict[str, Any] = printable_texts(read_json(path))
     return data if data.get("machine", machine) == machine else None
 
 
 def why_no_description(path: Path) -> str | None:
     """The line of a description that nothing can be read from; None if it can be used."""
     try:
-        data = read_json(path)
+        _description(path)
     except UserError as error:
         return str(error)
-    hardware = data.get("hardware") if isinstance(data, dict) else None
-    if not isinstance(hardware, dict) or not isinstance(hardware.get("memory_bytes", 0), int | float):
-        return f"{path}: says of no machine what it is; run again on it, or delete the file"
-    reasons = data.get("not_measurable", {})
-    if not isinstance(reasons, dict) or not all(isinstance(reason, str) for reason in reasons.values()):
-        return (
-            f"{path}: not_measurable: must be a reason for each profile; run again on that machine, or delete the file"
-        )
     return None
+
+
+def _description(path: Path) -> dict[str, Any]:
+    return check_kind(Kind.DESCRIPTION, read_json(path), str(path))
 
 
 @functools.cache
@@ -130,29 +127,32 @@ def read_learning(smoke: bool, machine: str = "*") -> list[dict[str, Any]]:
     """What was learned, on one machine or on any; a file that cannot be used is left out with a line."""
     found = []
     for path in sorted(records_folder(smoke).glob(f"{machine}/*/*/learning.json")):
-        record = _learning(path, smoke)
-        if record is None:
-            print(f"respeed: {path}: left out: damaged, or of another kind of run", file=sys.stderr)
-        else:
-            found.append(record)
+        try:
+            found.append(_learning(path, smoke))
+        except UserError as error:
+            _leave_out(str(error))
     return found
 
 
-def usable_learning(path: Path, smoke: bool) -> bool:
-    """Whether figures can be drawn of the file."""
-    return _learning(path, smoke) is not None
-
-
-def _learning(path: Path, smoke: bool) -> dict[str, Any] | None:
+def why_no_learning(path: Path, smoke: bool) -> str | None:
+    """The line of a file that no figures can be drawn of; None if they can."""
     try:
-        record = printable_texts(json.loads(read_text(path, MAX_BYTES)))
-        where = (record["machine"], record["paper"], record["experiment"])
-        programs = record["programs"]
-        drawn = all(program["curve"] and program["pictures"] and program["workload"] for program in programs)
-    except (UserError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    right = record.get("schema") == LEARNING_SCHEMA and record.get("smoke") == smoke and where == path.parts[-4:-1]
-    return record if right and programs and drawn else None
+        _learning(path, smoke)
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def _learning(path: Path, smoke: bool) -> dict[str, Any]:
+    record = read_placed(Kind.LEARNING, path, smoke)
+    if record["machine"] != path.parts[-4]:
+        raise UserError(f"{path}: is of the machine {record['machine']}")
+    return record
+
+
+def write_record(path: Path, data: dict[str, Any]) -> None:
+    """Write a file of a machine's with its checksum, whole or not at all."""
+    write_json(path, sealed(data))
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -187,3 +187,15 @@ def _refuse(constant: str) -> float:
 def read_record(path: Path) -> dict[str, Any]:
     """Read one record and check what statistics rest on; UserError, with what to do, if it cannot be used."""
     return check_record(read_json(path), str(path))
+
+
+def read_placed(kind: Kind, path: Path, smoke: bool) -> dict[str, Any]:
+    """Read one file of a machine's folder, whatever that machine is called; UserError if it cannot be used, or says
+    that it belongs elsewhere."""
+    data = check_kind(kind, read_json(path), str(path))
+    place = place_in_folders(path)
+    if place is None or place.kind is not kind:
+        raise UserError(f"{path}: no {kind} has such a name; delete it")
+    if reason := why_misplaced(place, data, smoke):
+        raise UserError(f"{path}: {reason}; move it there, or delete it")
+    return data

@@ -11,39 +11,18 @@ from typing import Any
 
 from respeed.model.errors import UserError
 from respeed.model.identity import difference
-from respeed.record.check import check_record
+from respeed.record.check import check_kind
 from respeed.record.files import read_json
+from respeed.record.layout import Kind
 from respeed.record.paths import hardware_path
-from respeed.record.texts import printable_texts
 
-SCHEMA = 1
 # What stands in a round's place for paper and experiment.
 PAPER = "hardware"
-_KEYS = ("machine", "smoke", "digest", "started", "wall_seconds", "memory")
 
 
 def read_hardware(path: Path) -> dict[str, Any]:
     """Read a sheet, and check what statistics rest on; UserError, with what to do, if it cannot be used."""
-    return check_hardware(read_json(path), str(path))
-
-
-def check_hardware(sheet: Any, where: str) -> dict[str, Any]:
-    """The sheet, its texts made printable, if it is a whole one of this version. UserError, which begins with `where`,
-    if not."""
-    if not isinstance(sheet, dict) or sheet.get("schema") != SCHEMA:
-        found = sheet.get("schema") if isinstance(sheet, dict) else None
-        raise UserError(f"{where}: has sheet schema {found!r}, this version reads {SCHEMA}; run again, or delete it")
-    try:
-        for key in _KEYS:
-            sheet[key]
-        sheet["provenance"]["machine"]["cpu"], sheet["memory"]["caches"], sheet["memory"]["accelerators"]
-        for record in sheet["rounds"]:
-            check_record(record, where)
-        for one in sheet["absent"]:
-            one["profile"]["name"], one["threads"], one["cases"], one["reason"]
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise UserError(f"{where}: is not a whole sheet ({error!r}); run again to measure it anew") from None
-    return dict(printable_texts(sheet))
+    return check_kind(Kind.SHEET, read_json(path), str(path))
 
 
 def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any]) -> dict[str, Any] | None:

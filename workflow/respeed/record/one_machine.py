@@ -10,7 +10,8 @@ from typing import Any
 
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference, fingerprint_of
-from respeed.record.files import read_description, read_json, read_record
+from respeed.record.files import read_description, read_json, read_placed
+from respeed.record.layout import Kind
 from respeed.record.names import free_name
 from respeed.record.paths import record_folders, record_paths, records_folder, renaming_mark
 
@@ -32,7 +33,7 @@ class MachineRecords:
     """What lies in one machine's folder, by path.
 
     `records` are of the machine that `fingerprint` tells, `left_out` those of another under its name; `strangers` say
-    another name than their folder's; `damaged` cannot be read, each with its line.
+    another name than their folder's; `damaged` cannot be used, or belong elsewhere, each with its line.
     """
 
     machine: str = ""
@@ -102,17 +103,14 @@ def rename_command(old: str, new: str, only_left_out: bool, smoke: bool) -> str:
 
 
 def read_machine(smoke: bool, machine: str) -> MachineRecords:
-    """Read a machine's folder; UserError if a record of the smoke kind is among real ones, or the other way round."""
+    """Read a machine's folder."""
     damaged, strangers, found = dict[Path, str](), dict[Path, str](), dict[Path, dict[str, Any]]()
     for path in record_paths(smoke, machine):
         try:
-            record = read_record(path)
+            record = read_placed(Kind.RECORD, path, smoke)
         except UserError as error:
             damaged[path] = str(error)
             continue
-        if record["id"]["smoke"] != smoke:
-            kind = "real" if smoke else "smoke"
-            raise UserError(f"{path}: is a record of the {kind} kind in the wrong folder; move it away")
         if record["id"]["machine"] == machine:
             found[path] = record
         else:

@@ -15,7 +15,8 @@ from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
 from respeed.model.identity import HOST, difference, fingerprint_of
 from respeed.model.names import check_name
-from respeed.record.files import read_json, set_aside, write_json, write_text
+from respeed.record.checksum import KEY, resealed
+from respeed.record.files import json_text, read_json, set_aside, write_json, write_record, write_text
 from respeed.record.one_machine import read_machine, rename_command
 from respeed.record.paths import (
     description_path,
@@ -114,7 +115,7 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
         files[place] = _checksum(data)
         _write(build / place, _said_of(new, data))
     if left_out:
-        write_json(
+        write_record(
             build / description_path(new, smoke).name, _description(new, [one.record for one in left_out.values()])
         )
     begun = Renaming(old, new, only_left_out, files)
@@ -163,14 +164,18 @@ def _description(machine: str, records: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _said_of(machine: str, text: bytes) -> bytes:
     """A file's contents with that machine's name for whatever name it says; unchanged if it is damaged or no JSON."""
-    data = _parsed(text)
+    data, before = _parsed(text), _parsed(text)
     if not _names(text):
         return text
     # A hardware sheet has rounds in it, each with an id of its own.
-    for said in (data, data.get("id"), *(one.get("id") for one in data.get("rounds", ()))):
+    rounds = data.get("rounds") if isinstance(data.get("rounds"), list) else ()
+    for said in (data, data.get("id"), *(one.get("id") for one in rounds if isinstance(one, dict))):
         if isinstance(said, dict) and "machine" in said:
             said["machine"] = machine
-    return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()
+    try:
+        return json_text(resealed(before, data)).encode()
+    except (ValueError, RecursionError):  # nested as no file of ours is, or a number that is none
+        return text
 
 
 def _names(text: bytes) -> list[Any]:
@@ -199,7 +204,8 @@ def _repeated(machine: str, smoke: bool) -> list[Path]:
     for path in record_paths(smoke, machine):
         text = path.read_bytes()
         if names := _names(text):
-            content = json.dumps({key: value for key, value in _parsed(text).items() if key != "id"}, sort_keys=True)
+            said = {key: value for key, value in _parsed(text).items() if key not in ("id", KEY)}
+            content = json.dumps(said, sort_keys=True)
             own |= {content} if names == [machine] else set()
             others |= {path: content} if names != [machine] else {}
     return [path for path, content in others.items() if content in own]

@@ -1,20 +1,28 @@
 """The texts of a record: whoever made it wrote them, and everything shows them."""
 
+import functools
 from typing import Any
 
 from respeed.model.text import clip, printable
 
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
+# Lists of thousands of these have no text.
+NUMBERS = {int, float}
 
 
 def printable_texts(data: Any) -> Any:
     """The same with every text on one line, without what cannot be printed, and no longer than any is meant to be."""
-    match data:
-        case str():
-            return clip(printable(data), MOST_LETTERS)
-        case dict():
-            return {printable_texts(key): printable_texts(value) for key, value in data.items()}
-        case list():
-            return [printable_texts(value) if isinstance(value, str | dict | list) else value for value in data]
+    if isinstance(data, str):
+        return _printable(data)
+    if isinstance(data, dict):
+        return {_printable(key): printable_texts(one) for key, one in data.items()}
+    if isinstance(data, list) and not set(map(type, data)) <= NUMBERS:
+        return [printable_texts(one) for one in data]
     return data
+
+
+# The same keys and names stand in every record.
+@functools.lru_cache(maxsize=4096)
+def _printable(text: str) -> str:
+    return clip(printable(text), MOST_LETTERS)

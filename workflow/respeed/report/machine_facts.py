@@ -28,7 +28,7 @@ def machine_facts(origin: Origin) -> dict[str, Any]:
         "backends": [_backend(backend) for backend in origin.backends],
         "measured": [
             ["measured", f"{' to '.join(dict.fromkeys(days))} (UTC)" if days else "nothing yet"],
-            ["rounds", str(origin.rounds)],
+            ["rounds", str(origin.rounds) + _unchecked(origin)],
             ["timed blocks", f"{origin.blocks}, of which {discarded}"],
             ["source", ", ".join(origin.commits) or "–"],
             ["seed", ", ".join(map(str, origin.seeds)) or "–"],
@@ -36,15 +36,22 @@ def machine_facts(origin: Origin) -> dict[str, Any]:
     }
 
 
+def _unchecked(origin: Origin) -> str:
+    """How many of its records nothing tells whether they were changed."""
+    if not origin.unchecked:
+        return ""
+    return f", of which {origin.unchecked} unchecked: written before records had checksums"
+
+
 def _summary(hardware: Mapping[str, Any]) -> str:
-    accelerators = ", ".join(hardware["accelerators"]) or "no accelerator"
-    return f"{hardware['cpu']}, {hardware['usable_cores']} usable cores, {accelerators}"
+    accelerators = ", ".join(hardware.get("accelerators", ())) or "no accelerator"
+    return f"{hardware.get('cpu', UNKNOWN)}, {hardware.get('usable_cores', UNKNOWN)} usable cores, {accelerators}"
 
 
 def _hardware(origin: Origin) -> list[list[str]]:
     """The fingerprint, and what of the machine may be used."""
     rows = [[name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in FIELDS.items()]
-    logical = origin.hardware["logical_cpus"]
+    logical = origin.hardware.get("logical_cpus") or UNKNOWN
     return [
         [name, f"{text} of {logical} logical CPUs" if name == FIELDS["usable_cores"] else text] for name, text in rows
     ]

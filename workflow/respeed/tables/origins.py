@@ -7,6 +7,7 @@ from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.identity import FIELDS
+from respeed.record.checksum import is_checked
 from respeed.record.one_machine import made_on
 from respeed.tables.round_facts import OF_ROUNDS, SEPARATOR, all_written, libraries_of, values_of, versions_of
 from respeed.tables.row_labels import tell_apart
@@ -35,13 +36,14 @@ class Backend:
 
 @dataclass(frozen=True)
 class Origin:
-    """One machine. Days are of UTC, None where there are no records; `rounds` counts these.
+    """One machine; what older records do not tell of it is empty. Days are of UTC, None where there are no records;
+    `rounds` counts these.
 
     `software` are the versions of packages, `loaded` the libraries that multiply.
     What differs from round to round has all values that occurred, with semicolons between them.
     Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
-    `seeds`, `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were
-    discarded.
+    `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`, `backends`
+    (by profile) and `causes`, for which blocks were discarded.
     """
 
     machine: str
@@ -50,6 +52,7 @@ class Origin:
     first_day: str | None
     last_day: str | None
     rounds: int
+    unchecked: int
     blocks: int
     discarded: int
     causes: Counter[str]
@@ -61,15 +64,15 @@ class Origin:
 
     @property
     def cpu(self) -> str:
-        return str(self.hardware["cpu"])
+        return str(self.hardware.get("cpu", ""))
 
     @property
-    def usable_cores(self) -> int:
-        return int(self.hardware["usable_cores"])
+    def usable_cores(self) -> int | None:
+        return self.hardware.get("usable_cores")
 
     @property
     def accelerators(self) -> str:
-        return ", ".join(self.hardware["accelerators"])
+        return ", ".join(self.hardware.get("accelerators", ()))
 
     @property
     def memory_bytes(self) -> int | str:
@@ -90,7 +93,7 @@ class Origin:
 
     @property
     def cpu_flags(self) -> str:
-        return " ".join(self.hardware["cpu_flags"])
+        return " ".join(self.hardware.get("cpu_flags", ()))
 
     @property
     def host(self) -> str:
@@ -137,6 +140,7 @@ def describe_origin(
         first_day=days[0] if days else None,
         last_day=days[-1] if days else None,
         rounds=len(records),
+        unchecked=sum(not is_checked(record) for record in records),
         blocks=sum(cell.blocks for cell in rounds.values()),
         discarded=sum(cell.discarded for cell in rounds.values()),
         causes=sum((cell.causes for cell in rounds.values()), Counter[str]()),

@@ -1,15 +1,28 @@
 """Whether facts fit one another, where each alone has its shape."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
-from respeed.bundle.layout import Kind
-from respeed.bundle.shape import misfit, reason
-from respeed.bundle.shapes import GAUGED
+from respeed.model.block import Block
+from respeed.record.layout import Kind, shown
+from respeed.record.shape import misfit, reason
+from respeed.record.shapes import GAUGED
+
+# What may disturb a block is told by these alone: one that an unknown fact speaks against must not count as clean.
+_OF_BLOCKS = {field.name for field in fields(Block)}
 
 
-def odd_case(kind: Kind, value: Mapping[str, Any]) -> str | None:
-    """The first case of a record or a hardware sheet that nothing can be derived from; None where all are right."""
+def what_is_odd(kind: Kind, value: Mapping[str, Any]) -> str | None:
+    """What of a file nothing can be derived from; None where all is right."""
+    if case := _odd_case(kind, value):
+        return f"the case {shown(case)} is not whole"
+    if kind is Kind.LEARNING and not _alike_pictures(value):
+        return "the pictures of a program are of several sizes"
+    return None
+
+
+def _odd_case(kind: Kind, value: Mapping[str, Any]) -> str | None:
     if kind is Kind.RECORD:
         return _odd(value)
     if kind is not Kind.SHEET:
@@ -30,13 +43,21 @@ def _gauged(sheet: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _odd(record: Mapping[str, Any]) -> str | None:
     energy = record["provenance"].get("energy")
     counts = energy is None or reason(energy["reason"]) or bool(energy["update_seconds"])
-    return next((case["case"] for case in record["cases"] if not (counts and _is_whole(case))), None)
+    seen: set[tuple[str, str]] = set()
+    for case in record["cases"]:
+        key = (case["case"], case["workload"])
+        if not counts or key in seen or not _is_whole(case):
+            return str(case["case"])
+        seen.add(key)
+    return None
 
 
 def _is_whole(case: Mapping[str, Any]) -> bool:
     """Whether a case has times or a reason why not, and each block as many samples of every part as of all."""
     parts = len(case.get("parts") or {})
     for block in case["blocks"]:
+        if not block.keys() <= _OF_BLOCKS:
+            return False
         samples = block.get("part_seconds") or []
         if len(samples) != parts or any(len(part) != len(block["sample_seconds"]) for part in samples):
             return False
@@ -45,10 +66,10 @@ def _is_whole(case: Mapping[str, Any]) -> bool:
     counted = {tuple(block["joules"]) for block in case["blocks"] if block.get("joules")}
     # A product is a measure of the machine as well: by its operations.
     is_counted = bool(case["flops"]) or case["workload"] != "matmul"
-    return bool(case["blocks"]) and is_counted and len(counted) < 2
+    return bool(case["blocks"]) and case["warmup"] is not None and is_counted and len(counted) < 2
 
 
-def alike_pictures(learning: Mapping[str, Any]) -> bool:
+def _alike_pictures(learning: Mapping[str, Any]) -> bool:
     """Whether the pictures of each program can stand side by side."""
     return all(
         len({(len(picture), len(row)) for picture in program["pictures"] for row in picture}) == 1

@@ -1,8 +1,9 @@
-"""What may lie in a bundle, and under which name: records/<machine>/..., as under results/records."""
+"""What files a machine has, and under which names: <machine>/..., under results/records and in a bundle."""
 
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import PurePath
 
 MANIFEST = "manifest.json"
 ROOT = "records"
@@ -79,6 +80,14 @@ def place_of(path: str) -> Place | None:
         found = pattern.fullmatch(name)
         if len(between) == depth and found and (not found.lastindex or int(found[2]) > 0):
             return Place(machine, tuple(between), name, kind)
+    return None
+
+
+def place_in_folders(path: PurePath) -> Place | None:
+    """The same by the end of a path on disk: its file's name tells how many folders belong to it."""
+    for depth, pattern in _FILES.values():
+        if pattern.fullmatch(path.name):
+            return place_of("/".join((ROOT, *path.parts[-depth - 2 :])))
     return None
 
 

@@ -1,6 +1,9 @@
-"""The shapes of what a bundle may hold: what tables, figures and the report take for granted."""
+"""The shapes of the files of a machine: what tables, figures and the report take for granted. They hold wherever such a
+file is read, from a folder of ours or from a bundle."""
 
-from respeed.bundle.shape import (
+from respeed.model.published import ARCHITECTURES
+from respeed.record.layout import Kind
+from respeed.record.shape import (
     Every,
     Maybe,
     OrNone,
@@ -9,7 +12,9 @@ from respeed.bundle.shape import (
     flag,
     like,
     moment,
+    name,
     number,
+    numbers,
     one_of,
     pair_of,
     reason,
@@ -17,16 +22,14 @@ from respeed.bundle.shape import (
     text,
     whole,
 )
-from respeed.model.names import NAME as NAME_PATTERN
-from respeed.model.published import ARCHITECTURES
-from respeed.record.check import SCHEMA
-from respeed.record.files import LEARNING_SCHEMA
 
-_NAME = like(NAME_PATTERN.pattern)
+SCHEMA, LEARNING_SCHEMA, SHEET_SCHEMA, SESSION_SCHEMA = 3, 1, 1, 1
 # Seconds of anything; three years.
 _SECONDS = number(0, 1e8)
 _POSITIVE = number(1e-12, 1e24)
 _COUNT = whole(0)
+# Operations or bytes, of a step or in a second.
+_WORK = number(0, 1e24)
 _DIGEST = like("[0-9a-f]{16}")
 # "0,64 1,65": the CPUs of each core.
 _CORES = r"[0-9]{1,5}([, ][0-9]{1,5})*"
@@ -43,15 +46,16 @@ _FIELDS = {
     "host": text,
 }
 FINGERPRINT = {field: Maybe(shape) for field, shape in _FIELDS.items()}
-FACTS = _FIELDS | {
-    # Not every system tells these, and earlier versions did not ask.
-    **{field: Maybe(OrNone(_FIELDS[field])) for field in ("sockets", "physical_cores", "host")},
+# Not every system tells all of these, and earlier versions did not ask for all.
+FACTS = {
+    **{field: Maybe(OrNone(shape)) for field, shape in _FIELDS.items()},
+    **{field: Maybe(_FIELDS[field]) for field in ("cpu", "usable_cores", "cpu_flags", "memory_bytes", "accelerators")},
     "accelerator_driver": Maybe(OrNone(text)),
-    "logical_cpus": OrNone(whole(1)),
-    "cpu_quota": OrNone(number(0)),
+    "logical_cpus": Maybe(OrNone(whole(1))),
+    "cpu_quota": Maybe(OrNone(number(0, 1e6))),
     "frequency_governor": Maybe(OrNone(text)),
     "architecture": Maybe(text),
-    "system": text,
+    "system": Maybe(text),
     # What hardware profiles ask for.
     "cores": Maybe(OrNone(Every({"socket": OrNone(_COUNT), "kind": OrNone(text), "cores": like(_CORES)}))),
     "core_kinds": Maybe(Every(_COUNT, keyed=True)),
@@ -61,23 +65,24 @@ FACTS = _FIELDS | {
 _JOULES = Every(number(0, 1e12), keyed=True)
 _BLOCK = {
     "sample_steps": whole(1),
-    "sample_seconds": Every(_POSITIVE, least=1),
-    "probe_seconds": Every(_POSITIVE, least=2),
+    "sample_seconds": numbers(1e-12, 1e8, least=1),
+    "probe_seconds": numbers(1e-12, 1e8, least=2),
     "run_delay_seconds": OrNone(_SECONDS),
     "threads_ran": OrNone(_COUNT),
     "minor_faults": _COUNT,
     "quota_throttles": OrNone(_COUNT),
     "clock_throttles": OrNone(_COUNT),
-    "part_seconds": Maybe(Every(Every(_SECONDS))),
+    "part_seconds": Maybe(Every(numbers(0, 1e8))),
     "joules": Maybe(_JOULES),
+    "slept_seconds": Maybe(OrNone(_SECONDS)),
 }
 _CASE = {
-    "case": text,
-    "workload": _NAME,
+    "case": name,
+    "workload": name,
     "parameters": Every(anything, keyed=True),
-    "flops": OrNone(number(0)),
-    "traffic_bytes": OrNone(number(0)),
-    "parts": Maybe(Every(number(0), keyed=True)),
+    "flops": OrNone(_WORK),
+    "traffic_bytes": OrNone(_WORK),
+    "parts": Maybe(Every(_WORK, keyed=True)),
     "status": one_of("measured", "not-run", "failed", "wrong"),
     "reason": OrNone(text),
     "errors": Every(OrNone(number(0)), keyed=True),
@@ -96,14 +101,14 @@ _PROVENANCE = {
     "environment": Maybe(Every(text, keyed=True)),
     "energy": Maybe({"reason": OrNone(text), "update_seconds": Every(_POSITIVE, keyed=True)}),
 }
-_RUN_BY = {"package": text, "backend": _NAME, "device": text, "precision": text}
-_ID = {"machine": _NAME, "paper": _NAME, "experiment": _NAME, "profile": _NAME, "index": whole(1, 99), "smoke": flag}
+_RUN_BY = {"package": text, "backend": name, "device": text, "precision": text}
+_ID = {"machine": name, "paper": name, "experiment": name, "profile": name, "index": whole(1, 999), "smoke": flag}
 RECORD = {
     "schema": one_of(SCHEMA),
     "id": _ID | {"whole": flag},
     "profile": _RUN_BY
     | {
-        "name": _NAME,
+        "name": name,
         "label": text,
         "architecture": one_of(*ARCHITECTURES),
         "threads": either(one_of("all"), whole(1)),
@@ -115,53 +120,55 @@ RECORD = {
     "started": moment,
     "wall_seconds": _SECONDS,
     "start_seconds": _SECONDS,
+    "clock": Maybe(OrNone({"boot": text, "seconds": _SECONDS})),
     "provenance": _PROVENANCE | {"commit": text},
-    "ceilings": OrNone(Every(number(0), keyed=True)),
+    "ceilings": OrNone(Every(_WORK, keyed=True)),
     "cases": Every(_CASE, least=1),
 }
 LEARNING = {
     "schema": one_of(LEARNING_SCHEMA),
-    "machine": _NAME,
-    "paper": _NAME,
-    "experiment": _NAME,
+    "machine": name,
+    "paper": name,
+    "experiment": name,
     "smoke": flag,
     "started": moment,
     "programs": Every(
         {
-            "workload": _NAME,
+            "workload": name,
             "parameters": Every(scalar, keyed=True),
             "steps": _COUNT,
             # Seconds, and what is left to explain: on logarithmic axes.
             "curve": Every(pair_of(_POSITIVE), least=1),
-            "pictures": Every(Every(Every(whole(0, 255), least=1), least=1), least=1),
+            "pictures": Every(Every(numbers(0, 255, least=1, whole=True), least=1), least=1),
         },
         least=1,
     ),
 }
 _ASKED = {"asked": _DIGEST}
 DESCRIPTION = {
-    "machine": _NAME,
+    "machine": Maybe(name),
     "hardware": FACTS,
-    "not_measurable": Every(reason, keyed=True),
+    "not_measurable": Maybe(Every(reason, keyed=True)),
     "profiles": Maybe(Every(either(_ASKED | {"threads": whole(1)}, _ASKED | {"reason": reason}), keyed=True)),
     "started": Maybe(moment),
 }
 SHEET = {
-    "schema": one_of(1),
-    "machine": _NAME,
+    "schema": one_of(SHEET_SCHEMA),
+    "machine": name,
     "smoke": flag,
     "digest": _DIGEST,
     "started": moment,
     "wall_seconds": _SECONDS,
-    "provenance": {"machine": FACTS},
+    # Its rows are of these.
+    "provenance": {"machine": FACTS | {"cpu": text, "memory_bytes": whole(1), "accelerators": Every(text)}},
     "memory": {"caches": Every(whole(1), keyed=True), "accelerators": Every(whole(1), keyed=True)},
     # Nothing is run whole for it.
     "rounds": Every(RECORD | {"id": _ID | {"whole": lambda value: value is False}, "provenance": _PROVENANCE}),
     "absent": Every(
         {
-            "profile": _RUN_BY | {"name": _NAME},
+            "profile": _RUN_BY | {"name": name},
             "threads": whole(1),
-            "cases": Every({"name": text, "workload": _NAME, "parameters": Every(anything, keyed=True)}),
+            "cases": Every({"name": text, "workload": name, "parameters": Every(anything, keyed=True)}),
             "reason": reason,
         }
     ),
@@ -177,12 +184,17 @@ GAUGED = {
     },
     "small_step": {"parameters": {"count": whole(1), "how": one_of("waited", "queued", "graph", "spread")}},
 }
-SESSION = {"schema": one_of(1), "machine": _NAME, "started": moment}
-MANIFEST_ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}
-MANIFEST = {
-    "schema": whole(1),
-    "respeed": text,
-    "smoke": flag,
-    "machines": Every(FINGERPRINT, least=1, keyed=True),
-    "members": Every(MANIFEST_ENTRY, least=1),
+SESSION = {"schema": one_of(SESSION_SCHEMA), "machine": name, "started": moment}
+SCHEMAS = {
+    Kind.RECORD: SCHEMA,
+    Kind.LEARNING: LEARNING_SCHEMA,
+    Kind.SHEET: SHEET_SCHEMA,
+    Kind.SESSION: SESSION_SCHEMA,
+}
+SHAPES = {
+    Kind.RECORD: RECORD,
+    Kind.LEARNING: LEARNING,
+    Kind.DESCRIPTION: DESCRIPTION,
+    Kind.SHEET: SHEET,
+    Kind.SESSION: SESSION,
 }

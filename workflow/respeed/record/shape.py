@@ -1,11 +1,14 @@
 """Says where data does not have the shape that it should have; a shape is a dictionary, a list or a test."""
 
-import math
 import re
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from respeed.model.errors import UserError
+from respeed.model.names import check_name
 
 Test = Callable[[Any], bool]
 
@@ -35,38 +38,38 @@ class Every:
     keyed: bool = False
 
 
-def misfit(data: Any, shape: Any, where: str = "") -> str | None:
+def misfit(data: Any, shape: Any) -> str | None:
     """The first place in `data` that does not fit, such as `cases.0.flops`, or None. Keys that the shape does not name
     may be there: later versions write more facts."""
+    place = _misfit(data, shape)
+    return None if place is None else ".".join(map(str, place)) or "all of it"
+
+
+def _misfit(data: Any, shape: Any) -> tuple[Any, ...] | None:
+    if isinstance(shape, dict):
+        return _misfit_in(data, shape) if isinstance(data, dict) else ()
     if isinstance(shape, OrNone):
-        return None if data is None else misfit(data, shape.shape, where)
+        return None if data is None else _misfit(data, shape.shape)
     if isinstance(shape, Every):
         if not isinstance(data, dict if shape.keyed else list) or len(data) < shape.least:
-            return where or "all of it"
-        inner = data.items() if isinstance(data, dict) else enumerate(data)
-        return _first(misfit(one, shape.shape, _within(where, key)) for key, one in inner)
-    if isinstance(shape, dict):
-        return _misfit_in(data, shape, where) if isinstance(data, dict) else where or "all of it"
-    return None if shape(data) else where or "all of it"
+            return ()
+        for key, one in data.items() if isinstance(data, dict) else enumerate(data):
+            if (found := _misfit(one, shape.shape)) is not None:
+                return key, *found
+        return None
+    return None if shape(data) else ()
 
 
-def _misfit_in(data: dict[str, Any], shape: dict[str, Any], where: str) -> str | None:
-    for key, inner in shape.items():
-        place = _within(where, key)
-        optional, wanted = isinstance(inner, Maybe), inner.shape if isinstance(inner, Maybe) else inner
-        if key not in data and not optional:
-            return place
-        if key in data and (found := misfit(data[key], wanted, place)):
-            return found
+def _misfit_in(data: dict[str, Any], shape: dict[str, Any]) -> tuple[Any, ...] | None:
+    for key, wanted in shape.items():
+        optional = isinstance(wanted, Maybe)
+        if key not in data:
+            if optional:
+                continue
+            return (key,)
+        if (found := _misfit(data[key], wanted.shape if optional else wanted)) is not None:
+            return key, *found
     return None
-
-
-def _within(where: str, key: Any) -> str:
-    return f"{where}.{key}" if where else str(key)
-
-
-def _first(found: Iterable[str | None]) -> str | None:
-    return next((one for one in found if one), None)
 
 
 def text(value: Any) -> bool:
@@ -90,12 +93,32 @@ def anything(value: Any) -> bool:
     return True
 
 
-def number(least: float = -math.inf, most: float = math.inf) -> Test:
+def name(value: Any) -> bool:
+    """What may be a name of ours."""
+    try:
+        return isinstance(value, str) and check_name("", value, "") == value
+    except UserError:
+        return False
+
+
+def number(least: float = -sys.float_info.max, most: float = sys.float_info.max) -> Test:
     return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 def whole(least: int, most: int = 2**63) -> Test:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def numbers(least_value: float, most: float, *, least: int = 0, whole: bool = False) -> Test:
+    """A list of at least so many numbers, looked at in one go: files have thousands of these."""
+    kinds = {int} if whole else {int, float}
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, list) or len(value) < least or not set(map(type, value)) <= kinds:
+            return False
+        return all(least_value <= one <= most for one in value)
+
+    return fits
 
 
 def like(pattern: str) -> Test:

@@ -1,0 +1,94 @@
+"""`respeed verify` says which records are not as they were written, or lie where they do not belong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.bundle.export import export_bundle
+from respeed.cli.main import main
+from respeed.model.round import RoundId
+from respeed.record.files import read_json, write_json, write_record
+from respeed.record.paths import round_path
+from tests.bundle.carried import write_box
+
+MakeRecord = Callable[..., dict[str, Any]]
+FIRST = round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1))
+
+
+@pytest.fixture(autouse=True)
+def _a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> None:
+    """Two rounds, and one of each other file, all with checksums."""
+    monkeypatch.chdir(tmp_path)
+    write_box(make_record, profiles=("torch-1",))
+    for path in Path("results/records").rglob("*.json"):
+        write_record(path, read_json(path))
+
+
+def said(capsys: pytest.CaptureFixture[str], *path: str) -> tuple[int, list[str]]:
+    code = main(["verify", *path])
+    printed = capsys.readouterr()
+    return code, [*printed.out.splitlines(), *printed.err.splitlines()]
+
+
+def test_records_that_hold_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys) == (0, ["5 files of 1 machine: 5 hold"])
+    assert said(capsys, "results/records/box") == (0, ["5 files of 1 machine: 5 hold"])
+    assert said(capsys, ".") == (0, ["5 files of 1 machine: 5 hold"])
+    assert said(capsys, str(FIRST)) == (0, ["1 file of 1 machine: 1 hold"])
+
+
+def test_records_without_a_checksum_are_a_line_a_machine(
+    capsys: pytest.CaptureFixture[str], make_record: MakeRecord
+) -> None:
+    write_json(FIRST, make_record([0.1]))
+    code, (line, summary) = said(capsys)
+    assert (code, line) == (0, "box: 1 unchecked: written before records had checksums")
+    assert summary == "5 files of 1 machine: 4 hold, 1 unchecked"
+
+
+def test_each_record_that_is_not_right_is_a_line_with_its_reason(
+    capsys: pytest.CaptureFixture[str], make_record: MakeRecord
+) -> None:
+    FIRST.write_text(FIRST.read_text().replace('"seed": 1', '"seed": 2'))
+    misplaced = FIRST.with_name("round-07.json")
+    write_record(misplaced, make_record([0.1], index=8))
+    smoke = FIRST.with_name("round-08.json")
+    write_record(smoke, make_record([0.1], index=8, smoke=True))
+    other = FIRST.with_name("round-09.json")
+    write_record(other, make_record([0.1], index=9, machine="lab"))
+    cut = FIRST.with_name("round-10.json")
+    cut.write_text("{")
+    strange = FIRST.with_name("round-1.json")
+    write_record(strange, make_record([0.1]))
+    code, (*lines, summary) = said(capsys)
+    assert (code, summary) == (2, "9 files of 1 machine: 4 hold, 5 not right")
+    assert [line.split(":")[0] for line in lines] == [
+        str(path) for path in (FIRST, misplaced, smoke, other, cut, strange)
+    ]
+    assert [line.split(": ", 1)[1].split("; ")[0] for line in lines[:4]] == [
+        "its checksum does not hold: it was changed after it was written",
+        "was made for another place: raina2009/rbm/torch-1, round 8",
+        "is of the smoke kind, and lies among the real ones",
+        "is of the machine lab",
+    ]
+    assert "is damaged" in lines[4]
+    assert "nothing reads it" in lines[5]
+
+
+def test_a_bundle_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+    export_bundle(Path("records.zip"))
+    assert said(capsys, "records.zip") == (0, ["5 files of 1 machine: 5 hold"])
+    Path("records.zip").write_bytes(Path("records.zip").read_bytes()[:-40])
+    code, (line,) = said(capsys, "records.zip")
+    assert code == 2
+    assert "is no bundle" in line
+
+
+def test_where_there_is_nothing_to_check_a_line_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    for path in ("nowhere", "nowhere.json", "empty"):
+        code, (line,) = said(capsys, path)
+        assert code == 2
+        assert line == f"respeed: {path}: has no records; give results/records, a folder or a file in it, or a bundle"

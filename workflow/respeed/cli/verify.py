@@ -1,0 +1,24 @@
+"""respeed verify: whether records are what they were when they were written."""
+
+from pathlib import Path
+
+from respeed.bundle.verify import verify
+from respeed.record.paths import records_folder
+
+
+def verify_records(path: Path | None, smoke: bool) -> bool:
+    """Print a line for each file that is not right, for each machine that has unchecked ones, and for all; whether all
+    are right."""
+    found = verify(path or records_folder(smoke))
+    for line in [*found.wrong, *found.strange]:
+        print(line)
+    for machine, count in sorted(found.unchecked.items()):
+        if count:
+            print(f"{machine}: {count} unchecked: written before records had checksums")
+    files, wrong, unchecked = found.files.total(), len(found.wrong), found.unchecked.total()
+    machines = f"{len(found.files)} machine{'s' * (len(found.files) != 1)}"
+    counts = [f"{files - wrong - unchecked} hold"]
+    counts += [f"{unchecked} unchecked"] if unchecked else []
+    counts += [f"{wrong} not right"] if wrong else []
+    print(f"{files} file{'s' * (files != 1)} of {machines}: {', '.join(counts)}")
+    return found.is_right
