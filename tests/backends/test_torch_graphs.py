@@ -15,14 +15,21 @@ def test_generators_are_named_to_a_graph_only_where_torch_asks_for_it(version: s
     assert finds_generators(version) is by_itself
 
 
-def test_what_broke_a_capture_is_told_and_not_what_came_of_it() -> None:
+def broken_off() -> None:
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+def ended() -> None:
     try:
-        try:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        except RuntimeError:
-            raise RuntimeError("operation failed due to a previous error during capture")  # noqa: B904
-    except RuntimeError as error:
-        assert str(first_cause(error)) == "operation not permitted when stream is capturing"
+        broken_off()
+    finally:
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+
+def test_what_broke_a_capture_is_told_and_not_what_came_of_it() -> None:
+    with pytest.raises(RuntimeError, match="previous error") as found:
+        ended()
+    assert str(first_cause(found.value)) == "operation not permitted when stream is capturing"
 
 
 def test_no_garbage_is_collected_while_a_step_is_captured() -> None:
