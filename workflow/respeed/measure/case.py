@@ -87,7 +87,10 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     case, backend = spec.cases[index], bench.backend
     _rehearse(spec, case, workload, bench)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
+    _why_plain(backend)  # those of programs before this one
     program = workload.build(backend, case, inputs)
+    if reason := _why_plain(backend):
+        facts["graphs"] = f"no: {reason}"
     timer = _timer(spec, program, bench)
     first = timer.first_step()
     if not _is_right(workload, case, inputs, program, facts):
@@ -122,6 +125,12 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
         facts["energy_run"] = run
 
 
+def _why_plain(backend: BackendContract) -> str | None:
+    """Why steps that could not be captured are asked for operation by operation; None where all were, or none could."""
+    told: str | None = getattr(backend, "why_plain", lambda: None)()
+    return told
+
+
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
     """A step at a tiny size, done as large ones are: what is loaded or compiled at a first step must not be in a timed
     one."""
@@ -131,6 +140,8 @@ def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> 
             with rehearsal:
                 workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()
                 bench.backend.sync()
+        # To let go of a graph may take waiting for the device: not while a step is timed.
+        gc.collect()
         bench.rehearsed.add(case.workload)
 
 
