@@ -3,6 +3,8 @@
 import os
 from collections.abc import Mapping
 
+from respeed.own_packages import own_path
+
 # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
 # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.
 # Huge pages make the first touch of what is allocated cheap: a round of rbm started 3 s earlier, its steps unchanged.
@@ -27,7 +29,7 @@ _THREADS = (
     "NUMBA_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# What a user's shell may say about threads must not reach the measurement.
+# What a user's shell may say about threads, compilers and Python must not reach the measurement.
 _FOREIGN = (
     "OMP_",
     "MKL_",
@@ -35,17 +37,22 @@ _FOREIGN = (
     "GOTO_",
     "BLIS_",
     "NUMEXPR_",
-    "NUMBA_NUM",
+    "NUMBA_",
+    "PYTHON",
     "KMP_",
     "GOMP_",
     "MALLOC_",
     "GLIBC_",
     "VECLIB_",
 )
+# But for where things are.
+_KEPT = ("NUMBA_CACHE_DIR", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE")
 
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a process that computes on `threads` threads."""
-    clean = {key: value for key, value in parent.items() if not key.startswith(_FOREIGN)}
+    clean = {key: value for key, value in parent.items() if key in _KEPT or not key.startswith(_FOREIGN)}
+    if path := own_path(parent.get("PYTHONPATH", "")):
+        clean["PYTHONPATH"] = path
     counts = dict.fromkeys(_THREADS, str(threads))
     return clean | counts | MALLOC | WAITING | {"OMP_DYNAMIC": "FALSE", "MKL_DYNAMIC": "FALSE", "PYTHONNOUSERSITE": "1"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-# Set before the measuring process starts; a record shows what was in force.
+# Set before the measuring process starts; a record shows what was in force, libraries put before all others too.
 TELLING_VARIABLES = (
     "OMP_",
     "MKL_",
@@ -23,6 +23,8 @@ TELLING_VARIABLES = (
     "MALLOC_",
     "GLIBC_",
     "CUDA_",
+    "LD_PRELOAD",
+    "DYLD_INSERT_LIBRARIES",
 )
 
 
