@@ -34,7 +34,7 @@ from respeed.record.paths import (
     records_folder,
     results_folder,
 )
-from respeed.record.room import REPORT, SNAKEMAKE, check_room, check_snakemake
+from respeed.record.room import REPORT, check_room, check_snakemake
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -214,7 +214,7 @@ class Workflow:
 
     def check_room(self, measures: bool) -> None:
         """UserError if not all can be written that the run is going to write."""
-        check_room(self.smoke, (REPORT, SNAKEMAKE), measures=measures)
+        check_room(self.smoke, [REPORT], measures=measures)
 
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; UserError if another has it."""

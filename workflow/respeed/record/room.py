@@ -32,9 +32,10 @@ def check_room(smoke: bool, others: Iterable[Path] = (), *, measures: bool = Tru
 
 
 def check_snakemake(folder: Path = SNAKEMAKE) -> None:
-    """UserError if Snakemake could not make its own folder: without that, it ends before it measures anything."""
-    if not folder.is_dir():
-        _check_writable(_nearest(folder))
+    """UserError if Snakemake cannot write in its own folder: not even a dry run does without."""
+    _check_writable(_nearest(folder))
+    for path in (*folder.glob("*/"), *folder.glob("iocache/*")):
+        _check_own(path)
 
 
 def _nearest(folder: Path) -> Path:
