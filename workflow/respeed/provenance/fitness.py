@@ -9,6 +9,7 @@ import psutil
 
 from respeed.control_group import cpu_quota, memory_left
 from respeed.provenance.cpu import frequency_governor, usable_cores
+from respeed.provenance.topology import usable_topology
 
 # A process that takes more than this of one core while we look will take it while we measure.
 BUSY_SHARE = 0.05
@@ -44,7 +45,9 @@ def _quota() -> Finding:
     quota = cpu_quota()
     if quota is None:
         return Finding("CPU quota", "none")
-    advice = "" if quota >= len(usable_cores()) else "raise the container's CPU limit, or expect fewer threads"
+    topology = usable_topology()
+    cores = psutil.cpu_count(logical=False) or 1 if topology is None else len(topology)
+    advice = "" if quota >= cores else "raise the container's CPU limit, or expect fewer threads"
     return Finding("CPU quota", f"{quota:g} CPUs", advice)
 
 
