@@ -85,6 +85,9 @@ def test_a_folder_in_which_snakemake_cannot_write_is_refused_in_a_dry_run_too(
 def test_a_second_user_in_somebody_elses_checkout_is_told_so_by_one_line(
     project: Project, arguments: list[str]
 ) -> None:
+    cache = project.folder.parent / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
     project.folder.chmod(0o555)
     done = project.run(
         *as_nobody(),
@@ -93,7 +96,7 @@ def test_a_second_user_in_somebody_elses_checkout_is_told_so_by_one_line(
         "--config",
         "preset=smoke",
         check=False,
-        XDG_CACHE_HOME="/tmp/respeed-test",
+        XDG_CACHE_HOME=str(cache),
     )
     project.folder.chmod(0o755)
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed: ")]
