@@ -5,6 +5,10 @@ import atexit
 import os
 import sys
 
+from respeed.own_packages import own_packages_first
+
+own_packages_first()
+
 from respeed.plan.stopping import end_kindly_when_stopped
 
 # Before anything else: to load the rest takes a while.
@@ -37,6 +41,7 @@ if workflow.is_main_process and may_measure(sys.argv):
 onstart:
     with giving_up():
         RESPEED.jobs.check_executor(workflow)
+        RESPEED.check_room(may_measure(sys.argv))
         RESPEED.hold_folder()
     # Once more: Snakemake has a handler of its own by now.
     if RESPEED.nodes:

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from respeed.kernels import _kept
 from respeed.kernels._kept import forget_stale
 
 
@@ -34,3 +37,28 @@ def test_a_folder_that_cannot_be_written_to_stops_nothing(tmp_path: Path) -> Non
     (tmp_path / "one.py").write_text("x = 1\n")
     (tmp_path / "__pycache__").write_text("no folder")
     forget_stale(tmp_path)
+
+
+def test_where_nothing_can_be_written_kernels_are_kept_with_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.py").write_text("x = 1\n")
+    monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_kept.os, "access", lambda path, _: Path(path) != tmp_path)
+    forget_stale(tmp_path)
+    assert Path(_kept.config.CACHE_DIR).parent == tmp_path / "cache/respeed"
+
+
+def test_without_a_folder_of_the_user_they_are_kept_where_nobody_can_put_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.py").write_text("x = 1\n")
+    (tmp_path / "cache").write_text("no folder")
+    monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_kept.os, "access", lambda path, _: False)
+    forget_stale(tmp_path)
+    made = Path(_kept.config.CACHE_DIR).parent
+    assert made.name.startswith("respeed-kernels-")
+    assert made.stat().st_mode & 0o777 == 0o700

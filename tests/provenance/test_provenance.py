@@ -48,14 +48,6 @@ def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert cpu.usable_cores(tmp_path) == (1,)
 
 
-def test_a_quota_is_read_as_cpus(tmp_path: Path) -> None:
-    (tmp_path / "cpu.max").write_text("150000 100000\n")
-    assert cpu.cpu_quota(tmp_path) == 1.5
-    (tmp_path / "cpu.max").write_text("max 100000\n")
-    assert cpu.cpu_quota(tmp_path) is None
-    assert cpu.cpu_quota(tmp_path / "nowhere") is None
-
-
 def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
     monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")

@@ -76,7 +76,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UserError, match="No space"):
         write_json(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
     assert len(list(tmp_path.iterdir())) == 1

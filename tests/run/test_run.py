@@ -461,3 +461,26 @@ def test_without_a_home_what_is_fetched_is_kept_in_the_folder(clone: Clone, home
         del environment["HOME"]
     told = subprocess.run([clone.folder / "run", "python"], env=environment, text=True, capture_output=True, check=True)
     assert f"{clone.folder}/.tools/cache\n" in told.stderr
+
+
+@pytest.mark.parametrize("home", [None, "/proc/no-home", "/proc"])
+def test_without_a_home_that_can_be_written_to_programs_keep_things_in_the_folder(
+    clone: Clone, home: str | None
+) -> None:
+    assert clone.run("python").returncode == 0
+    executable(clone.folder / ".venv/bin/tell", '#!/bin/sh\necho "$XDG_CACHE_HOME $MPLCONFIGDIR"\n')
+    environment = clone.environment({}) | ({"HOME": home} if home else {})
+    if home is None:
+        del environment["HOME"]
+    told = subprocess.run([clone.folder / "run", "tell"], env=environment, text=True, capture_output=True, check=True)
+    assert told.stdout.split() == [f"{clone.folder}/.tools/cache", f"{clone.folder}/.tools/cache/matplotlib"]
+    assert clone.run("tell").stdout.split() == []
+    assert clone.run("tell", XDG_CACHE_HOME="/cache").stdout.split() == ["/cache"]
+
+
+def test_what_the_shell_says_of_another_python_and_of_letters_is_dropped(clone: Clone) -> None:
+    assert clone.run("python").returncode == 0
+    told = '#!/bin/sh\necho "${PYTHONPATH-none} ${PYTHONHOME-none} $PYTHONUTF8"\n'
+    executable(clone.folder / ".venv/bin/tell", told)
+    said = clone.run("tell", PYTHONPATH="/modules", PYTHONHOME="/modules", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert said.stdout.split() == ["none", "none", "1"]

@@ -7,7 +7,9 @@ from respeed.cli.measure import wait_seconds
 
 def learn(options: argparse.Namespace) -> None:
     from respeed.measure.learning import learn
+    from respeed.record.room import check_room
 
+    check_room(smoke=False)
     learn(options.path, wait_seconds(options))
 
 
@@ -23,7 +25,9 @@ def gauge(options: argparse.Namespace) -> None:
     from respeed.measure.gauge import measure_gauge
     from respeed.provenance.machine import machine_slug
     from respeed.record.paths import hardware_path
+    from respeed.record.room import check_room
 
+    check_room(smoke=False)
     path = options.path or hardware_path(load_config().machine or machine_slug(), smoke=False)
     measure_gauge(path, wait_seconds(options))
 

@@ -1,6 +1,7 @@
 """Entry point: one subcommand a verb, a user's mistake is one line and exit code 2."""
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from respeed.cli import commands as verbs
 from respeed.cli.measure import measure as measure_cells
 from respeed.model.errors import UserError
+from respeed.model.refused import refusal
 from respeed.plan.stopping import end_when_stopped
 
 
@@ -16,19 +18,33 @@ def main(arguments: list[str] | None = None) -> int:
     it is stopped."""
     if arguments is None:
         end_when_stopped()
+        for stream in (sys.stdout, sys.stderr):  # a terminal may have few letters: the others as escapes
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         code = options.run(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read it has seen enough, such as `head`. What is left must not fail again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read it has seen enough, such as `head`.
+        _say_no_more()
         return 0
+    except OSError as error:
+        if (refused := refusal(error)) is None:
+            raise
+        print(f"respeed: {refused}", file=sys.stderr)
+        _say_no_more()
+        return 2
     except UserError as error:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
     else:
         return code
+
+
+def _say_no_more() -> None:
+    """What was to be printed must not fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,6 +22,7 @@ def measure(options: argparse.Namespace) -> int:
     from respeed.plan.slurm import PROFILE
     from respeed.plan.workflow import resolve_workflow
     from respeed.record.files import write_record
+    from respeed.record.room import check_room
 
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
     wait = wait_seconds(options)
@@ -29,6 +30,7 @@ def measure(options: argparse.Namespace) -> int:
         workflow = resolve_workflow(parse_settings(options.config))
         if workflow.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+        check_room(workflow.smoke)
         if workflow.targets[0].asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
             write_description(workflow.targets[0].description, profiles_shown())

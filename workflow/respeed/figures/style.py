@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines, has_letters
+from respeed.record.files import replacing
 
 # A point is 1/72 inch, and so is a pixel while a figure is laid out: lengths here are points.
 INCH = 72.0
@@ -133,15 +134,17 @@ def finish(figure: Figure, axes: Axes, stamp: str) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    svg, texts = io.StringIO(), [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
+    texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     # The report can be no PDF/A with letters that its faces have not got; in outlines they are drawn as well as may be.
     kind = "none" if all(map(has_letters, texts)) else "path"
     with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": kind}):
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(svg, format="svg", metadata={"Date": None})
-        figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
-        figure.savefig(path.with_suffix(".png"), dpi=PNG_DPI, metadata={"Software": None})
+        figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+        figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
     faces = ", ".join(f"'{face}'" for face in (REPORT_FACE, FACE, *NARROW_FACES))
     text = svg.getvalue().replace(f"'{FACE}'", f"{faces}, serif")
-    path.with_suffix(".svg").write_text(text, encoding="utf-8")
+    for ending, content in ((".svg", text.encode()), (".pdf", pdf.getvalue()), (".png", png.getvalue())):
+        with replacing(path.with_suffix(ending)) as file:
+            file.write(content)

@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-import psutil
 
 from respeed.backends import BackendContract
 from respeed.measure.bench import Bench
@@ -17,7 +16,9 @@ from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
+from respeed.model.refused import FULL
 from respeed.model.round import RoundSpec
+from respeed.provenance.memory import memory_free
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
 from respeed.timing.energy import NO_METER
@@ -64,6 +65,8 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     except NotMeasurable as reason:
         facts |= {"status": "not-run", "reason": str(reason)}
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
+        if isinstance(error, OSError) and error.errno in FULL:  # compiled kernels cannot be kept: no fact of this case
+            raise
         _discard_times(facts)
         text = " ".join(str(error).split()) or type(error).__name__
         facts |= {"status": "failed", "reason": f"{type(error).__name__}: {text[:200]}"}
@@ -76,8 +79,7 @@ def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> s
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
         return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
-    # What this process has freed it keeps, for the next case to use.
-    available = psutil.virtual_memory().available + psutil.Process().memory_info().rss
+    available = memory_free()
     needed = CHECK_FACTOR * memory_bytes * width
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 

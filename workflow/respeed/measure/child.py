@@ -9,18 +9,27 @@ import json
 import sys
 from typing import Any, TextIO
 
-from respeed.process import allowed_cpus, bind, die_with_parent, private_stdout
+from respeed.model.refused import FULL, refusal
+from respeed.process import allowed_cpus, bind, die_first_for_memory, die_with_parent, private_stdout
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them.
 MORE_ATTEMPTS = 2
+# All that this process writes to a disk.
+KERNELS = "what is kept of compiled kernels"
 
 
 def main() -> None:
     """Measure the rounds that standard input describes, all of one profile."""
     events = private_stdout()
     die_with_parent()
-    _run(sys.stdin.read(), events)
+    die_first_for_memory()
+    try:
+        _run(sys.stdin.read(), events)
+    except OSError as error:
+        if (line := refusal(error, KERNELS)) is None:
+            raise
+        events.write(json.dumps({"event": "refused", "line": str(line)}) + "\n")
 
 
 def _run(text: str, events: TextIO) -> None:
@@ -62,6 +71,8 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=str(reason))
         return
     except Exception as error:  # such as a device whose memory another program has taken
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return
     emit(

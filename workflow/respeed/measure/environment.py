@@ -3,6 +3,8 @@
 import os
 from collections.abc import Mapping
 
+from respeed.own_packages import own_path
+
 # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
 # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.
 # Huge pages make the first touch of what is allocated cheap: a round of rbm started 3 s earlier, its steps unchanged.
@@ -27,8 +29,9 @@ _THREADS = (
     "NUMBA_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# What a user's shell may say about threads, precision, algorithms or waiting must not reach the measurement. Some of it
-# would pass every check: cuBLAS's emulated single precision is as exact as fp32. Which device is meant stays.
+# What a user's shell may say about threads, precision, algorithms, waiting, compilers and Python must not reach the
+# measurement. Some of it would pass every check: cuBLAS's emulated single precision is as exact as fp32. Which device
+# is meant stays.
 _FOREIGN = (
     "OMP_",
     "MKL_",
@@ -36,7 +39,8 @@ _FOREIGN = (
     "GOTO_",
     "BLIS_",
     "NUMEXPR_",
-    "NUMBA_NUM",
+    "NUMBA_",
+    "PYTHON",
     "KMP_",
     "GOMP_",
     "MALLOC_",
@@ -53,11 +57,13 @@ _FOREIGN = (
     *("SYCL_CACHE_", "SYCL_PI_", "SYCL_UR_", "UR_L0_", "IGC_", "IPEX_"),
 )
 # Where something is kept says nothing about how it is done.
-_PLACES = ("_CACHE_DIR", "_CACHE_PATH", "_HOME")
+_PLACES = ("_CACHE_DIR", "_CACHE_PATH", "_HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX")
 
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a process that computes on `threads` threads."""
     clean = {key: value for key, value in parent.items() if key.endswith(_PLACES) or not key.startswith(_FOREIGN)}
+    if path := own_path(parent.get("PYTHONPATH", "")):
+        clean["PYTHONPATH"] = path
     counts = dict.fromkeys(_THREADS, str(threads))
     return clean | counts | MALLOC | WAITING | {"OMP_DYNAMIC": "FALSE", "MKL_DYNAMIC": "FALSE", "PYTHONNOUSERSITE": "1"}

@@ -56,7 +56,7 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
     started = utc_now()
     with machine_lock(wait_seconds) as lock:
         done = subprocess.run(
-            [sys.executable, "-m", "respeed.measure.learning"],
+            [sys.executable, "-P", "-m", "respeed.measure.learning"],
             input=json.dumps(order),
             stdout=subprocess.PIPE,
             env=child_environment(len(cores)),

@@ -10,9 +10,11 @@ from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
+from respeed.control_group import memory_kills
 from respeed.load.folders import ROOT
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import Held, machine_lock
+from respeed.model.errors import UserError
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
 from respeed.plan.same_machine import describe_as
@@ -79,12 +81,14 @@ class _Turn:
                     yield from self._finished()
                 case "again":
                     yield self._merged(left[event["round"]].id, event["facts"])
+                case "refused":
+                    raise UserError(event["line"])
                 case "not-run":
                     child.reason = ("not-run", event["reason"])
         if self.now < len(self.specs):
             # A process that said why it measures nothing, or said nothing at all, would do so again.
             hopeless = bool(child.reason) or not told
-            yield from self._give_up(*(child.reason or ("failed", _how_it_ended(child.code))), everything=hopeless)
+            yield from self._give_up(*(child.reason or ("failed", _how_it_ended(child))), everything=hopeless)
 
     def _finished(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """The record of the round that is being measured, if its last case is done."""
@@ -163,17 +167,19 @@ def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
 
 
 class _Child:
-    """A fresh measuring process. `code` is how it ended; `reason` why it measured nothing, where it said so."""
+    """A fresh measuring process. `code` is how it ended, `lacked_memory` whether the kernel ended a process for want of
+    memory meanwhile; `reason` why it measured nothing, where it said so."""
 
     def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float]) -> None:
         self.specs, self.lock, self.probes = specs, lock, probes
-        self.code = 0
+        self.code, self.lacked_memory = 0, False
         self.reason: tuple[str, str] | None = None
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What it tells, as it tells it. The process ends with whoever stops listening."""
+        kills = memory_kills()
         with subprocess.Popen(
-            [sys.executable, "-m", "respeed.measure.child"],
+            [sys.executable, "-P", "-m", "respeed.measure.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment(self.specs[0].threads),
@@ -194,7 +200,7 @@ class _Child:
             except BaseException:
                 child.kill()
                 raise
-        self.code = child.returncode
+        self.code, self.lacked_memory = child.returncode, memory_kills() != kills
 
 
 def _worse(one: float | None, other: float | None) -> float | None:
@@ -202,9 +208,11 @@ def _worse(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _how_it_ended(code: int) -> str:
+def _how_it_ended(child: _Child) -> str:
+    code = child.code
     if code == -signal.SIGKILL:
-        return "the measuring process was killed, perhaps for want of memory"
+        certain = "by the kernel, for want of memory" if child.lacked_memory else "perhaps for want of memory"
+        return f"the measuring process was killed, {certain}"
     if code < 0:
         return f"the measuring process ended with {signal.Signals(-code).name}"
     return f"the measuring process ended with exit code {code}"

@@ -34,6 +34,7 @@ from respeed.record.paths import (
     records_folder,
     results_folder,
 )
+from respeed.record.room import REPORT, check_room, check_snakemake
 
 # The descriptor of the folder's lock: held until the process ends.
 _HELD: list[int] = []
@@ -211,6 +212,10 @@ class Workflow:
         """All (paper, experiment) that are shown: each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
+    def check_room(self, measures: bool) -> None:
+        """UserError if not all can be written that the run is going to write."""
+        check_room(self.smoke, [REPORT], measures=measures)
+
     def hold_folder(self) -> None:
         """Take the folder for this run, for as long as it lives; UserError if another has it."""
         if not _HELD:
@@ -231,6 +236,7 @@ def load_workflow(overrides: Mapping[str, Any], command: Sequence[str] = (), *, 
     program with one line, exit code 2."""
     with giving_up():
         check_command_line(command)
+        check_snakemake()
         found = resolve_workflow(overrides, measures=measures)
         for target in found.targets:
             target.check()

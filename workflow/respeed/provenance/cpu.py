@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from respeed.control_group import cpu_quota
 from respeed.provenance.topology import SYS, usable_topology
 
 _SYS_CPU = SYS / "system/cpu"
@@ -23,7 +24,6 @@ _ON_MACOS = {
     "sse4_2": "sse4_2", "avx1_0": "avx", "avx2_0": "avx2", "fma": "fma", "avx512f": "avx512f", "AdvSIMD": "asimd",
     "arm.AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "bf16",
 }  # fmt: skip
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 @functools.cache
@@ -71,15 +71,6 @@ def socket_count(sys_cpu: Path = _SYS_CPU) -> int | None:
     for path in sys_cpu.glob("cpu[0-9]*/topology/physical_package_id"):
         found.add(path.read_text().strip())
     return len(found) or None
-
-
-def cpu_quota(cgroup: Path = _CGROUP) -> float | None:
-    """How many CPUs' worth of time the control group allows; None where it sets no limit."""
-    try:
-        quota, period = (cgroup / "cpu.max").read_text().split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None
 
 
 def frequency_governor() -> str | None:

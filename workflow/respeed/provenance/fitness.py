@@ -7,7 +7,9 @@ from pathlib import Path
 
 import psutil
 
-from respeed.provenance.cpu import cpu_quota, frequency_governor, usable_cores
+from respeed.control_group import cpu_quota, memory_left
+from respeed.provenance.cpu import frequency_governor, usable_cores
+from respeed.provenance.topology import usable_topology
 
 # A process that takes more than this of one core while we look will take it while we measure.
 BUSY_SHARE = 0.05
@@ -43,7 +45,9 @@ def _quota() -> Finding:
     quota = cpu_quota()
     if quota is None:
         return Finding("CPU quota", "none")
-    advice = "" if quota >= len(usable_cores()) else "raise the container's CPU limit, or expect fewer threads"
+    topology = usable_topology()
+    cores = psutil.cpu_count(logical=False) or 1 if topology is None else len(topology)
+    advice = "" if quota >= cores else "raise the container's CPU limit, or expect fewer threads"
     return Finding("CPU quota", f"{quota:g} CPUs", advice)
 
 
@@ -96,7 +100,9 @@ def _power() -> Iterator[Finding]:
 def _memory() -> Finding:
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     advice = "close programs: memory was swapped out" if swap.used > 0.1 * memory.total else ""
-    return Finding("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free", advice)
+    left = memory_left()
+    limit = "" if left is None else f"; the control group leaves {left / 2**30:.1f}"
+    return Finding("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free{limit}", advice)
 
 
 def _sight() -> Finding:

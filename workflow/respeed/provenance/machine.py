@@ -9,10 +9,11 @@ from typing import Any
 
 import psutil
 
+from respeed.control_group import cpu_quota
 from respeed.kernels.scipy_blas import scipy_library
 from respeed.model.cpus import Core, cores_as_facts
 from respeed.provenance.accelerators import accelerator_driver, accelerator_names, device_counts
-from respeed.provenance.cpu import cpu_flags, cpu_model, cpu_quota, frequency_governor, socket_count, usable_cores
+from respeed.provenance.cpu import cpu_flags, cpu_model, frequency_governor, socket_count, usable_cores
 from respeed.provenance.host import host_mark
 from respeed.provenance.topology import kind_counts, usable_topology
 

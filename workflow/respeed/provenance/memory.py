@@ -1,8 +1,12 @@
-"""How large this machine's memories are: caches of the CPU, and the accelerators' own."""
+"""How large this machine's memories are: caches of the CPU, the accelerators' own, and what is free of the main one."""
 
+import resource
 from collections.abc import Collection
 from pathlib import Path
 
+import psutil
+
+from respeed import control_group
 from respeed.provenance.accelerators import accelerator_names
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
@@ -40,3 +44,17 @@ def accelerator_bytes() -> dict[str, int]:
         }
     finally:
         pynvml.nvmlShutdown()
+
+
+def memory_free() -> float:
+    """How many bytes this process may have in all: what it holds, and what system, control group and its own limits
+    (ulimit -v, -d) leave. What it has freed it keeps, for the next case to use."""
+    now = psutil.Process().memory_info()
+    left = [psutil.virtual_memory().available, control_group.memory_left()]
+    left += [_below(limit, now.vms) for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return float(now.rss + max(0, min(room for room in left if room is not None)))
+
+
+def _below(limit: int, used: int) -> int | None:
+    soft, _ = resource.getrlimit(limit)
+    return None if soft == resource.RLIM_INFINITY else soft - used

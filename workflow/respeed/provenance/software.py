@@ -9,7 +9,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-# Set before the measuring process starts, or left by it to the user: which device. A record shows what was in force.
+# Set before the measuring process starts, or left by it to the user: which device, and what is loaded before all else.
+# A record shows what was in force.
 TELLING_VARIABLES = (
     "OMP_",
     "MKL_",
@@ -31,6 +32,8 @@ TELLING_VARIABLES = (
     "ZE_",
     "ONEAPI_",
     "SYCL_",
+    "LD_PRELOAD",
+    "DYLD_INSERT_LIBRARIES",
 )
 # Folders and files, in whose names a user's may be.
 PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE")

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
+from respeed.model.refused import refusal
 from respeed.record.check import check_kind, check_record, why_misplaced
 from respeed.record.checksum import sealed
 from respeed.record.layout import Kind, place_in_folders
@@ -32,24 +33,36 @@ def write_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which becomes `path` when all is written: temporary file, fsync, rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
-    ) as file:
-        _UNFINISHED.add(file.name)
-        try:
+    """A file to write to, which becomes `path` when all is written: temporary file, fsync, rename. UserError if the
+    system refuses to write it, as where the disk is full."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            tempfile.NamedTemporaryFile(
+                "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
+            ) as file,
+            _removed_unless_whole(file.name),
+        ):
             yield file
             file.flush()
             os.fsync(file.fileno())
             # A temporary file is for its owner alone; what it becomes is for everybody that the folder is for.
             os.chmod(file.name, 0o666 & ~_umask())
             os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-        finally:
-            _UNFINISHED.discard(file.name)
+    except OSError as error:
+        raise refusal(error, path) or error from None
+
+
+@contextlib.contextmanager
+def _removed_unless_whole(name: str) -> Iterator[None]:
+    _UNFINISHED.add(name)
+    try:
+        yield
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    finally:
+        _UNFINISHED.discard(name)
 
 
 def remove_unfinished() -> None:

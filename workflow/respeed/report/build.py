@@ -9,7 +9,7 @@ import typst
 
 from respeed.model.errors import UserError
 from respeed.plan.machines import machines_in_full
-from respeed.record.files import write_json
+from respeed.record.files import replacing, write_json
 from respeed.report.facts import gather_facts
 from respeed.report.letters import with_letters_only
 from respeed.tables.build import make_tables
@@ -33,22 +33,22 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     gathered = gather_facts(make_tables(smoke, in_full, papers), read_others(smoke, in_full))
     write_json(facts, with_letters_only(gathered, **FORM))
     output = TEMPLATE.parent / f"{name}.pdf"
-    part = output.with_suffix(".pdf.part")
     try:
-        _compile(facts, part)
+        document = _compile(facts)
     except typst.TypstError as error:
         raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed figures)") from None
-    part.replace(output)
+    with replacing(output) as file:
+        file.write(document)
     return output
 
 
-def _compile(facts: Path, output: Path) -> None:
+def _compile(facts: Path) -> bytes:
     # The same records give the same bytes: no time of building.
-    typst.compile(
+    document: bytes = typst.compile(
         TEMPLATE,
-        output=output,
         root=Path.cwd(),
         **FORM,
         sys_inputs={"facts": f"/{facts}"},
         timestamp=int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp()),
     )
+    return document

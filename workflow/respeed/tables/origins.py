@@ -51,8 +51,8 @@ class Origin:
     whose steps could not be captured, with the reason.
     What differs from round to round has all values that occurred, with semicolons between them.
     Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
-    `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`, `plain_steps`,
-    `backends` (by profile) and `causes`, for which blocks were discarded.
+    `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`,
+    `plain_steps`, `backends` (by profile) and `causes`, for which blocks were discarded.
     """
 
     machine: str

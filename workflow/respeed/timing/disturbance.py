@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from respeed.control_group import quota_throttles
 from respeed.timing.clock import slept_seconds
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
@@ -13,7 +14,6 @@ RAN_SHARE = 0.1
 SHORTEST_SLEEP = 0.1
 
 _TASKS = Path("/proc/self/task")
-_CGROUP_CPU = Path("/sys/fs/cgroup/cpu.stat")
 _CPUS = Path("/sys/devices/system/cpu")
 
 
@@ -35,7 +35,7 @@ def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
     the threads by which they send one another what they computed, share their cores: that one waits for the other is
     no sign of a neighbour. What is left to tell of one is the reference probe."""
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    throttles = _quota_throttles(), _clock_throttles()
+    throttles = quota_throttles(), _clock_throttles()
     return Snapshot(_threads(helpers), bool(helpers), faults, *throttles, slept_seconds())
 
 
@@ -80,15 +80,6 @@ def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
             continue
         threads[path.parent.name] = (int(on_cpu), int(waiting))
     return threads
-
-
-def _quota_throttles() -> int | None:
-    """How often the control group's CPU quota was used up."""
-    try:
-        counters = dict(line.split() for line in _CGROUP_CPU.read_text().splitlines())
-        return int(counters["nr_throttled"])
-    except (OSError, ValueError, KeyError):
-        return None
 
 
 def _clock_throttles() -> int | None:

@@ -1,0 +1,38 @@
+"""What the system refuses is the user's to mend; anything else is a mistake of the program."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from respeed.cli.main import main
+from respeed.model.refused import ADVICE, refusal
+
+
+@pytest.mark.parametrize("number", ADVICE)
+def test_what_the_system_refuses_is_a_line_with_the_file_and_what_to_do(number: int) -> None:
+    error = OSError(number, os.strerror(number), "some/file")
+    line = str(refusal(error))
+    assert line.startswith(f"some/file: cannot be written: {os.strerror(number)}; ")
+    assert str(refusal(OSError(number, os.strerror(number)), Path("other"))).startswith("other: ")
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOENT, "no such file"), OSError("?"), ValueError("wrong")])
+def test_any_other_error_keeps_its_traceback(error: Exception) -> None:
+    assert refusal(error) is None
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_library_that_is_refused_ends_a_command_with_one_line(
+    number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def write(options: object) -> None:
+        raise OSError(number, os.strerror(number), "deep/inside")
+
+    monkeypatch.setattr("respeed.cli.commands.claims", write)
+    monkeypatch.setattr("respeed.cli.main._say_no_more", lambda: None)
+    assert main(["claims"]) == 2
+    told = capfd.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith(f"respeed: deep/inside: cannot be written: {os.strerror(number)}; ")

@@ -1,0 +1,42 @@
+"""Systems that refuse things: prefixes for commands that run as a user who may not write, on a disk of a few
+kilobytes, or without a network. A test that needs what this system cannot do is skipped, with the reason."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+IS_ROOT = os.geteuid() == 0
+
+
+def as_nobody() -> list[str]:
+    """Root may write everywhere: then a user who reads what this one reads. Another one keeps to permissions as he
+    is."""
+    groups = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+    return _checked(["setpriv", *groups, *(f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient"))], IS_ROOT)
+
+
+def on_small_disk(folder: str | os.PathLike[str], size: str) -> list[str]:
+    """In the folder, on which an empty disk of that size is mounted meanwhile: nobody else sees it."""
+    script = f'mount -t tmpfs -o size={size} none "$0" && cd "$0" && exec "$@"'
+    return _checked([*_unshared("--mount"), "sh", "-c", script, os.fspath(folder)])
+
+
+def without_network(*options: str) -> list[str]:
+    return _checked([*_unshared("--net", *options)])
+
+
+def _unshared(*options: str) -> list[str]:
+    return ["unshare", *options, *([] if IS_ROOT else ["--map-root-user"]), "--"]
+
+
+def _checked(prefix: list[str], needed: bool = True) -> list[str]:
+    if not needed:
+        return []
+    if shutil.which(prefix[0]) is None:
+        pytest.skip(f"no {prefix[0]}")
+    done = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"{prefix[0]} may not do this here: {done.stderr.strip()}")
+    return prefix

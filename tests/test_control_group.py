@@ -1,0 +1,76 @@
+"""Limits of control groups, of both versions, in a group and above it."""
+
+from pathlib import Path
+
+import pytest
+
+from respeed.control_group import cpu_quota, memory_kills, memory_left, quota_throttles
+
+
+@pytest.fixture
+def groups(tmp_path: Path):
+    """Writes files of groups, and which group this process is in."""
+
+    def write(membership: str, files: dict[str, str]) -> tuple[Path, Path]:
+        for name, text in files.items():
+            path = tmp_path / "cgroup" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (tmp_path / "membership").write_text(membership)
+        return tmp_path / "cgroup", tmp_path / "membership"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "quota"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/\n", {"cpu.max": "nonsense\n"}, None),
+        ("0::/\n", {}, None),
+        ("0::/user/job\n", {"user/job/cpu.max": "max 100000\n", "user/cpu.max": "400000 100000\n"}, 4.0),
+        ("0::/user/job\n", {"user/job/cpu.max": "50000 100000\n", "user/cpu.max": "400000 100000\n"}, 0.5),
+        ("4:cpu,cpuacct:/job\n0::/\n",
+         {"cpu/job/cpu.cfs_quota_us": "150000\n", "cpu/job/cpu.cfs_period_us": "100000\n"}, 1.5),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        # A container without a namespace of its own is told a group that it does not see: its own is the root.
+        ("1:cpu:/docker/1\n", {"cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 2.0),
+    ],
+)  # fmt: skip
+def test_the_least_quota_of_a_group_and_those_above_it_holds(
+    groups, membership: str, files: dict[str, str], quota: float | None
+) -> None:
+    assert cpu_quota(*groups(membership, files)) == quota
+
+
+def test_memory_that_is_left_counts_what_the_kernel_keeps_of_files(groups) -> None:
+    new = {
+        "job/memory.max": "1000\n",
+        "job/memory.current": "700\n",
+        "job/memory.stat": "anon 300\ninactive_file 200\n",
+    }
+    assert memory_left(*groups("0::/job\n", new)) == 500
+    assert memory_left(*groups("0::/job\n", new | {"job/memory.max": "max\n"})) is None
+    assert memory_left(*groups("0::/job\n", new | {"job/memory.current": "2000\n"})) == 0
+
+
+def test_memory_that_is_left_in_a_group_of_the_first_version(groups) -> None:
+    old = {"limit_in_bytes": "1000\n", "usage_in_bytes": "900\n", "stat": "total_inactive_file 50\n"}
+    files = {f"memory/job/memory.{name}": text for name, text in old.items()}
+    assert memory_left(*groups("4:memory:/job\n", files)) == 150
+    files["memory/job/memory.limit_in_bytes"] = "9223372036854771712\n"
+    assert memory_left(*groups("4:memory:/job\n", files)) is None
+
+
+def test_where_nothing_is_told_there_is_no_limit(tmp_path: Path) -> None:
+    nowhere = tmp_path / "cgroup", tmp_path / "membership"
+    assert (cpu_quota(*nowhere), memory_left(*nowhere), quota_throttles(*nowhere)) == (None, None, None)
+    assert memory_kills(tmp_path / "vmstat") is None
+
+
+def test_how_often_a_quota_was_used_up_and_how_many_were_ended_is_counted(groups, tmp_path: Path) -> None:
+    root, membership = groups("0::/job\n", {"job/cpu.stat": "usage_usec 5\nnr_throttled 3\n", "cpu.stat": "x 1\n"})
+    assert quota_throttles(root, membership) == 3
+    (tmp_path / "vmstat").write_text("nr_free_pages 1\noom_kill 2\n")
+    assert memory_kills(tmp_path / "vmstat") == 2
