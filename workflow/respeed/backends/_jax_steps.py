@@ -94,8 +94,8 @@ class JaxSteps(Jax):
 
 
 class _Chunks:
-    """Chunks in the host's memory. The next one is on its way while the last is used: it comes to memory of its own, and
-    what was in the array before lives as long as somebody uses it."""
+    """Chunks in the host's memory. The next one is on its way while the last is used: it comes to memory of its own,
+    and what was in the array before lives as long as somebody uses it."""
 
     def __init__(self, chunks: Sequence[np.ndarray], dtype: np.dtype[Any], device: Any) -> None:
         self._chunks, self._device = [np.ascontiguousarray(chunk, dtype=dtype) for chunk in chunks], device

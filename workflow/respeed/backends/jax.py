@@ -6,7 +6,7 @@ It is there where somebody installed it (`pip install 'respeed[jax]'`), and load
 import importlib.util
 import os
 
-from respeed.backends import BackendContract
+from respeed.backends import Required
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "tpu")
@@ -23,7 +23,7 @@ PACKAGE = "jax"
 POOL = "NPROC"
 
 
-def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendContract:  # noqa: N802, as the contract has it
+def Backend(*, device: str, precision: str, threads: int, seed: int) -> Required:  # noqa: N802, as the contract has it
     """JAX on the device; NotMeasurable with the reason if it is not installed, or has no such device."""
     if importlib.util.find_spec(PACKAGE) is None:
         raise NotMeasurable(f"needs the Python package {PACKAGE}, which is not installed")

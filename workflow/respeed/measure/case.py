@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 
 from respeed.backends import BackendContract
-from respeed.measure.bench import Bench
+from respeed.measure.bench import Bench, shares_cores
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
@@ -167,6 +167,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         probe=bench.probe,
         probes=bench.probes,
         helpers=helpers,
+        is_shared=shares_cores(bench.backend),
         meter=bench.meter if metered else NO_METER,
     )
 

@@ -41,6 +41,10 @@ _FOREIGN = (
     "MALLOC_",
     "GLIBC_",
     "VECLIB_",
+    "JAX_",
+    "XLA_",
+    "LIBTPU_",
+    "NPROC",
 )
 
 

@@ -1,4 +1,4 @@
-"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"."""
+"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu"."""
 
 # Of accelerators: what people call them.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}

@@ -23,6 +23,10 @@ TELLING_VARIABLES = (
     "MALLOC_",
     "GLIBC_",
     "CUDA_",
+    "JAX_",
+    "XLA_",
+    "LIBTPU_",
+    "NPROC",
 )
 
 
