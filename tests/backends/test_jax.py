@@ -1,11 +1,11 @@
-"""JAX's arrays, which cannot be written to, behind the contract, in which they are: what is written, where, and when."""
+"""JAX's arrays, which cannot be written to, behind a contract in which they are: what is written, where, and when."""
 
 import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
@@ -46,6 +46,7 @@ places = st.one_of(
 
 
 @needs_jax
+@settings(max_examples=12)  # each is compiled
 @given(place=places, inner=st.one_of(st.none(), st.slices(2)))
 def test_what_is_written_to_a_part_of_an_array_is_in_the_array(place: Any, inner: slice | None) -> None:
     from respeed.backends._jax_box import Box

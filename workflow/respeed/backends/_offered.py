@@ -78,8 +78,8 @@ class BackendContract(Required, Protocol):
     number, leaves the caches of one core, and is better worked off in several, of which `each` does `lanes` at once; an
     accelerator takes any.
 
-    `shares_cores`: its library has more threads than the row, on the row's CPUs, and cannot be told otherwise. They wait
-    for one another by design; what they are held to is the CPU time that they take. Not, where it is not offered.
+    `shares_cores`: its library has more threads than the row, on the row's CPUs, and cannot be told otherwise. They
+    wait for one another by design; what they are held to is the CPU time that they take. Not so if it is not offered.
     """
 
     workers: Workers
