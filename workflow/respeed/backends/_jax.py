@@ -20,10 +20,6 @@ from respeed.model.errors import NotMeasurable
 # JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
 
-# Of the compiler: operations in one order. Or else XLA hands what could be done at once to its pool, though this is of
-# one thread: that one and the one that asks would take turns on one CPU.
-ONE_BY_ONE = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
-
 
 class JaxFacts(Facts):
     platform: str
@@ -50,7 +46,6 @@ class Jax:
         self.synchronous = kind == "cpu"
         self.shares_cores = kind == "cpu" and threads > 1
         self._programs: dict[str, Any] = {}
-        self._options = ONE_BY_ONE if kind == "cpu" and threads == 1 else {}
         self._asked: Any = ()
 
     def array(self, values: np.ndarray) -> Box:
@@ -71,7 +66,7 @@ class Jax:
 
     def captured(self, step: Step) -> Step:
         asked = self._asked
-        program = Program(step, self._programs, self._options)
+        program = Program(step, self._programs)
         self._asked = asked  # what the step asked for while it was traced is nothing to wait for
 
         def run() -> None:

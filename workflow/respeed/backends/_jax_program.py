@@ -1,6 +1,6 @@
 """A step as one compiled program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -16,9 +16,8 @@ class Program:
     place in the memory.
     """
 
-    def __init__(self, step: Step, compiled: dict[str, Any], options: Mapping[str, Any]) -> None:
-        """`compiled` are the programs that there are, by their text: those of other mini-batches are the same. The
-        `options` are the compiler's."""
+    def __init__(self, step: Step, compiled: dict[str, Any]) -> None:
+        """`compiled` are the programs that there are, by their text: those of other mini-batches are the same."""
         # Its boxes are in the lists; what else it holds must live as long.
         self._step = step
         touched = look_through(step)
@@ -28,7 +27,7 @@ class Program:
         touched.restore()
         text = lowered.as_text()
         if text not in compiled:
-            compiled[text] = lowered.compile(dict(options))
+            compiled[text] = lowered.compile()
         self._compiled = compiled[text]
         self.results: Sequence[Any] = ()
 

@@ -21,6 +21,9 @@ PACKAGE = "jax"
 # XLA's pool has as many threads as this says when the pool is made, or else as the process has CPUs. (XLA's own flags
 # and OMP_NUM_THREADS say nothing of it.)
 POOL = "NPROC"
+# Operations in one order. Or else XLA hands what could be done at once to its pool, though this is of one thread: that
+# one and the one that asks would take turns on one CPU. It is read once in a process, and a compiler's option does less.
+ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Required:  # noqa: N802, as the contract has it
@@ -28,6 +31,8 @@ def Backend(*, device: str, precision: str, threads: int, seed: int) -> Required
     if importlib.util.find_spec(PACKAGE) is None:
         raise NotMeasurable(f"needs the Python package {PACKAGE}, which is not installed")
     os.environ.setdefault(POOL, str(threads))
+    if device == "cpu" and threads == 1:
+        os.environ.setdefault("XLA_FLAGS", ONE_BY_ONE)
     # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
