@@ -22,7 +22,7 @@ PACKAGE = "jax"
 # and OMP_NUM_THREADS say nothing of it.)
 POOL = "NPROC"
 # Operations in one order. Or else XLA hands what could be done at once to its pool, though this is of one thread: that
-# one and the one that asks would take turns on one CPU. It is read once in a process, and a compiler's option does less.
+# one and the one that asks would take turns on one CPU. Read once in a process; as a compiler's option it does less.
 ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 
