@@ -1,10 +1,33 @@
 """What a machine, or a backend, cannot run is skipped with the reason that the tables would show."""
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 from respeed.model.errors import NotMeasurable
+
+# XLA takes up to seconds to compile a step. By default these are tried, a step each; `-m slow` tries all.
+QUICK = {"autoencoder", "cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_long(item):
+            item.add_marker(pytest.mark.slow)
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether the test compiles much by JAX, or would on a device that is not here."""
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    if "jax" not in (params.get("backend"), params.get("name")):
+        return False
+    if params.get("device", "cpu") != "cpu" or item.path.stem in {"test_draws", "test_fp64"}:
+        return True
+    case, test = params.get("case"), getattr(item, "originalname", "")
+    is_quick = case and case.name == "smoke" and case.workload in QUICK and test == "test_a_step_agrees_with_float64"
+    return bool(case) and not is_quick
 
 
 @pytest.hookimpl(wrapper=True)

@@ -116,6 +116,13 @@ def allocated_bytes(package: str, step: Callable[[], None]) -> int:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
             step()
         return sum(max(0, event.self_cpu_memory_usage) for event in profile.events())
+    if package.startswith("jax"):
+        import jax
+
+        # Those that are left; XLA takes memory for what comes between by itself.
+        before = sum(array.nbytes for array in jax.live_arrays())
+        step()
+        return sum(array.nbytes for array in jax.live_arrays()) - before
     tracemalloc.start()
     step()
     _, peak = tracemalloc.get_traced_memory()

@@ -1,5 +1,6 @@
 """How many threads really ran: what must be caught is caught. Each in a process of its own, as threads are set once."""
 
+import importlib.util
 import json
 import math
 import os
@@ -10,7 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from respeed.measure.bench import thread_complaint
+from respeed.backends import make_backend
+from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
 from respeed.measure.parent import measure_spec
 from respeed.model.block import Block, contamination
@@ -18,6 +20,7 @@ from respeed.model.round import RoundId
 from respeed.model.timing import REAL
 from respeed.plan.spec import make_spec
 from respeed.provenance.cpu import usable_cores
+from respeed.timing.disturbance import difference, take_snapshot
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
@@ -125,6 +128,42 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed() -> None:
         True,
         False,
     ]
+
+
+def test_threads_that_share_their_cores_by_design_are_held_to_the_time_that_they_take() -> None:
+    spec = replace(make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1), threads=2)
+
+    def complaint(ran: int, taken: float) -> str | None:
+        return thread_complaint(spec, {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
+
+    assert [complaint(ran, 1.99) for ran in (2, 3)] == [None, None]
+    assert complaint(3, 2.6) == "took the time of 2.6 CPUs, 2 asked"
+    assert complaint(1, 0.99) == "1 thread ran, 2 asked"
+
+
+def test_of_threads_that_share_their_cores_by_design_waiting_tells_nothing() -> None:
+    seen = [difference(take_snapshot(is_shared=shared), take_snapshot(is_shared=shared)) for shared in (True, False)]
+    assert [one["run_delay_seconds"] is None for one in seen] == [True, False]
+
+
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_jax_takes_the_time_of_as_many_cpus_as_its_row_has_threads(threads: int) -> None:
+    profile = "jax-1" if threads == 1 else "jax-all"
+    spec = make_spec(RoundId("box", "raina2009", "rbm", profile, 1, smoke=True), seed=1)
+    spec = replace(spec, threads=threads, cpus=tuple(usable_cores())[:threads], cases=spec.cases[:1])
+    record = measure_spec(spec)
+    facts, (case,) = record["provenance"], record["cases"]
+    assert (case["status"], case["reason"]) == ("measured", None)
+    assert facts["threads_proof"]["cpus_taken"] <= 1.05 * threads
+    assert facts["backend"]["threads_set"] == int(facts["environment"]["NPROC"]) == threads
+    assert {block["run_delay_seconds"] is None for block in case["blocks"]} == {threads > 1}
+    assert facts["threads_proof"]["threads_ran"] in ((1,) if threads == 1 else (2, 3))
+
+
+def test_no_other_backend_shares_its_cores_by_design() -> None:
+    for name in ("openblas", "torch"):
+        assert not shares_cores(make_backend(name, device="cpu", precision="fp32", threads=1, seed=1))
 
 
 def test_a_step_may_run_on_the_threads_of_each_pool_and_on_no_more() -> None:

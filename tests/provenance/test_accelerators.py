@@ -1,5 +1,7 @@
 """Which accelerators are there, under which numbers."""
 
+from pathlib import Path
+
 import pytest
 
 from respeed.provenance import accelerators
@@ -60,3 +62,17 @@ def test_a_device_that_is_hidden_has_no_number(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(accelerators.Path, "exists", lambda path: False)
     assert accelerators.missing_device("cuda:0") == accelerators.missing_device("cuda") == "no CUDA device"
     accelerators.accelerator_names.cache_clear()
+
+
+def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(tmp_path: Path) -> None:
+    v5e, network_card, another = ("0x1ae0", "0x0063"), ("0x1ae0", "0x0042"), ("0x10de", "0x0063")
+    for place, (vendor, device) in enumerate([v5e, network_card, v5e, another]):
+        folder = tmp_path / f"0000:00:0{place}.0"
+        folder.mkdir()
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "device").write_text(f"{device}\n")
+    assert accelerators.count_tpus(tmp_path) == 2
+    assert accelerators.count_tpus(tmp_path / "no bus") == 0
+    assert accelerators.missing_device("tpu:1", {"tpu": 2}) is None
+    assert accelerators.missing_device("tpu:2", {"tpu": 2}) == "no TPU device 2: there are 2, numbered from 0"
+    assert accelerators.missing_device("tpu", {}) == "no TPU device"

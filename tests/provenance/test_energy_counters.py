@@ -113,7 +113,7 @@ def test_a_row_on_a_gpu_counts_that_device_and_the_packages(
     [
         ("cuda", PCI, {PCI: None}, "Not Supported"),
         ("cuda", PCI, {}, "Not Found"),
-        ("cuda", None, {PCI: 1}, "torch does not tell"),
+        ("cuda", None, {PCI: 1}, "does not tell which"),
         ("xpu", None, {}, "only NVIDIA's"),
         ("mps", None, {}, "only NVIDIA's"),
     ],

@@ -77,11 +77,15 @@ class BackendContract(Required, Protocol):
     On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes`, at 4 bytes a
     number, leaves the caches of one core, and is better worked off in several, of which `each` does `lanes` at once; an
     accelerator takes any.
+
+    `shares_cores`: its library has more threads than the row, on the row's CPUs, and cannot be told otherwise. They
+    wait for one another by design; what they are held to is the CPU time that they take. Not so if it is not offered.
     """
 
     workers: Workers
     stack_bytes: float
     lanes: int
+    shares_cores: bool
 
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""

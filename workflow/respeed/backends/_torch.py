@@ -62,6 +62,8 @@ class Torch:
     """Sets torch up for products of `precision` on `threads` threads; the part of the contract that no device does
     otherwise. Arrays are of `dtype`."""
 
+    shares_cores = False
+
     def __init__(self, device: str, precision: str, threads: int) -> None:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)

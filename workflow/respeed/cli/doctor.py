@@ -1,5 +1,8 @@
 """respeed doctor: is this machine fit to measure now?"""
 
+import importlib.metadata
+import importlib.util
+
 from tabulate import tabulate
 
 from respeed.backends import make_backend, scipy_backend
@@ -21,7 +24,7 @@ MAX_SLOW_SHARE = 0.2
 def examine() -> bool:
     """Print what was found and what to do about it; True if the machine is fit."""
     holder = who_measures()
-    findings = [*examine_machine(), _lock(holder), *_steadiness(holder)]
+    findings = [*examine_machine(), _jax(), _lock(holder), *_steadiness(holder)]
     rows = [[finding.subject, finding.found, finding.advice or "–"] for finding in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
@@ -31,6 +34,12 @@ def examine() -> bool:
         else "\nnot quite fit to measure: see the last column; what is disturbed will be marked"
     )
     return fit
+
+
+def _jax() -> Finding:
+    """An optional package: nothing is amiss where it is not there."""
+    there = importlib.util.find_spec("jax") is not None
+    return Finding("JAX", f"{importlib.metadata.version('jax')}, for rows that are named" if there else "not installed")
 
 
 def _lock(holder: Holder | None) -> Finding:

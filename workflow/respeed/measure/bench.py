@@ -15,6 +15,8 @@ from respeed.workloads import matmul
 PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
 # Up to so many threads every BLAS was seen to use all of them for the probe.
 MANY = 8
+# Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
+MOST_TAKEN = 1.05
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,20 @@ def make_bench(
     return Bench(backend, probe, list(probes), meter=meter), prove_threads(probe)
 
 
-def thread_complaint(spec: RoundSpec, proof: dict[str, Any]) -> str | None:
-    """Why nothing of this round may count: another number of threads ran than was asked for. None if all is well."""
+def shares_cores(backend: BackendContract) -> bool:
+    """Whether the threads of its library share the row's CPUs by design; what does not offer to say so does not."""
+    return bool(getattr(backend, "shares_cores", False))
+
+
+def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
+    """Why nothing of this round may count: another number of threads ran than was asked for, or where these share their
+    CPUs, they took the time of more of them. None if all is well."""
     ran = proof["threads_ran"]
     if not spec.profile.is_cpu or ran is None or ran == spec.threads:
         return None
+    if is_shared and ran > spec.threads:
+        taken = proof["cpus_taken"]
+        return f"took the time of {taken:.1f} CPUs, {spec.threads} asked" if taken > MOST_TAKEN * spec.threads else None
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
     if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from respeed.backends import BackendContract
-from respeed.measure.bench import Bench
+from respeed.measure.bench import Bench, shares_cores
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
@@ -180,6 +180,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         probe=bench.probe,
         probes=bench.probes,
         helpers=helpers,
+        is_shared=shares_cores(bench.backend),
         meter=bench.meter if metered else NO_METER,
     )
 

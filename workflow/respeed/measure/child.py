@@ -42,7 +42,7 @@ def _run(text: str, events: TextIO) -> None:
     bind(spec.cpus)
 
     from respeed.backends import make_backend
-    from respeed.measure.bench import make_bench, thread_complaint
+    from respeed.measure.bench import make_bench, shares_cores, thread_complaint
     from respeed.measure.case import is_disturbed, measure_case
     from respeed.measure.ceilings import measure_ceilings
     from respeed.measure.seeds import derive_seed
@@ -85,7 +85,7 @@ def _run(text: str, events: TextIO) -> None:
         affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
     )
-    if complaint := thread_complaint(spec, threads_proof):
+    if complaint := thread_complaint(spec, threads_proof, is_shared=shares_cores(backend)):
         emit("not-run", reason=complaint)
         return
     emit("ceilings", **ceilings)

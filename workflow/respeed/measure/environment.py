@@ -55,6 +55,10 @@ _FOREIGN = (
     *("CUDA_ENABLE_", "CUDA_AUTO_BOOST", "CUDA_SCALE_"),
     *("HIPBLAS", "ROCBLAS_", "ROCSOLVER_", "MIOPEN_", "TENSILE_", "HIP_LAUNCH_", "HIP_FORCE_", "AMD_", "GPU_MAX_"),
     *("SYCL_CACHE_", "SYCL_PI_", "SYCL_UR_", "UR_L0_", "IGC_", "IPEX_"),
+    "JAX_",
+    "XLA_",
+    "LIBTPU_",
+    "NPROC",
 )
 # Where something is kept says nothing about how it is done.
 _PLACES = ("_CACHE_DIR", "_CACHE_PATH", "_HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX")

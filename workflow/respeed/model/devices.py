@@ -1,7 +1,7 @@
-"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"."""
+"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu"."""
 
 # Of accelerators: what people call them.
-NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
+NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
 
 
 def split_device(device: str) -> tuple[str, int | None]:

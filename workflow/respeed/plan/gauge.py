@@ -63,7 +63,7 @@ def plan_gauge(machine: str, smoke: bool) -> Gauge:
     # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
     profiles = read_profiles()[0].values()
     packages = {profile.backend: profile.package for profile in profiles}
-    scaled = _scaled_backend(facts)
+    scaled = _scaled_backend(profiles, facts)
     often = [
         _spec(machine, packages, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
         for threads in _ladder(cores, smoke)
@@ -106,13 +106,20 @@ def _threads(device: str, cores: int) -> list[int]:
     return sorted({1, cores}) if device == "cpu" else [cores]
 
 
-def _kinds(profiles: Iterable[Profile], facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _only_optional(profiles: Collection[Profile]) -> set[str]:
+    """The backends that are measured only where a profile of theirs is named: the sheet is made without them."""
+    optional, others = ({one.backend for one in profiles if one.optional is which} for which in (True, False))
+    return optional - others
+
+
+def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Every (backend, device, precision) that is here, in single precision at least, or on a device that hardware
     profiles name: of that it is said that it is missing."""
-    named = {profile.device for profile in profiles if not profile.is_cpu}
+    named, left_out = {profile.device for profile in profiles if not profile.is_cpu}, _only_optional(profiles)
     return [
         (backend, device, precision)
         for backend, devices in backend_devices().items()
+        if backend not in left_out
         for device in devices
         if device in named or _is_there(backend, device, facts)
         for precision in backend_precisions()[backend]
@@ -124,8 +131,9 @@ def _is_there(backend: str, device: str, facts: Mapping[str, Any]) -> bool:
     return why_not(_profile(backend, backend, device, "fp32", 1), facts) is None
 
 
-def _scaled_backend(facts: Mapping[str, Any]) -> str:
-    there = [name for name, devices in backend_devices().items() if "cpu" in devices and _is_there(name, "cpu", facts)]
+def _scaled_backend(profiles: Collection[Profile], facts: Mapping[str, Any]) -> str:
+    on_cpu = [name for name, devices in backend_devices().items() if "cpu" in devices]
+    there = [name for name in on_cpu if name not in _only_optional(profiles) and _is_there(name, "cpu", facts)]
     return SCALED if SCALED in there else there[0]
 
 

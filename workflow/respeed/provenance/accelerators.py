@@ -8,6 +8,10 @@ from pathlib import Path
 
 from respeed.model.devices import NAMES, split_device, too_high
 
+# On the PCI bus: the vendor, of network cards as well, and its TPUs: v2 and v3, plc, v4, v5p, v5e, v6e, 7x.
+_GOOGLE = "0x1ae0"
+_TPUS = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
+
 
 @functools.cache
 def accelerator_names() -> tuple[str, ...]:
@@ -68,8 +72,8 @@ def accelerator_driver() -> str | None:
 
 
 def device_counts() -> dict[str, int | None]:
-    """How many devices there are of every kind that is here, as torch calls and numbers them; None where it is not told
-    without loading torch."""
+    """How many devices there are of every kind that is here, as torch calls and numbers them, and TPUs as JAX does;
+    None where it is not told without loading either."""
     found: dict[str, int | None] = {}
     if accelerator_names():
         found["cuda"] = len(accelerator_names())
@@ -79,7 +83,25 @@ def device_counts() -> dict[str, int | None]:
         found["xpu"] = None
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         found["mps"] = 1
+    if tpus := count_tpus():
+        found["tpu"] = tpus
     return found
+
+
+def count_tpus(devices: Path = Path("/sys/bus/pci/devices")) -> int:
+    """How many chips of Google's TPUs the bus shows."""
+    try:
+        found = [_word(path / "device") for path in devices.iterdir() if _word(path / "vendor") == _GOOGLE]
+    except OSError:  # no such bus
+        return 0
+    return sum(device in _TPUS for device in found)
+
+
+def _word(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def missing_device(device: str, counts: Mapping[str, int | None] | None = None) -> str | None:

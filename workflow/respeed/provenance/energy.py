@@ -69,7 +69,7 @@ def _device_counters(device: str, pci: str | None) -> Found:
     except Exception:  # no library, no driver, or AMD's device behind CUDA's name
         return [], "the device's driver has no NVML; only NVIDIA's counters are read"
     if pci is None:
-        return [], "torch does not tell which of the driver's devices it uses"
+        return [], "it does not tell which of the driver's devices it uses"
     try:
         handle = pynvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
         counter = EnergyCounter("GPU", _reader(pynvml, handle))

@@ -34,6 +34,10 @@ TELLING_VARIABLES = (
     "SYCL_",
     "LD_PRELOAD",
     "DYLD_INSERT_LIBRARIES",
+    "JAX_",
+    "XLA_",
+    "LIBTPU_",
+    "NPROC",
 )
 # Folders and files, in whose names a user's may be.
 PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE")

@@ -17,7 +17,7 @@ class Timer:
     """Times the steps of one program, each the `parts` one after another. `step_seconds` is what warm-up says a step
     takes, to size the samples.
 
-    `helpers` are processes that compute for it.
+    `helpers` are processes that compute for it; `is_shared`: whether its threads wait for one another by design.
 
     `meter` is read at both ends of a block.
 
@@ -33,6 +33,7 @@ class Timer:
     probe: Probe
     probes: list[float]
     helpers: tuple[int, ...] = ()
+    is_shared: bool = False
     meter: Meter = NO_METER
 
     def first_step(self) -> Block:
@@ -85,10 +86,10 @@ class Timer:
             self._run(1)
         self.sync()
         energy = self.meter.read()
-        before = take_snapshot(self.helpers)
+        before = take_snapshot(self.helpers, is_shared=self.is_shared)
         for _ in range(count):
             samples.append(self._run(steps))
-        happened = difference(before, take_snapshot(self.helpers))
+        happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared))
         joules = self.meter.joules(energy, self.meter.read())
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)

@@ -1,6 +1,7 @@
-"""The clocks: one monotonic ruler for durations, UTC for the date on a record, and one that also counts sleep.
+"""The clocks: one monotonic ruler for durations, one of the CPU time that was used, UTC for the date on a record, and
+one that also counts sleep.
 
-Of the three only UTC can jump, when somebody sets the clock. Nothing that is measured rests on it.
+Of these only UTC can jump, when somebody sets the clock. Nothing that is measured rests on it.
 """
 
 import time
@@ -18,6 +19,11 @@ _WITH_AND_WITHOUT_SLEEP = (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTO
 def seconds_now() -> float:
     """Monotonic seconds, for differences only. Time that the machine sleeps is not among them."""
     return time.perf_counter_ns() * 1e-9
+
+
+def computed_seconds() -> float:
+    """The CPU time of this process, that of all its threads together; for differences only."""
+    return time.process_time()
 
 
 def utc_now() -> str:

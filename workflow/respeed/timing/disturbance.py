@@ -30,13 +30,14 @@ class Snapshot:
     slept_seconds: float | None
 
 
-def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
+def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
     """Of this process, and of the `helpers`, processes that compute for it, each by its first thread. This process, and
-    the threads by which they send one another what they computed, share their cores: that one waits for the other is
-    no sign of a neighbour. What is left to tell of one is the reference probe."""
+    the threads by which they send one another what they computed, share their cores, as those of a library do that
+    `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is the reference
+    probe."""
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     throttles = quota_throttles(), _clock_throttles()
-    return Snapshot(_threads(helpers), bool(helpers), faults, *throttles, slept_seconds())
+    return Snapshot(_threads(helpers), is_shared or bool(helpers), faults, *throttles, slept_seconds())
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.timing.clock import seconds_now
+from respeed.timing.clock import computed_seconds, seconds_now
 from respeed.timing.disturbance import difference, take_snapshot
 
 # Long enough that what stops the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
@@ -43,10 +43,16 @@ def make_probe(product: Callable[[], None], sync: Callable[[], None]) -> Probe:
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
-    """How many threads really ran during the probe's product, and how long they waited for a core."""
-    end = seconds_now() + PROOF_SECONDS
+    """How many threads really ran during the probe's product, how long they waited for a core, and how many CPUs' whole
+    time they took."""
+    begin, computed = seconds_now(), computed_seconds()
     before = take_snapshot()
-    while seconds_now() < end:
+    while seconds_now() < begin + PROOF_SECONDS:
         probe.seconds()
     seen = difference(before, take_snapshot())
-    return {"threads_ran": seen["threads_ran"], "run_delay_seconds": seen["run_delay_seconds"]}
+    taken = (computed_seconds() - computed) / (seconds_now() - begin)
+    return {
+        "threads_ran": seen["threads_ran"],
+        "run_delay_seconds": seen["run_delay_seconds"],
+        "cpus_taken": round(taken, 3),
+    }

@@ -1,0 +1,183 @@
+"""What every row of JAX does: arrays, products, programs, and what it says of itself."""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NotRequired
+
+import jax
+import jax.numpy as jnp
+import jaxlib
+import numpy as np
+
+from respeed.backends import Facts, Step, host_dtype
+from respeed.backends._jax_box import Box
+from respeed.backends._jax_program import Program
+from respeed.model.devices import NAMES, split_device, too_high
+from respeed.model.errors import NotMeasurable
+
+# JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
+PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
+
+
+class JaxFacts(Facts):
+    platform: str
+    accelerator: NotRequired[str]
+    memory_bytes: NotRequired[int]
+    default_matmul_precision: str
+
+
+class Jax:
+    """Sets JAX up; the part of the contract that is arrays and products."""
+
+    def __init__(self, device: str, precision: str, threads: int) -> None:
+        kind, index = split_device(device)
+        # Or else XLA would hand each program to a thread of its own: one thread would be two.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        # fp32 is fp32: no TF32 on NVIDIA's, no bf16 on TPUs, which take several of these products for one.
+        jax.config.update("jax_default_matmul_precision", "highest")
+        if precision == "fp64":
+            jax.config.update("jax_enable_x64", True)
+        self._device = find_device(kind, index)
+        self._name, self.precision, self.threads = device, precision, threads
+        self.dtype = self.host_dtype = host_dtype(precision)
+        self.memory_factor = self.host_dtype.itemsize / 4
+        self.synchronous = kind == "cpu"
+        self.shares_cores = kind == "cpu" and threads > 1
+        self._programs: dict[str, Any] = {}
+        self._asked: Any = ()
+
+    def array(self, values: np.ndarray) -> Box:
+        return self._box(np.asarray(values, self.dtype))
+
+    def _box(self, values: np.ndarray) -> Box:
+        """Of the device's own memory: on the CPU JAX may take NumPy's as it is, where nothing may be written."""
+        return Box(_copied(jax.device_put(values, self._device), values.shape))
+
+    def zeros(self, *shape: int) -> Box:
+        return self._box(np.zeros(shape, self.dtype))
+
+    def parameters(self, values: np.ndarray) -> Box:
+        return self.array(values)
+
+    def host(self, array: Box) -> np.ndarray:
+        return np.asarray(array.get())
+
+    def captured(self, step: Step) -> Step:
+        asked = self._asked
+        program = Program(step, self._programs)
+        self._asked = asked  # what the step asked for while it was traced is nothing to wait for
+
+        def run() -> None:
+            program()
+            self._asked = program.results
+
+        return run
+
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        return (nullcontext(),)  # a large program is compiled when it is built
+
+    def bytes_free(self) -> float | None:
+        if self._device.platform == "cpu":
+            return None
+        memory = self._device.memory_stats() or {}
+        return float(memory["bytes_limit"] - memory["bytes_in_use"]) if "bytes_limit" in memory else None
+
+    def sync(self) -> None:
+        # A device does what it is asked for in turn: when the last is done, all is.
+        jax.block_until_ready(self._asked)
+
+    def do(self, function: Callable[..., Any], *inputs: Any, out: Box, **options: Any) -> None:
+        """out <- function of the inputs, boxes or arrays, compiled for these shapes and options."""
+        values = (one.get() if isinstance(one, Box) else one for one in inputs)
+        self._asked = out.put(_compiled(function, tuple(options))(*values, **options))
+
+    def copy(self, source: Box, out: Box) -> None:
+        self.do(_copy, source, out=out, shape=out.shape)
+
+    def add(self, source: Box, out: Box) -> None:
+        self.do(jnp.add, out, source, out=out)
+
+    def sum(self, a: Box, b: Box, out: Box) -> None:
+        self.do(jnp.add, a, b, out=out)
+
+    def gemm(
+        self,
+        a: Box,
+        b: Box,
+        out: Box,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        turns = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        if beta == 0.0:  # what is in `out` is not read
+            self.do(_product, a, b, out=out, **turns, alpha=alpha)
+        else:
+            self.do(_added_product, a, b, out, out=out, **turns, alpha=alpha, beta=beta)
+
+    def factors(self, n: int) -> Any:
+        """The inverse's program: it is not captured, and would be compiled by the first step."""
+        like = jax.ShapeDtypeStruct((n, n), self.dtype, sharding=jax.sharding.SingleDeviceSharding(self._device))
+        return jax.jit(jnp.linalg.inv).lower(like).compile()
+
+    def inverse(self, a: Box, factors: Any, out: Box) -> None:
+        self._asked = out.put(factors(a.get()))
+
+    def describe(self) -> JaxFacts:
+        here = self._device
+        facts: JaxFacts = {
+            "package": f"jax {jax.__version__}",
+            "library": f"XLA (jaxlib {jaxlib.__version__})",
+            "device": self._name,
+            "precision": self.precision,
+            # The pool is made once in a process: of what the environment said then.
+            "threads_set": int(os.environ["NPROC"]),
+            "platform": f"{here.platform} {here.client.platform_version}".replace("\n", " "),
+            "default_matmul_precision": str(jax.config.jax_default_matmul_precision),
+        }
+        if here.platform == "cpu":
+            return facts
+        facts["accelerator"] = str(here.device_kind)
+        if limit := (here.memory_stats() or {}).get("bytes_limit"):
+            facts["memory_bytes"] = int(limit)
+        return facts
+
+
+def find_device(kind: str, index: int | None) -> Any:
+    """The device; NotMeasurable with the reason if JAX has none such."""
+    try:
+        devices = jax.devices(PLATFORMS[kind])
+    except RuntimeError as error:
+        raise NotMeasurable(f"no {NAMES[kind]} device that jax {jax.__version__} can use") from error
+    if reason := too_high(kind, index or 0, len(devices)) if index else None:
+        raise NotMeasurable(reason)
+    return devices[index or 0]
+
+
+@functools.cache
+def _compiled(function: Callable[..., Any], options: tuple[str, ...]) -> Callable[..., Any]:
+    """One program for each set of shapes and options; within a step that is traced, a part of its program."""
+    compiled: Callable[..., Any] = jax.jit(function, static_argnames=options)
+    return compiled
+
+
+def _copy(source: Any, *, shape: tuple[int, ...]) -> Any:
+    return jnp.copy(jnp.broadcast_to(source, shape))
+
+
+def _copied(source: Any, shape: tuple[int, ...]) -> Any:
+    return _compiled(_copy, ("shape",))(source, shape=shape)
+
+
+def _product(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, alpha: float) -> Any:
+    product = jnp.matmul(a.mT if transpose_a else a, b.mT if transpose_b else b)
+    return product if alpha == 1.0 else alpha * product
+
+
+def _added_product(a: Any, b: Any, to: Any, *, beta: float, **options: Any) -> Any:
+    product = _product(a, b, **options)
+    return to + product if beta == 1.0 else beta * to + product

@@ -1,0 +1,113 @@
+"""What comes between the products, on JAX's arrays; XLA puts the operations of a captured step together."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from respeed.backends import Activation, Draws, Item, Stream
+from respeed.backends import _jax_between as between
+from respeed.backends._host import Copies
+from respeed.backends._jax import Jax
+from respeed.backends._jax_box import Box
+from respeed.backends._jax_draws import KeyedDraws
+
+
+class JaxSteps(Jax):
+    # The more at once, the better XLA spreads it.
+    stack_bytes = math.inf
+    lanes = 1
+    # The thread that asks works beside those of XLA's pool; a matrix is inverted by SciPy's LAPACK, which has its own.
+    pools = 3
+
+    def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
+        super().__init__(device, precision, threads)
+        self._key = jax.device_put(jax.random.key(seed), self._device)
+
+    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
+        for item in items:
+            work(item, 0)
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        if self._device.platform != "cpu":
+            return _Chunks(chunks, self.dtype, self._device)
+        copies = Copies(self, chunks)
+        self.copy(copies.arrays[0], copies.arrays[1])  # compiled now, not when the first chunk is asked for
+        return copies
+
+    def sigmoid(self, out: Box) -> None:
+        self.do(jax.nn.sigmoid, out, out=out)
+
+    def dense_layer(
+        self,
+        x: Box,
+        weights: Box,
+        bias: Box,
+        out: Box,
+        *,
+        activation: Activation,
+        transpose: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        options = {"activation": activation, "transpose": transpose, "scale": scale}
+        self.do(between.dense_layer, x, weights, bias, out=out, **options)
+
+    def activation_backward(self, out: Box, error: Box, *, activation: Activation) -> None:
+        self.do(between.through_slope, out, error, out=error, activation=activation)
+
+    def labels(self, values: np.ndarray) -> Box:
+        return self._box(np.asarray(values, np.int32))
+
+    def softmax_error(self, logits: Box, labels: Box, out: Box, costs: Box) -> None:
+        self.do(between.costs_at, logits, labels, out=costs)
+        self.do(between.softmax_error, logits, labels, out=out)
+
+    def draws(self, *shape: int) -> Draws:
+        self._key, key, used = jax.random.split(self._key, 3)
+        return KeyedDraws(shape, key, used)
+
+    def sample_layer(
+        self,
+        x: Box,
+        weights: Box,
+        bias: Box,
+        out: Box,
+        sample: Box,
+        draws: Any,
+        *,
+        transpose: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        self.dense_layer(x, weights, bias, out, activation="sigmoid", transpose=transpose, scale=scale)
+        self.do(between.sampled, out, draws.fresh(), out=sample, scale=scale)
+
+    def mask(self, x: Box, share: float, out: Box, draws: Any) -> None:
+        self.do(between.masked, x, draws.fresh(), out=out, share=share)
+
+    def cut(self, image: Box, first: int, across: int, out: Box, top: int) -> None:
+        self.do(between.cut, image, out=out[:, top : top + image.shape[2]], across=across)
+
+    def add_up(self, added: Box, first: int, across: int, image: Box) -> None:
+        self.do(between.add_up, added, image, out=image, across=across)
+
+
+class _Chunks:
+    """Chunks in the host's memory. The next one is on its way while the last is used: it comes to memory of its own,
+    and what was in the array before lives as long as somebody uses it."""
+
+    def __init__(self, chunks: Sequence[np.ndarray], dtype: np.dtype[Any], device: Any) -> None:
+        self._chunks, self._device = [np.ascontiguousarray(chunk, dtype=dtype) for chunk in chunks], device
+        self.arrays = (Box(self._put(0)), Box(self._put(0)))
+        self._asked = 1
+
+    def _put(self, number: int) -> Any:
+        return jax.device_put(self._chunks[number % len(self._chunks)], self._device)
+
+    def advance(self) -> int:
+        """Asks for the chunk after this one."""
+        now = (self._asked - 1) % 2
+        self.arrays[1 - now].value = self._put(self._asked)
+        self._asked += 1
+        return now
