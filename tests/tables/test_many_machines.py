@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from respeed.model.errors import UserError
-from respeed.record.files import read_record, write_json
+from respeed.record.files import read_placed, write_json
 from respeed.record.paths import description_path, results_folder
 from respeed.tables import build
 from respeed.tables.others import read_others
@@ -134,7 +134,10 @@ def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
     build.build_tables(smoke=False, machine="box-00")
     read: list[Path] = []
     for module in ("files", "one_machine"):
-        monkeypatch.setattr(f"respeed.record.{module}.read_record", lambda path: read.append(path) or read_record(path))
+        monkeypatch.setattr(
+            f"respeed.record.{module}.read_placed",
+            lambda kind, path, smoke: read.append(path) or read_placed(kind, path, smoke),
+        )
     build.make_tables(smoke=False, only=["box-00"])
     others = read_others(smoke=False, in_full=["box-00"])
     assert {path.parts[2] for path in read} == {"box-00"}
