@@ -106,13 +106,14 @@ def line_search(direction, moved, left, coefficients, lengths, objective, going,
     was, on = tl.load(objective + row), tl.load(going + row)
     trial = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
     lowers = (trial < -least * was) & (t > 0.0) & (on > 0.0)
-    chosen = tl.min(tl.where(lowers, lane, LANES), 0)
+    chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
+    limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has
     tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, trial, 0.0), 0))
     tl.store(going + row, tl.where(chosen < LANES, 1.0, 0.0))
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
-        here = (at < columns) & (chosen < LANES)
+        here = at < limit
         s = tl.load(coefficients + at, here, 0.0) + taken * tl.load(direction + at, here, 0.0)
         tl.store(coefficients + at, s, here)
         tl.store(left + at, tl.load(left + at, here, 0.0) - taken * tl.load(moved + at, here, 0.0), here)
