@@ -65,8 +65,8 @@ def a_sample_is_what_its_draws_say(sizes: Any, biased: bool, scale: float, dtype
 @given(SIZES)
 def a_row_takes_the_first_length_that_will_do(sizes: Any) -> None:
     lengths, (_, rows, columns) = (3.0, 1.0, 0.1, 0.03, 0.01), sizes
-    given_ = [guarded(torch.randn(rows, columns)) for _ in range(4)]
-    objective, going = torch.rand(rows, 1) * columns, (torch.rand(rows, 1) < 0.8).float()
+    given_ = [guarded(0.1 * torch.randn(rows, columns)) for _ in range(4)]
+    objective, going = 1 + torch.rand(rows, 1), (torch.rand(rows, 1) < 0.8).float()
     mine = [inside for inside, _ in given_] + [objective, going]
     theirs = [array.clone() for array in mine]
     for way, arrays in ((ByTriton(scratch), mine), (ByTorch(scratch), theirs)):

@@ -79,6 +79,6 @@ def _sparse(columns: int, normal: Callable[..., torch.Tensor]) -> Iterator[Call]
     going = torch.ones_like(normal(3, 1))
     going[1] = 0.0
     yield "coordinate_step", [normal(*rows), normal(*rows), normal(columns).abs() + 0.5, 0.3, going, normal(*rows)]
-    arrays = [normal(*rows) for _ in range(4)]
-    yield "line_search", [*arrays, 0.3, (1.0, 0.1, 0.01), 1e-3, normal(3, 1).abs(), going]
+    arrays = [0.1 * normal(*rows) for _ in range(4)]  # small: sums of large ones differ by what is added to what first
+    yield "line_search", [*arrays, 0.3, (1.0, 0.1, 0.01), 1e-3, 1.0 + normal(3, 1).abs(), going]
     yield "gradient_step", [normal(*rows), normal(*rows), normal(*rows), 0.3, normal(*rows)]

@@ -31,7 +31,7 @@ def sigmoid(
     p = (1.0 / (1.0 + tl.exp(-z))).to(out.dtype.element_ty)  # compared as it is written
     if SAMPLED:
         drawn = tl.load(draws + matrix * inner + at, here, 1.0)
-        one = (drawn < p.to(tl.float32)).to(sample.dtype.element_ty)
+        one = tl.where(drawn < p.to(tl.float32), 1.0, 0.0).to(sample.dtype.element_ty)
         tl.store(sample + matrix * sample_gap + at, one, here)
     tl.store(out, (p.to(tl.float32) * scale).to(out.dtype.element_ty), here)
 
@@ -105,7 +105,7 @@ def line_search(direction, moved, left, coefficients, lengths, objective, going,
     slope, curve, norm = tl.sum(slopes, 0), tl.sum(curves, 0), tl.sum(norms, 0)
     was, on = tl.load(objective + row), tl.load(going + row)
     trial = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
-    lowers = (trial < -least * was) & (t > 0.0) & (on > 0.0)
+    lowers = (trial < -least * was) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
     limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has
