@@ -3,10 +3,19 @@
 python bench/record_machine.py --minutes 9 --bundle records.zip
 
 Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, psutil, threadpoolctl, nvidia-ml-py and pytest, no network,
-no Snakemake, no Typst and no set-up of the project. Runs the conformance tests of the accelerator (conformance.txt) and
-compares its steps with what bounds them (bench/gpu.py, gpu.txt), then the rounds of the preset in their order, round 1
-of everything first, until the minutes are up. Called again, it goes on where it was. What the tests and comparisons
-printed lies beside the bundle: records-conformance.txt, records-gpu.txt.
+no Snakemake, no Typst and no set-up of the project. It goes in stages, the most telling first:
+
+    device       what torch and the driver say of the accelerators, and whether each of their rows can be set up
+    first        one round of everything on their rows
+    conformance  the conformance tests on them
+    gpu          their steps beside what bounds these (bench/gpu.py)
+    rounds       the rounds of the preset in their order, on all rows, until the minutes are up
+    learning     what programs learn
+
+Without an accelerator: device, rounds and learning. Each stage is a process with a time limit of its own; one that
+fails, crashes or hangs does not stop the next. After each, and every half minute meanwhile, records.zip is packed anew
+with the records that there are. Beside it lies what each stage printed (records-first.txt, ...), and how each ended,
+when and why (records-stages.json). Called again, it goes on where it was.
 In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all pdf shows them.
 
 Where scikit-learn's pictures will be missing, run this here first and take results/data along:
@@ -15,87 +24,86 @@ python bench/record_machine.py --photographs
 
 import argparse
 import os
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow"))
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "bench")]
+
+from lent import STEPS
+from stages import Stage, Stages
 
 from respeed.bundle.export import export_bundle
 from respeed.data.photographs import keep_copy
 from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
-from respeed.measure.learning import learn
-from respeed.measure.session import measure_session
 from respeed.model.errors import UserError
 from respeed.plan.availability import why_not
 from respeed.plan.description import make_description
-from respeed.plan.work import Work, make_work
 from respeed.provenance.machine import machine_slug
-from respeed.record.files import write_json, write_text
-from respeed.record.paths import description_path, learning_path
+from respeed.record.files import write_json
+from respeed.record.paths import description_path
 
-# What a program learns is shown after some seconds of it; with its set-up.
-LEARNING_SECONDS = 30.0
-CONFORMANCE_MINUTES = 3.0
-# The share of the minutes that bench/gpu.py may begin comparisons in; the longest takes less than another minute.
-COMPARING = 0.15
+# Shares of the minutes, and most minutes, that stages may take; the last two have what is left.
+FIRST, CONFORMANCE, COMPARING = 0.25, 0.25, 0.15
+DEVICE_MINUTES, CONFORMANCE_MINUTES = 1.0, 3.0
+# The longest comparison of bench/gpu.py takes less than another minute.
 COMPARISON_MINUTES = 1.0
+# What the last stages leave: for what programs learn, and for the last packing.
+LEARNING_MINUTES, PACKING_SECONDS = 0.7, 5.0
+# Without the project's own settings and fixtures, which ask for more packages; with the place of what hangs.
+TESTS = (
+    *(
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-m",
+        "gpu",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "error",
+        "--confcutdir=tests/conformance",
+    ),
+    *("-o", "addopts=", "-o", "faulthandler_timeout=60"),
+)
 
 
-def run_once(file: Path, command: list[str], minutes: float) -> bool:
-    """Run a command of Python's, unless it was; keep its verdict, and what it prints, in a file."""
-    if file.exists():
-        return file.read_text().startswith("passed")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow")}
+def step(name: str, seconds: float, preset: str | None) -> Stage:
+    """This script again, told to do one step. A session begins nothing that it expects to end after its own time, and
+    is then not ended in the middle."""
+    told = ["--preset", preset] if preset else []
+    return Stage(name, ["bench/record_machine.py", "--step", name, "--seconds", f"{seconds:.0f}", *told], seconds)
+
+
+def go_through(stages: Stages, deadline: float, preset: str | None, *, accelerated: bool, smoke: bool) -> None:
+    """Run all stages in their order."""
+    whole = deadline - time.monotonic()
+    stages.run(step("device", 60 * DEVICE_MINUTES, preset))
+    if accelerated:
+        stages.run(step("first", FIRST * whole, preset))
+        tests = [*TESTS, "tests/conformance"]
+        stages.run(Stage("conformance", tests, min(60 * CONFORMANCE_MINUTES, CONFORMANCE * whole)))
+        if not smoke:
+            command = ["bench/gpu.py", "--minutes", f"{COMPARING * whole / 60:.2f}"]
+            stages.run(Stage("gpu", command, COMPARING * whole + 60 * COMPARISON_MINUTES))
+    left = deadline - time.monotonic() - PACKING_SECONDS
+    stages.run(step("rounds", max(left - 60 * LEARNING_MINUTES, left / 2), preset))
+    stages.run(step("learning", deadline - time.monotonic() - PACKING_SECONDS, preset))
+
+
+def pack(bundle: Path, smoke: bool, machine: str) -> None:
+    """Pack the records that there are. What cannot be packed now is tried again later."""
     try:
-        done = subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=60 * minutes, check=False,
-        )  # fmt: skip
-        told, passed = done.stdout.decode(errors="replace"), done.returncode == 0
-    except subprocess.TimeoutExpired as late:
-        told, passed = f"{(late.stdout or b'').decode(errors='replace')}\nnot done after {minutes:g} minutes", False
-    write_text(file, f"{'passed' if passed else 'failed'}\n{told}")
-    print("\n".join(told.splitlines()[-30:]), flush=True)
-    return passed
-
-
-def beside(bundle: Path, what: str) -> Path:
-    """A text that belongs to the bundle, but is no record."""
-    return bundle.with_name(f"{bundle.stem}-{what}.txt")
-
-
-def conformance(bundle: Path) -> bool:
-    """Run the tests that need an accelerator."""
-    command = ["-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "tests/conformance"]
-    return run_once(beside(bundle, "conformance"), command, CONFORMANCE_MINUTES)
-
-
-def compare_steps(bundle: Path, minutes: float) -> bool:
-    """Compare the accelerator's steps with what bounds them, in no more than so many minutes and one."""
-    command = ["bench/gpu.py", "--minutes", f"{minutes:.2f}"]
-    return run_once(beside(bundle, "gpu"), command, minutes + COMPARISON_MINUTES)
-
-
-def measure_all(work: Work, deadline: float) -> str:
-    """Measure until all is done, or the next turn would end too late; says why it ended."""
-    try:
-        ended = measure_session(work, budget_seconds=deadline - time.monotonic()).ended
-    except UserError as error:
-        ended = str(error)
-    for paper, experiment in dict.fromkeys((cell.paper, cell.experiment) for cell in work.cells):
-        path = learning_path(work.machine, paper, experiment, work.smoke)
-        waits = work.papers[paper].experiments[experiment].learning and not path.exists()
-        if waits and time.monotonic() + LEARNING_SECONDS < deadline:
-            try:
-                learn(path)
-            except UserError as error:
-                print(error, flush=True)
-    return ended
+        packed = export_bundle(bundle, smoke, machine)
+    except (OSError, UserError) as error:
+        print(f"not packed: {error}", flush=True)
+        return
+    for reason, files in packed.left_out.items():
+        print(f"left out: {len(files)} files such as {files[0]}: {reason}", flush=True)
 
 
 def main() -> int:
@@ -104,32 +112,31 @@ def main() -> int:
     parser.add_argument("--bundle", type=Path, default=Path("records.zip"), help="where to pack the records")
     parser.add_argument("--preset", help="in place of the one in config.yaml")
     parser.add_argument("--photographs", action="store_true", help="only keep a copy of scikit-learn's pictures")
+    parser.add_argument("--step", choices=STEPS, help="only this one, in this process, and no bundle")
+    parser.add_argument("--seconds", type=float, default=60.0, help="with --step: how long it may take")
     options = parser.parse_args()
-    bundle = options.bundle.absolute()
+    bundle, deadline = options.bundle.absolute(), time.monotonic() + 60 * options.minutes
     os.chdir(ROOT)
+    os.environ["PYTHONPATH"] = str(ROOT / "workflow")
     if options.photographs:
         print(keep_copy())
         return 0
-    deadline = time.monotonic() + 60 * options.minutes
     config = load_config(overrides={"preset": options.preset} if options.preset else {})
-    machine = config.machine or machine_slug()
-    profiles = load_profiles()
-    for name, profile in profiles.items():
-        print(f"{name}: {why_not(profile) or 'will be measured'}", flush=True)
-    write_json(description_path(machine, config.preset.is_smoke), make_description(machine, profiles))
+    machine, profiles, smoke = config.machine or machine_slug(), load_profiles(), config.preset.is_smoke
+    if options.step:
+        return 0 if STEPS[options.step](config, profiles, machine, options.seconds) else 1
+    # Whoever lends the machine ends this first, and then takes it away.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    write_json(description_path(machine, smoke), make_description(machine, profiles))
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
-    passed = conformance(bundle) if accelerated else True
-    if accelerated and not config.preset.is_smoke:
-        compare_steps(bundle, COMPARING * options.minutes)
+    stages = Stages(bundle, deadline - PACKING_SECONDS, lambda: pack(bundle, smoke, machine))
     try:
-        ended = measure_all(make_work(config, load_papers(config.papers), profiles, machine), deadline)
+        go_through(stages, deadline, options.preset, accelerated=accelerated, smoke=smoke)
     finally:
         # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
-        packed = export_bundle(bundle, config.preset.is_smoke, machine)
-        for reason, files in packed.left_out.items():
-            print(f"left out: {len(files)} files such as {files[0]}: {reason}")
-    print(f"{ended}; packed in {bundle}" + ("" if passed else "; CONFORMANCE FAILED"))
-    return 0 if passed else 1
+        pack(bundle, smoke, machine)
+    print(f"packed in {bundle}; how each stage ended: {stages.log}")
+    return 0 if stages.all_passed else 1
 
 
 if __name__ == "__main__":

@@ -64,6 +64,19 @@ def test_hardware_csv_has_the_fingerprint_and_every_value(origin: Origin, tmp_pa
     assert row["software"] == "numpy 2.1, 2.2, 2.3"
 
 
+def test_rows_whose_steps_could_not_be_captured_are_named_with_the_reason(make_record: MakeRecord) -> None:
+    records = [make_record([0.1], index=index) for index in (1, 2)]
+    for record in records:
+        record["cases"][0]["graphs"] = "no: RuntimeError: a copy waited"
+    origin = describe_origin("box", records, collect_rounds(records), None)
+    label = records[0]["profile"]["label"]
+    assert origin.without_graphs == f"{label}, rbm 576x1024: no: RuntimeError: a copy waited"
+    assert dict(machine_facts(origin)["rounds"])["steps without graphs"] == origin.without_graphs
+    assert "steps without graphs" not in dict(
+        machine_facts(describe_origin("box", [make_record([0.1])], {}, None))["rounds"]
+    )
+
+
 def test_what_nothing_tells_is_unknown(make_record: MakeRecord) -> None:
     records = [make_record([0.1])]
     facts = machine_facts(describe_origin("box", records, collect_rounds(records), None))

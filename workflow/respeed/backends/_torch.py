@@ -26,6 +26,13 @@ def _product_on_one_thread() -> None:
     torch.set_grad_enabled(False)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Of the device, whose error has a class of its own on some, or of a library on it."""
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        sign in str(error) for sign in ("out of memory", "ALLOC_FAILED")
+    )
+
+
 def operands(
     a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, transpose_a: bool, transpose_b: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,6 +49,7 @@ class TorchFacts(Facts):
     parallel: NotRequired[str]
     accelerator: NotRequired[str]
     memory_bytes: NotRequired[int]
+    graphs: NotRequired[str]  # whether steps become graphs there: "yes", or "no: " and the reason
     pci: NotRequired[str]  # its address, by which the driver knows it
     allow_tf32: NotRequired[bool]
     cudnn_allow_tf32: NotRequired[bool]

@@ -1,44 +1,10 @@
-"""What only CUDA devices (and ROCm's, which torch calls the same) do: graphs, and copies beside the computing."""
+"""What only CUDA devices (and ROCm's, which torch calls the same) do: copies beside the computing."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-
-from respeed.backends import Step
-
-
-def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> None:
-    """Have the libraries of products set up on the stream what a graph cannot hold: handles and workspaces."""
-    device = stream.device
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        square, bias = (torch.zeros(*shape, dtype=dtype, device=device) for shape in ((64, 64), (64,)))
-        torch.addmm(square, square, square)
-        torch.addmm(bias, square, square)
-        torch.baddbmm(square[None], square[None], square[None])
-    torch.cuda.synchronize(device)
-
-
-class CapturedStep:
-    """A step as a graph, which each call runs.
-
-    Capturing runs nothing: what is checked after the first call is what the graph did. It is captured at once, not when
-    it is first called, because that call could fall into what is timed.
-    """
-
-    def __init__(self, step: Step, random: torch.Generator, stream: torch.cuda.Stream) -> None:
-        # A graph knows addresses only: the step is kept because it keeps its arrays.
-        self._step = step
-        self._graph = torch.cuda.CUDAGraph()
-        # Each run then goes on in the generator's sequence, as the step itself would.
-        self._graph.register_generator_state(random)
-        with torch.cuda.graph(self._graph, stream=stream):
-            step()
-
-    def __call__(self) -> None:
-        self._graph.replay()
 
 
 class PinnedChunks:
@@ -59,6 +25,9 @@ class PinnedChunks:
         first, second = (torch.empty(shape, dtype=dtype, device=device) for _ in range(2))
         self.arrays = (first, second)
         self._device, self._copying = device, torch.cuda.Stream(device)
+        for array in self.arrays:
+            # The last copy may still be under way when nobody needs the chunks any more: their memory is not free yet.
+            array.record_stream(self._copying)
         self._here = [torch.cuda.Event() for _ in self.arrays]
         self._used = [torch.cuda.Event() for _ in self.arrays]
         self._asked = 0

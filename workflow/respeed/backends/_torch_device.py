@@ -1,7 +1,8 @@
 """Torch on an accelerator: operations are asked for and not waited for."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,8 @@ import torch
 from respeed.backends import Mirror, Step, Stream
 from respeed.backends._host import Copies
 from respeed.backends._torch import TorchFacts
-from respeed.backends._torch_cuda import CapturedStep, PinnedChunks, warm_up_products
+from respeed.backends._torch_cuda import PinnedChunks
+from respeed.backends._torch_graphs import Graphs
 from respeed.backends._torch_mirror import HostTwin
 from respeed.backends._torch_steps import TorchSteps
 from respeed.model.devices import NAMES, split_device, too_high
@@ -33,12 +35,18 @@ class OnAccelerator(TorchSteps):
         # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = True
-        self._capturing = torch.cuda.Stream(self._device) if self._cuda else None
-        if self._capturing:
-            warm_up_products(self._capturing, self.dtype)
+        self._graphs = Graphs(self._device, self.dtype, self._random) if self._cuda else None
 
     def captured(self, step: Step) -> Step:
-        return CapturedStep(step, self._random, self._capturing) if self._capturing else step
+        return self._graphs.captured(step) if self._graphs else step
+
+    def why_plain(self) -> str | None:
+        """Why steps that were to be captured since this was last asked were not; None if all were."""
+        return self._graphs.why_plain() if self._graphs else None
+
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
+        return (self._graphs.none(), nullcontext()) if self._graphs else (nullcontext(),)
 
     def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
         if self._cuda:
@@ -52,11 +60,14 @@ class OnAccelerator(TorchSteps):
         raise NotMeasurable("an accelerator's threads are not its cores")
 
     def bytes_free(self) -> float | None:
-        if self._device.type == "mps":  # the host's memory
-            return None
+        if self._device.type == "mps":  # the host's memory, of which Metal lets a program have a part
+            return float(max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory()))
         of, here = getattr(torch, self._device.type), self._device
-        # What torch holds and no array uses is free for the next one.
-        return float(of.mem_get_info(here)[0] + of.memory_reserved(here) - of.memory_allocated(here))
+        # What torch holds and no array uses is free for the next one, but for what graphs and products need themselves.
+        free = _never_held(of, here) + of.memory_reserved(here) - of.memory_allocated(here)
+        if self._graphs:
+            free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
+        return float(max(0, free))
 
     def sync(self) -> None:
         if self._device.type == "mps":  # there is one, and it is not named
@@ -66,8 +77,8 @@ class OnAccelerator(TorchSteps):
 
     def describe(self) -> TorchFacts:
         facts = super().describe()
-        if not self._cuda:
-            return {**facts, "accelerator": _name(self._device)}
+        if not self._graphs:
+            return {**facts, "accelerator": _name(self._device), "graphs": "no: none are made on such a device"}
         properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
         return {
             **facts,
@@ -75,6 +86,7 @@ class OnAccelerator(TorchSteps):
             if torch.version.cuda
             else f"hipBLAS ({torch.version.hip})",
             "accelerator": properties.name,
+            "graphs": f"no: {self._graphs.why_none}" if self._graphs.why_none else "yes",
             "memory_bytes": properties.total_memory,
             "pci": f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0",
             "allow_tf32": products.allow_tf32,
@@ -86,9 +98,18 @@ class OnAccelerator(TorchSteps):
 
 def missing(kind: str, index: int | None) -> str | None:
     """Why torch has no such device; None if it has."""
-    if not getattr(torch, kind).is_available():
+    # Versions differ in whether torch.mps says so itself.
+    if not (torch.backends.mps if kind == "mps" else getattr(torch, kind)).is_available():
         return f"no {NAMES[kind]} device that torch {torch.__version__} can use"
     return too_high(kind, index or 0, 1 if kind == "mps" else getattr(torch, kind).device_count())
+
+
+def _never_held(of: Any, device: torch.device) -> int:
+    """Bytes of the device that no program has."""
+    try:
+        return int(of.mem_get_info(device)[0])
+    except RuntimeError:  # some of Intel's devices do not tell; they are this program's alone
+        return int(of.get_device_properties(device).total_memory - of.memory_reserved(device))
 
 
 def _name(device: torch.device) -> str:
@@ -103,6 +124,8 @@ def why_not(device: str, precision: str) -> str | None:
         return "TF32 needs an NVIDIA GPU of 2020 or later"
     if precision == "bf16" and device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         return "bf16 needs an NVIDIA GPU of 2020 or later"
+    if precision == "bf16" and device == "xpu" and not torch.xpu.is_bf16_supported(including_emulation=False):
+        return f"this {NAMES[device]} device has no bf16"
     if precision == "fp64" and (
         device == "mps" or (device == "xpu" and not torch.xpu.get_device_properties().has_fp64)
     ):

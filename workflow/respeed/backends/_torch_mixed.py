@@ -8,17 +8,21 @@ few hundred products of probabilities, within fp16's range, and is multiplied by
 Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from respeed.backends._torch import TorchFacts, operands
+from respeed.backends._torch import TorchFacts, is_out_of_memory, operands
 from respeed.backends._torch_steps import TorchSteps
+from respeed.model.errors import NotMeasurable
 
 LOW = ("bf16", "fp16")
+
+# exact <- alpha a b + beta exact.
+Add = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float, float], None]
 
 
 @dataclass(frozen=True)
@@ -44,17 +48,23 @@ class Mixed(TorchSteps):
         # How a product adds to parameters, and the bytes of these over 4, with their operand and arrays to add from.
         # Others than parameters take half of what they take in fp32.
         ways = ((self._add_by_product, 1.5), (self._add_sums, 2.5), (self._add_rounded, 3.0))
-        self._add, self.memory_factor = next((way, factor) for way, factor in ways if self._works(way))
+        self._add, self.memory_factor = self._first_that_works(ways)
 
-    def _works(self, add: Callable[..., None]) -> bool:
-        """Whether this torch offers it on this device."""
+    def _first_that_works(self, ways: Sequence[tuple[Add, float]]) -> tuple[Add, float]:
+        """The first way that this torch offers on this device; NotMeasurable with the reasons if it offers none."""
         factor, exact = self.zeros(2, 16, 16), torch.zeros(2, 16, 16, device=self._device)
-        try:
-            add(factor[0], factor[0], exact[0], 1.0, 1.0)
-            add(factor, factor, exact, 1.0, 1.0)
-        except (RuntimeError, TypeError):  # an operator that is not there is a RuntimeError, too
-            return False
-        return True
+        reasons: dict[str, None] = {}
+        for add, memory_factor in ways:
+            try:
+                add(factor[0], factor[0], exact[0], 1.0, 1.0)
+                add(factor, factor, exact, 1.0, 1.0)
+            except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
+                if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
+                    raise
+                reasons[" ".join(str(error).split())[:120]] = None
+            else:
+                return add, memory_factor
+        raise NotMeasurable(f"this torch has no products in {self.precision} on {self._device}: {'; '.join(reasons)}")
 
     def parameters(self, values: np.ndarray) -> Parameters:
         exact = self._as_tensor(values, torch.float32)
@@ -116,7 +126,7 @@ class Mixed(TorchSteps):
         return super()._product(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> TorchFacts:
-        ways = {
+        ways: dict[Add, str] = {
             self._add_by_product: "products add to them",
             self._add_sums: "products are added to them",
             self._add_rounded: f"products, rounded to {self.precision}, are added to them",

@@ -86,6 +86,7 @@ _CASE = {
     "energy_run": Maybe({"steps": whole(1), "seconds": _POSITIVE, "joules": _JOULES}),
     "wall_seconds": _SECONDS,
     "attempts": Maybe(whole(1)),
+    "graphs": Maybe(text),
 }
 _PROVENANCE = {
     # A process that never started has told neither its machine nor its library.

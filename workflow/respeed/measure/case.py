@@ -87,7 +87,10 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     case, backend = spec.cases[index], bench.backend
     _rehearse(spec, case, workload, bench)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
+    _why_plain(backend)  # those of programs before this one
     program = workload.build(backend, case, inputs)
+    if reason := _why_plain(backend):
+        facts["graphs"] = f"no: {reason}"
     timer = _timer(spec, program, bench)
     first = timer.first_step()
     if not _is_right(workload, case, inputs, program, facts):
@@ -120,6 +123,12 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     run = energy_run(spec, program, timer, blocks, facts["parts"])
     if run and not _not_finite(program):
         facts["energy_run"] = run
+
+
+def _why_plain(backend: BackendContract) -> str | None:
+    """Why steps that could not be captured are asked for operation by operation; None where all were, or none could."""
+    told: str | None = getattr(backend, "why_plain", lambda: None)()
+    return told
 
 
 def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:

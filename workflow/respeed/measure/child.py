@@ -54,14 +54,13 @@ def _run(text: str, events: TextIO) -> None:
             threads=spec.threads,
             seed=derive_seed(spec, "draws"),
         )
-    except NotMeasurable as reason:
-        emit("not-run", reason=str(reason))
-        return
-    try:
         described: dict[str, Any] = dict(backend.describe())
         meter, energy = make_meter(*energy_counters(spec.profile.device, described.get("pci")))
         bench, threads_proof = make_bench(backend, probes, meter)
         ceilings = measure_ceilings(backend)
+    except NotMeasurable as reason:
+        emit("not-run", reason=str(reason))
+        return
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return

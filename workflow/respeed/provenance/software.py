@@ -9,7 +9,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-# Set before the measuring process starts; a record shows what was in force.
+# Set before the measuring process starts, or left by it to the user: which device. A record shows what was in force.
 TELLING_VARIABLES = (
     "OMP_",
     "MKL_",
@@ -23,7 +23,17 @@ TELLING_VARIABLES = (
     "MALLOC_",
     "GLIBC_",
     "CUDA_",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NCCL_",
+    "HIP_",
+    "ROCR_",
+    "HSA_",
+    "ZE_",
+    "ONEAPI_",
+    "SYCL_",
 )
+# Folders and files, in whose names a user's may be.
+PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE")
 
 
 def package_versions() -> dict[str, str]:
@@ -47,8 +57,12 @@ def blas_libraries() -> list[dict[str, Any]]:
 
 
 def telling_environment() -> dict[str, str]:
-    """The environment variables that steer threads and memory."""
-    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TELLING_VARIABLES)}
+    """The environment variables that steer threads, memory and devices."""
+    return {
+        key: value
+        for key, value in sorted(os.environ.items())
+        if key.startswith(TELLING_VARIABLES) and not key.endswith(PRIVATE)
+    }
 
 
 def source_commit(root: Path) -> str:

@@ -20,7 +20,10 @@ def machine_facts(origin: Origin) -> dict[str, Any]:
         "name": origin.machine,
         "summary": _summary(origin.hardware),
         "hardware": _hardware(origin),
-        "rounds": [[name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in OF_ROUNDS.items()],
+        "rounds": [
+            *([name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in OF_ROUNDS.items()),
+            *([["steps without graphs", origin.without_graphs]] if origin.plain_steps else []),
+        ],
         "software": [
             *([name, ", ".join(numbers)] for name, numbers in origin.versions.items()),
             *([["libraries", ", ".join(origin.libraries)]] if origin.libraries else []),

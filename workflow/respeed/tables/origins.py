@@ -8,13 +8,21 @@ from typing import Any
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.identity import FIELDS
 from respeed.record.one_machine import made_on
-from respeed.tables.round_facts import OF_ROUNDS, SEPARATOR, all_written, libraries_of, values_of, versions_of
+from respeed.tables.round_facts import (
+    OF_ROUNDS,
+    SEPARATOR,
+    all_written,
+    libraries_of,
+    plain_steps_of,
+    values_of,
+    versions_of,
+)
 from respeed.tables.row_labels import tell_apart
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
     "blocks", "discarded", "sockets", "physical_cores", "cpu_flags", "host", "accelerator_driver",
-    "frequency_governor", "software", "loaded",
+    "frequency_governor", "software", "loaded", "without_graphs",
 )  # fmt: skip
 
 
@@ -37,11 +45,12 @@ class Backend:
 class Origin:
     """One machine. Days are of UTC, None where there are no records; `rounds` counts these.
 
-    `software` are the versions of packages, `loaded` the libraries that multiply.
+    `software` are the versions of packages, `loaded` the libraries that multiply, `without_graphs` the rows and cases
+    whose steps could not be captured, with the reason.
     What differs from round to round has all values that occurred, with semicolons between them.
     Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
-    `seeds`, `versions` (by package), `libraries`, `backends` (by profile) and `causes`, for which blocks were
-    discarded.
+    `seeds`, `versions` (by package), `libraries`, `plain_steps`, `backends` (by profile) and `causes`,
+    for which blocks were discarded.
     """
 
     machine: str
@@ -57,6 +66,7 @@ class Origin:
     seeds: tuple[int, ...]
     versions: Mapping[str, tuple[str, ...]]
     libraries: tuple[str, ...]
+    plain_steps: tuple[str, ...]
     backends: tuple[Backend, ...]
 
     @property
@@ -112,6 +122,10 @@ class Origin:
     def loaded(self) -> str:
         return SEPARATOR.join(self.libraries)
 
+    @property
+    def without_graphs(self) -> str:
+        return SEPARATOR.join(self.plain_steps)
+
     def written(self, fact: str) -> str:
         """All values of a fact as text; empty if the system has none, or nothing tells it."""
         values = self.seen.get(fact, ())
@@ -144,6 +158,7 @@ def describe_origin(
         seeds=tuple(sorted({record["seed"] for record in records}, key=str)),
         versions=versions_of(records),
         libraries=libraries_of(records),
+        plain_steps=plain_steps_of(records),
         backends=_backends(records),
     )
 

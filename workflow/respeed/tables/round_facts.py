@@ -48,6 +48,17 @@ def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ..
     return {name: tuple(numbers) for name, numbers in versions.items()}
 
 
+def plain_steps_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Whose steps a device ran operation by operation, since they could not be captured as a graph, and why."""
+    cases: dict[tuple[str, str], dict[str, None]] = {}
+    for record in records:
+        for case in record["cases"]:
+            if told := case.get("graphs"):
+                where = f"{record['id']['experiment']} {case['case']}"
+                cases.setdefault((record["profile"]["label"], str(told)), {})[where] = None
+    return tuple(f"{label}, {', '.join(found)}: {told}" for (label, told), found in cases.items())
+
+
 def libraries_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """The libraries that multiplied, or shared the work among threads: openblas 0.3.30 (SkylakeX)."""
     found: dict[str, None] = {}

@@ -1,0 +1,102 @@
+"""Steps as graphs on a device: what they keep, what becomes of one that cannot be captured, and what is left free."""
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from respeed.backends import make_backend
+from respeed.workloads import rbm_streamed
+from tests.conformance.programs import case_of
+
+MIB = 2**20
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(params=["fp32", "bf16"])
+def made(request: pytest.FixtureRequest) -> Iterator[Any]:
+    yield make_backend("torch", device="cuda", precision=request.param, threads=1, seed=7)
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
+    case = case_of("rbm_streamed", "odd")
+    kept = made._graphs.bytes_kept()
+    program = rbm_streamed.build(made, case, rbm_streamed.inputs(case, seed=5))
+    assert made.why_plain() is None
+    # A piece for small arrays beside that for the workspace.
+    assert made._graphs.bytes_kept() - kept <= 4 * MIB
+    del program
+
+
+def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any) -> None:
+    a, out = made.array(np.ones((8, 8))), made.zeros(8, 8)
+
+    def waits() -> None:
+        made.gemm(a, a, out)
+        made.sync()
+
+    assert made.captured(waits) == waits
+    reason = made.why_plain()
+    assert reason is not None
+    assert "previous error" not in reason
+    assert made.why_plain() is None
+    waits()
+    np.testing.assert_array_equal(made.host(out), 8)
+
+    graph = made.captured(lambda: made.gemm(a, a, out, alpha=2.0))
+    assert made.why_plain() is None
+    graph()
+    np.testing.assert_array_equal(made.host(out), 16)
+
+
+def test_a_program_is_rehearsed_without_graphs_and_then_with_them(made: Any) -> None:
+    a, out = made.array(np.ones((8, 8))), made.zeros(8, 8)
+
+    def step() -> None:
+        made.gemm(a, a, out)
+
+    captured = []
+    for rehearsal in made.rehearsals():
+        with rehearsal:
+            captured.append(made.captured(step) != step)
+    assert captured == [False, True]
+
+
+def test_making_a_graph_warns_of_nothing(
+    made: Any, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    out, draws = made.zeros(8, 8), made.draws(8, 8)
+    made.captured(lambda: made.mask(out, 0.5, out, draws))()
+    made.sync()
+    assert "deprecated" not in capfd.readouterr().err
+    assert not [one for one in recwarn if "generator" in str(one.message)]
+
+
+def test_arrays_that_chunks_come_to_are_not_free_while_a_copy_is_under_way(made: Any) -> None:
+    shape = (256, 1024)
+    stream = made.stream([np.full(shape, 7.0, np.float32)] * 3)
+    stream.advance()
+    del stream
+    after = [made.array(np.full(shape, 1.0, np.float32)) for _ in range(4)]
+    made.sync()
+    for array in after:
+        np.testing.assert_array_equal(made.host(array), 1)
+
+
+def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any) -> None:
+    a, out = made.array(np.ones((64, 64))), made.zeros(64, 64)
+    gc.collect()
+    torch.cuda.empty_cache()
+    taken = torch.empty(int(made.bytes_free()) - 8 * MIB, dtype=torch.uint8, device="cuda")
+    made.gemm(a, a, out)
+    graph = made.captured(lambda: made.gemm(a, a, out))
+    assert made.why_plain() is None
+    graph()
+    np.testing.assert_array_equal(made.host(out), 64)
+    del taken

@@ -1,0 +1,37 @@
+"""What of the shell's environment reaches a measurement, and its record."""
+
+import pytest
+
+from respeed.measure.environment import child_environment
+from respeed.provenance.software import telling_environment
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE",
+        "CUDNN_LOGINFO_DBG", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+        "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "HIPBLASLT_ALLOW_TF32", "AMD_SERIALIZE_KERNEL",
+        "ONEDNN_DEFAULT_FPMATH_MODE", "PYTORCH_MPS_FAST_MATH", "ATEN_CPU_CAPABILITY",
+    ],
+)  # fmt: skip
+def test_what_the_shell_says_about_an_accelerators_arithmetic_does_not_reach_the_measurement(name: str) -> None:
+    assert name not in child_environment(1, {name: "1"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"],
+)
+def test_which_device_is_meant_reaches_the_measurement_and_its_record(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert child_environment(1, {name: "1"})[name] == telling_environment()[name] == "1"
+
+
+def test_a_record_tells_no_folder_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", "/home/anna/cuda")
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/home/anna/kept")
+    assert not [value for value in telling_environment().values() if "anna" in value]
+    assert child_environment(1)["TRITON_CACHE_DIR"] == "/home/anna/kept"
