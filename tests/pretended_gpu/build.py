@@ -15,7 +15,7 @@ LIBRARY = "libpretended.so"
 # What is preloaded, and what libraries look for by name: each with its sources.
 LIBRARIES = {
     LIBRARY: sorted(SOURCES.glob("*.cpp")),
-    "libcuda.so.1": [SOURCES / "driver.c"],
+    "libcuda.so.1": [SOURCES / "driver.c", SOURCES / "launches.c"],
     "libnvidia-ml.so.1": [SOURCES / "nvml.c"],
 }
 

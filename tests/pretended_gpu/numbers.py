@@ -79,6 +79,10 @@ class Numbers(TorchDispatchMode):
         if name in PRODUCTS:
             here, sums = self._here(out), self._sums()
             return lambda: here.copy_(multiply(name, args, kwargs, sums))
+        if func.namespace == "respeed":
+            from tests.pretended_gpu.fused import plain
+
+            return lambda: plain(name, args)
         kwargs = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "layout")}
         if any(one.alias_info is not None for one in func._schema.returns):
             return lambda: func(*args, **kwargs)
