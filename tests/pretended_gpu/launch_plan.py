@@ -18,7 +18,9 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Its convolutions are of a library that is not pretended, or its replicas processes of their own.
 LEFT_OUT = {"convnet", "data_parallel"}
 COLUMNS = ("workload", "precision", "between", "kernels", "products", "copies", "elementwise_bytes")
-WORKLOADS = sorted(name for name, backends in workload_backends().items() if "torch" in backends and name not in LEFT_OUT)
+WORKLOADS = sorted(
+    name for name, backends in workload_backends().items() if "torch" in backends and name not in LEFT_OUT
+)
 
 
 def plan(between: str = "fused") -> Iterator[dict[str, Any]]:
