@@ -23,7 +23,7 @@ WORKLOADS = sorted(
 )
 
 
-def plan(between: str = "fused") -> Iterator[dict[str, Any]]:
+def plan() -> Iterator[dict[str, Any]]:
     """The lines of all workloads, at their odd test case."""
     for workload in WORKLOADS:
         for precision in PRECISIONS:
