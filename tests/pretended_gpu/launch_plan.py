@@ -55,7 +55,7 @@ def counted(workload: str, precision: str) -> dict[str, Any] | None:
 
 
 def elementwise(queued: list[Queued]) -> int:
-    """What operators that are no product read and write."""
+    """The bytes of the arrays that operators without a product touch, each once an operator."""
     products = {one.operator for one in queued if one.kind == "product"}
     return sum(one.bytes for one in queued if one.operator not in products)
 
