@@ -56,6 +56,7 @@ class TorchFacts(Facts):
     allow_bf16_reduced_precision_reduction: NotRequired[bool]
     allow_fp16_reduced_precision_reduction: NotRequired[bool]
     parameters: NotRequired[str]  # how products add to them
+    elementwise: NotRequired[str]  # what comes between products, and why it is not fused
 
 
 class Torch:

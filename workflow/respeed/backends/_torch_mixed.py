@@ -122,8 +122,8 @@ class Mixed(TorchSteps):
         super().gemm(a, b, rounded)
         _scale(exact, beta).add_(sums.copy_(rounded), alpha=alpha)
 
-    def dense_layer(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: Any) -> None:
-        super().dense_layer(x, _operand(weights), _operand(bias), out, **options)
+    def _product(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: bool) -> torch.Tensor | None:
+        return super()._product(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> TorchFacts:
         ways: dict[Add, str] = {

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from respeed.backends import Activation, Draws, Item
-from respeed.backends._torch import Torch
+from respeed.backends._torch import Torch, TorchFacts
+from respeed.backends._torch_between import Between
+from respeed.backends._torch_fused import between_for
 
 # In place, one operation each.
 FORWARD: dict[Activation, Callable[[torch.Tensor], object]] = {
     "none": lambda out: None,
-    "sigmoid": torch.sigmoid_,
     "tanh": torch.tanh_,
     "relu": torch.relu_,
 }
@@ -38,6 +39,10 @@ class TorchSteps(Torch):
         self._kept: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
+        self._between = self._make_between()
+
+    def _make_between(self) -> Between:
+        return between_for(self._device, self.dtype, self._scratch)
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         return (nullcontext(),)  # a large program asks for the same operations
@@ -63,15 +68,29 @@ class TorchSteps(Torch):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        # A bias of one dimension as the product's addend is what libraries fold into the product.
-        weights = weights.mT if transpose else weights
-        if out.dim() == 2:
-            torch.addmm(bias.view(-1), x, weights, out=out)
-        else:
-            torch.baddbmm(bias, x, weights, out=out)
+        bias = self._product(x, weights, bias, out, transpose=transpose, later=activation == "sigmoid")
+        if activation == "sigmoid":
+            self._between.sigmoid(out, bias, scale)
+            return
         FORWARD[activation](out)
         if scale != 1.0:
             out.mul_(scale)
+
+    def _product(
+        self, x: torch.Tensor, weights: Any, bias: Any, out: torch.Tensor, *, transpose: bool, later: bool
+    ) -> torch.Tensor | None:
+        """out <- x @ op(weights) + bias; or without the bias, which is returned, where that is better added later."""
+        weights = weights.mT if transpose else weights
+        if out.dim() == 2:
+            # A bias of one dimension as the product's addend is what libraries fold into the product.
+            torch.addmm(bias.view(-1), x, weights, out=out)
+        elif later and self._between.adds_biases:
+            torch.bmm(x, weights, out=out)
+            added: torch.Tensor = bias
+            return added
+        else:
+            torch.baddbmm(bias, x, weights, out=out)
+        return None
 
     def activation_backward(self, out: torch.Tensor, error: torch.Tensor, *, activation: Activation) -> None:
         BACKWARD[activation](error, out)
@@ -80,14 +99,7 @@ class TorchSteps(Torch):
         return torch.from_numpy(np.array(values, np.int64)).to(self._device)
 
     def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
-        # In low precision a probability near 1 would lose what it misses 1 by.
-        low, places = out.dtype.itemsize < 4, labels[:, None]
-        wide = self._scratch(out, torch.float32) if low else out
-        torch.log_softmax(self._scratch(out, torch.float32, "logits").copy_(logits) if low else logits, 1, out=wide)
-        costs.copy_(torch.gather(wide, 1, places, out=self._scratch(costs, wide.dtype, "costs"))).neg_()
-        wide.exp_().scatter_(1, places, -1.0, reduce="add")
-        if low:
-            out.copy_(wide)
+        self._between.softmax_error(logits, labels, out, costs)
 
     def draws(self, *shape: int) -> Draws:
         # At least fp32 however low the precision is: of bf16's every 256th would be 0, below any probability.
@@ -105,23 +117,13 @@ class TorchSteps(Torch):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        self.dense_layer(x, weights, bias, out, activation="sigmoid", transpose=transpose)
+        bias = self._product(x, weights, bias, out, transpose=transpose, later=True)
         draws.array.uniform_(generator=self._random)
-        self._compare(draws.array, out, sample)
-        if scale != 1.0:
-            out.mul_(scale)
-
-    def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
-        torch.lt(draws, probabilities, out=sample)
+        self._between.sample(out, bias, draws.array, sample, scale)
 
     def mask(self, x: torch.Tensor, share: float, out: torch.Tensor, draws: Any) -> None:
         draws.array.uniform_(generator=self._random)
-        self._where_least(draws.array, share, out)
-        out.mul_(x)
-
-    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
-        """out <- 1 where a draw is at least so large, else 0."""
-        torch.ge(draws, least, out=out)
+        self._between.mask(x, draws.array, share, out)
 
     def cut(self, image: torch.Tensor, first: int, across: int, out: torch.Tensor, top: int) -> None:
         # All windows at once, as views: (R, R, B, across, across, n).
@@ -145,10 +147,7 @@ class TorchSteps(Torch):
         going: torch.Tensor,
         out: torch.Tensor,
     ) -> None:
-        torch.addcmul(left, coefficients, diagonal, out=out)
-        # soft(z, p) = z - clamp(z, -p, p)
-        clamped = torch.clamp(out, -penalty, penalty, out=self._scratch(out))
-        out.sub_(clamped).div_(diagonal).sub_(coefficients).mul_(going)
+        self._between.coordinate_step(left, coefficients, diagonal, penalty, going, out)
 
     def line_search(
         self,
@@ -162,22 +161,8 @@ class TorchSteps(Torch):
         objective: torch.Tensor,
         going: torch.Tensor,
     ) -> None:
-        slope = torch.linalg.vecdot(left, direction).unsqueeze(1)
-        curve = torch.linalg.vecdot(moved, direction).unsqueeze(1)
-        scratch = self._scratch(coefficients)
-        norm = torch.abs(coefficients, out=scratch).sum(1, keepdim=True)
-        taken, change = torch.zeros_like(slope), torch.zeros_like(slope)
-        # From the last length to the first: what is written last is the first that will do.
-        for t in reversed(lengths):
-            moved_norm = torch.add(coefficients, direction, alpha=t, out=scratch).abs_().sum(1, keepdim=True)
-            trial = 0.5 * t * t * curve - t * slope + penalty * (moved_norm - norm)
-            lowers = (trial < -least * objective) & (going > 0)
-            taken.masked_fill_(lowers, t)
-            torch.where(lowers, trial, change, out=change)
-        coefficients.addcmul_(direction, taken)
-        left.addcmul_(moved, taken, value=-1.0)
-        objective.add_(change)
-        torch.gt(taken, 0, out=going)
+        arrays = direction, moved, left, coefficients
+        self._between.line_search(*arrays, penalty, lengths, least, objective, going)
 
     def _scratch(self, like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
         """An array of the same shape for intermediate results: the first rows of one that is made once and kept. One
@@ -191,8 +176,10 @@ class TorchSteps(Torch):
     def gradient_step(
         self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
     ) -> None:
-        torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
-        out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))
+        self._between.gradient_step(bases, product, target, rate, out)
+
+    def describe(self) -> TorchFacts:
+        return {**super().describe(), "elementwise": self._between.facts}
 
 
 class _Uniform:

@@ -10,6 +10,7 @@ from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps
 from respeed.backends._host import OnHost
 from respeed.backends._torch import Torch, TorchFacts
+from respeed.backends._torch_between import Between, ByTorch
 from respeed.backends._torch_device import OnAccelerator
 from respeed.backends._torch_mixed import LOW, Mixed
 from respeed.model.errors import NotMeasurable
@@ -69,17 +70,23 @@ class MixedOnCpu(OnHost, Mixed):
 
     synchronous = True
 
+    def _make_between(self) -> Between:
+        return _OnHost(self._scratch)
+
+    def describe(self) -> TorchFacts:
+        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
+
+
+class _OnHost(ByTorch):
+    """By itself torch would compare copies in fp32, made anew each time."""
+
     def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
-        # By itself torch would compare copies in fp32, made anew each time.
         wide = self._scratch(draws)
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
 
     def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
         out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
-
-    def describe(self) -> TorchFacts:
-        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
 
 
 def _blas_of_torch() -> str:

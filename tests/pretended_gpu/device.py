@@ -1,0 +1,83 @@
+"""The pretended device as Python sees it: problems, what was queued, memory; by the C functions of runtime/."""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.pretended_gpu.build import LIBRARY
+
+WORK = ctypes.CFUNCTYPE(None, ctypes.c_long)
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library that this process has preloaded."""
+    found = ctypes.CDLL(str(Path(os.environ["PRETENDED_GPU"]) / LIBRARY))
+    found.pretended_memory.restype = ctypes.c_void_p
+    found.pretended_memory_bytes.restype = ctypes.c_size_t
+    found.pretended_running_stream.restype = ctypes.c_void_p
+    found.pretended_comes_before.argtypes = [ctypes.c_void_p]
+    found.pretended_queue.argtypes = [ctypes.c_void_p, ctypes.c_char_p, WORK, ctypes.c_long]
+    found.pretended_add_problem.argtypes = [ctypes.c_char_p]
+    found.pretended_note_count.restype = found.pretended_waiting.restype = ctypes.c_long
+    for name in ("pretended_problem", "pretended_note_kind", "pretended_note_name"):
+        getattr(found, name).restype = ctypes.c_char_p
+    for name in ("pretended_note_kind", "pretended_note_name", "pretended_note_bytes"):
+        getattr(found, name).argtypes = [ctypes.c_long]
+    found.pretended_note_bytes.restype = ctypes.c_size_t
+    return found
+
+
+def take_problems() -> list[str]:
+    """What would be wrong on a device, since this was last asked."""
+    device = library()
+    found = [device.pretended_problem(place).decode() for place in range(device.pretended_problem_count())]
+    device.pretended_forget_problems()
+    return found
+
+
+@contextmanager
+def expected_problems() -> Iterator[list[str]]:
+    """For a test that provokes them: those within do not fail it, and are in the list afterwards."""
+    before, within = take_problems(), list[str]()
+    yield within
+    within += take_problems()
+    for problem in before:
+        library().pretended_add_problem(problem.encode())
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A kernel, product, copy or fill that was asked of the device. `operator` is torch's, which asked for it; `bytes`
+    are those that the operator reads and writes, put down with the first thing that it asked for."""
+
+    kind: str
+    name: str
+    bytes: int
+    operator: str
+
+
+_OPERATORS: list[tuple[int, str, int]] = []  # from which note on, the operator, its bytes
+
+
+def note_operator(first: int, operator: str, moved: int) -> None:
+    _OPERATORS.append((first, operator, moved))
+
+
+def queued_by(work: Callable[[], object]) -> list[Queued]:
+    """All that the work asked of the device, such as a plain step; a graph's run asks for nothing anew."""
+    device = library()
+    device.pretended_forget_notes()
+    _OPERATORS.clear()
+    work()
+    operators = {first: (operator, moved) for first, operator, moved in _OPERATORS}
+    found, operator = [], ""
+    for place in range(device.pretended_note_count()):
+        operator, moved = operators.get(place, (operator, 0))
+        kind, name = device.pretended_note_kind(place).decode(), device.pretended_note_name(place).decode()
+        found.append(Queued(kind, name, moved or (0 if kind == "kernel" else device.pretended_note_bytes(place)), operator))
+    return found

@@ -1,0 +1,172 @@
+"""Numbers for the pretended GPU.
+
+Torch's own CUDA code runs whole: its checks, its allocator, its graphs and generators, its calls of libraries. What it
+asks for computes nothing; behind it, on the same stream, is queued the same operator of the CPU on the same memory, which
+is the host's. So it runs when, in which order and as often as the kernel would, and a graph remembers it as it does
+kernels.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_leaves, tree_map
+
+from tests.pretended_gpu import device
+from tests.pretended_gpu.alive import Alive
+from tests.pretended_gpu.products import PRODUCTS, multiply
+
+# What makes no numbers, or makes them by a copy that the runtime itself carries out.
+SILENT = {
+    "_local_scalar_dense", "_pin_memory", "alias", "detach", "is_pinned", "lift_fresh", "pin_memory", "record_stream",
+    "resize_", "set_",
+}  # fmt: skip
+# What the runtime computes itself: draws follow from the generator's state at the time they run.
+DRAWS = {"uniform_"}
+EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+# By libraries that are not pretended: torch's code for the device is left out.
+LEFT_OUT = {"linalg_lu_factor_ex", "linalg_lu_solve"}
+COPIES = {"_to_copy", "copy_"}
+
+
+class Numbers(TorchDispatchMode):
+    """While it is active, operators on the device have numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._device = device.library()
+        self._work: dict[int, tuple[Callable[[], object], bool]] = {}
+        self._given = 0
+        self._run = device.WORK(self._run_number)
+        self._memory: dict[torch.dtype, torch.Tensor] = {}
+        self._begin = self._device.pretended_memory()
+        self._alive = Alive()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = func._schema.name.partition("::")[2]
+        first = self._device.pretended_note_count()
+        out = kwargs["out"] if name in LEFT_OUT and "out" in kwargs else None
+        if name in LEFT_OUT:
+            out = tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out)
+            out = out[0] if len(out) == 1 else out
+        else:
+            out = func(*args, **kwargs)
+        tensors = [one for one in tree_leaves((args, kwargs, out)) if isinstance(one, torch.Tensor)]
+        there = [one for one in tensors if one.is_cuda]
+        if not there or func.is_view or name in SILENT:
+            return out
+        device.note_operator(first, name, sum(one.nbytes for one in {id(one): one for one in there}.values()))
+        self._alive.saw(there)
+        with _disable_current_modes():
+            work = self._work_of(func, name, args, kwargs, out)
+            if work:
+                self._queue(name, work, there)
+        return out
+
+    def _work_of(self, func: Any, name: str, args: Any, kwargs: Any, out: Any) -> Callable[[], object] | None:
+        if name in EMPTY:
+            # Whoever reads what he has not written gets no number.
+            here = self._here(out)
+            captured = torch.cuda.is_current_stream_capturing()
+            return None if captured or not here.is_floating_point() else lambda: here.fill_(torch.nan)
+        if name in DRAWS:
+            return lambda: None
+        if name in COPIES:
+            return self._copy(args[0] if name == "copy_" else out, args[1] if name == "copy_" else args[0])
+        args, kwargs = tree_map(self._here, args), tree_map(self._here, kwargs)
+        if name in PRODUCTS:
+            here, sums = self._here(out), self._sums()
+            return lambda: here.copy_(multiply(name, args, kwargs, sums))
+        if func.namespace == "respeed":
+            from tests.pretended_gpu.fused import plain
+
+            return lambda: plain(name, args)
+        kwargs = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "layout")}
+        if any(one.alias_info is not None for one in func._schema.returns):
+            return lambda: func(*args, **kwargs)
+        outs = [self._here(one) for one in tree_leaves(out) if isinstance(one, torch.Tensor)]
+
+        def work() -> None:
+            made = [one for one in tree_leaves(func(*args, **kwargs)) if isinstance(one, torch.Tensor)]
+            for here, value in zip(outs, made, strict=True):
+                here.copy_(value)
+
+        return work
+
+    def _copy(self, to: torch.Tensor, source: torch.Tensor) -> Callable[[], object] | None:
+        """A copy between host and device is the runtime's, unless torch converts or gathers on the device: that would
+        be a kernel's."""
+        if to.is_cuda and source.is_cuda:
+            here, there = self._here(to), self._here(source)
+            return lambda: here.copy_(there)
+        if not to.is_cuda:
+            if source.dtype != to.dtype or not source.is_contiguous():
+                to.copy_(self._here(source))  # torch has waited for the device
+            return lambda: None
+        if to.is_contiguous():
+            return lambda: None
+        here, taken = self._here(to), source.clone()
+        return lambda: here.copy_(taken)
+
+    def _here(self, one: Any) -> Any:
+        """The same memory as an array of the host's; what is the host's already, as it is now."""
+        if not isinstance(one, torch.Tensor):
+            return one
+        if not one.is_cuda:
+            return one.clone()
+        if one.numel() == 0:
+            return torch.empty(one.shape, dtype=one.dtype)
+        place, rest = divmod(one.data_ptr() - self._begin, one.itemsize)
+        assert rest == 0
+        return self._all_of(one.dtype).as_strided(one.shape, one.stride(), place)
+
+    def _all_of(self, dtype: torch.dtype) -> torch.Tensor:
+        """The whole memory of the device."""
+        if dtype not in self._memory:
+            import ctypes
+
+            whole = (ctypes.c_char * self._device.pretended_memory_bytes()).from_address(self._begin)
+            self._memory[dtype] = torch.frombuffer(whole, dtype=torch.uint8).view(dtype)
+        return self._memory[dtype]
+
+    def _sums(self) -> str:
+        """How the last product that was asked of a library sums."""
+        last = self._device.pretended_note_count() - 1
+        while last >= 0 and self._device.pretended_note_kind(last) != b"product":
+            last -= 1
+        name = self._device.pretended_note_name(last).decode() if last >= 0 else ""
+        return name.partition("sums in ")[2].partition(",")[0]
+
+    def _queue(self, name: str, work: Callable[[], object], tensors: list[torch.Tensor]) -> None:
+        stream, captured = torch.cuda.current_stream(), torch.cuda.is_current_stream_capturing()
+        check = self._alive.check_of(name, tensors, captured=captured)
+
+        def checked() -> None:
+            check()
+            with _disable_current_modes():
+                work()
+
+        self._given += 1
+        self._work[self._given] = checked, captured
+        self._device.pretended_queue(stream.cuda_stream, name.encode(), self._run, self._given)
+
+    def _run_number(self, number: int) -> None:
+        work, again = self._work[number]
+        if not again:
+            del self._work[number]
+        try:
+            work()
+        except Exception as error:
+            self._device.pretended_add_problem(f"{type(error).__name__}: {error}".encode())
+
+
+_ACTIVE: list[Numbers] = []
+
+
+def pretend() -> None:
+    """From now on, in this thread, operators on the device have numbers."""
+    if not _ACTIVE:
+        _ACTIVE.append(Numbers())
+        _ACTIVE[0].__enter__()

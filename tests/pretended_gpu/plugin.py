@@ -1,0 +1,24 @@
+"""A plugin for pytest in a process that takes the pretended GPU for one: what would be wrong on a device fails the test
+in which it occurs."""
+
+from collections.abc import Generator
+
+import pytest
+import torch  # noqa: F401  (first: as soon as it is there, it is given its numbers)
+
+from tests.pretended_gpu.device import library, take_problems
+from tests.pretended_gpu.numbers import pretend
+
+
+def pytest_configure() -> None:
+    pretend()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    take_problems()
+    yield
+    library().cudaDeviceSynchronize()
+    if problems := take_problems():
+        told = "\n".join(f"{problems.count(one)} x {one}" for one in dict.fromkeys(problems))
+        pytest.fail(f"the pretended GPU saw:\n{told}", pytrace=False)

@@ -1,0 +1,171 @@
+"""What comes between the products and is more than one operation, by torch's own operations."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+# Where intermediate results go: an array like this one, of another type, under another name. It is made once and kept.
+Scratch = Callable[..., torch.Tensor]
+
+
+class Between(Protocol):
+    """As the contract has them; matrices or stacks of matrices. `facts` is what a record says of it."""
+
+    facts: str
+    # Whether a bias that the product of stacks cannot add by itself is better left to `sigmoid` and `sample`.
+    adds_biases: bool
+
+    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+        """out <- scale sigmoid(out + bias)."""
+
+    def sample(
+        self,
+        out: torch.Tensor,
+        bias: torch.Tensor | None,
+        draws: torch.Tensor,
+        sample: torch.Tensor,
+        scale: float,
+    ) -> None:
+        """The same; sample <- 1 where a draw is below out / scale, else 0."""
+
+    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None: ...
+
+    def softmax_error(
+        self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor
+    ) -> None: ...
+
+    def coordinate_step(
+        self,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        diagonal: torch.Tensor,
+        penalty: float,
+        going: torch.Tensor,
+        out: torch.Tensor,
+    ) -> None: ...
+
+    def line_search(
+        self,
+        direction: torch.Tensor,
+        moved: torch.Tensor,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        penalty: float,
+        lengths: tuple[float, ...],
+        least: float,
+        objective: torch.Tensor,
+        going: torch.Tensor,
+    ) -> None: ...
+
+    def gradient_step(
+        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
+    ) -> None: ...
+
+
+class ByTorch:
+    adds_biases = False
+
+    def __init__(self, scratch: Scratch, why: str = "") -> None:
+        """`why`: why nothing more is fused here, if something could be."""
+        self._scratch = scratch
+        self._tables: dict[tuple[float, ...], list[torch.Tensor]] = {}
+        self.facts = f"torch: {why}" if why else "torch"
+
+    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+        if bias is not None:
+            out.add_(bias)
+        torch.sigmoid_(out)
+        if scale != 1.0:
+            out.mul_(scale)
+
+    def sample(
+        self,
+        out: torch.Tensor,
+        bias: torch.Tensor | None,
+        draws: torch.Tensor,
+        sample: torch.Tensor,
+        scale: float,
+    ) -> None:
+        self.sigmoid(out, bias, 1.0)
+        self._compare(draws, out, sample)
+        if scale != 1.0:
+            out.mul_(scale)
+
+    def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
+        torch.lt(draws, probabilities, out=sample)
+
+    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:
+        self._where_least(draws, share, out)
+        out.mul_(x)
+
+    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+        """out <- 1 where a draw is at least so large, else 0."""
+        torch.ge(draws, least, out=out)
+
+    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
+        # In low precision a probability near 1 would lose what it misses 1 by.
+        low, places = out.dtype.itemsize < 4, labels[:, None]
+        wide = self._scratch(out, torch.float32) if low else out
+        torch.log_softmax(self._scratch(out, torch.float32, "logits").copy_(logits) if low else logits, 1, out=wide)
+        costs.copy_(torch.gather(wide, 1, places, out=self._scratch(costs, wide.dtype, "costs"))).neg_()
+        wide.exp_().scatter_(1, places, -1.0, reduce="add")
+        if low:
+            out.copy_(wide)
+
+    def coordinate_step(
+        self,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        diagonal: torch.Tensor,
+        penalty: float,
+        going: torch.Tensor,
+        out: torch.Tensor,
+    ) -> None:
+        torch.addcmul(left, coefficients, diagonal, out=out)
+        torch.ops.aten.softshrink.out(out, penalty, out=out)
+        out.div_(diagonal).sub_(coefficients).mul_(going)
+
+    def line_search(
+        self,
+        direction: torch.Tensor,
+        moved: torch.Tensor,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        penalty: float,
+        lengths: tuple[float, ...],
+        least: float,
+        objective: torch.Tensor,
+        going: torch.Tensor,
+    ) -> None:
+        # All lengths at once. The last one is 0, which changes nothing: that of a row that finds no other.
+        steps, worth, rest = self._lengths(lengths, direction)
+        tried = self._scratch(direction[:, None].expand(-1, len(steps), -1), name="tried")
+        torch.mul(left, direction, out=tried[:, 0])
+        torch.mul(moved, direction, out=tried[:, 1])
+        slope, curve = tried[:, :2].sum(2).split(1, dim=1)
+        torch.addcmul(coefficients[:, None], direction[:, None], steps[:, None], out=tried)
+        norms = torch.linalg.vector_norm(tried, 1, 2)
+        trial = norms.sub(norms[:, -1:]).mul_(penalty)
+        trial.addcmul_(curve * steps, steps, value=0.5).addcmul_(slope, steps, value=-1.0)
+        lowers = (trial < -least * objective) & (going > 0)
+        first = torch.where(lowers, worth, rest).argmax(1, keepdim=True)
+        taken = steps[first]
+        coefficients.addcmul_(direction, taken)
+        left.addcmul_(moved, taken, value=-1.0)
+        objective.add_(trial.gather(1, first))
+        torch.gt(taken, 0, out=going)
+
+    def _lengths(self, lengths: tuple[float, ...], like: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The lengths and a 0; what each is worth where it will do, the first the most; and where it will not."""
+        if lengths not in self._tables:
+            count = len(lengths)
+            rows = [*lengths, 0.0], range(count + 1, 0, -1), [0.0] * count + [0.5]
+            self._tables[lengths] = [torch.tensor(list(row), dtype=like.dtype, device=like.device) for row in rows]
+        return tuple(self._tables[lengths])
+
+    def gradient_step(
+        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
+    ) -> None:
+        torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
+        out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))

@@ -1,0 +1,116 @@
+"""What comes between the products as one kernel each, on CUDA devices where Triton can compile.
+
+What the kernels are not made for, such as arrays with gaps, is left to torch's own operations.
+"""
+
+import torch
+import triton
+
+from respeed.backends import _triton_operators
+from respeed.backends._torch_between import ByTorch, Scratch
+
+# Beyond, a place within an array would not fit into 32 bits; and so many matrices a launch may have.
+MOST, MOST_MATRICES = 2**31 - 2**16, 2**16 - 1
+operators = torch.ops.respeed
+
+
+class ByTriton(ByTorch):
+    adds_biases = True
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(scratch)
+        self.facts = f"triton {triton.__version__}"
+        self._steps: dict[tuple[float, ...], torch.Tensor] = {}
+
+    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+        if (bias is None and scale == 1.0) or not _stacked(out, bias):
+            super().sigmoid(out, bias, scale)
+        else:
+            operators.sigmoid(out, bias, scale)
+
+    def sample(
+        self,
+        out: torch.Tensor,
+        bias: torch.Tensor | None,
+        draws: torch.Tensor,
+        sample: torch.Tensor,
+        scale: float,
+    ) -> None:
+        if _stacked(out, bias) and _stacked(sample) and _whole(draws):
+            operators.sample(out, bias, draws, sample, scale)
+        else:
+            super().sample(out, bias, draws, sample, scale)
+
+    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:
+        if _whole(x, draws, out):
+            operators.mask(x, draws, share, out)
+        else:
+            super().mask(x, draws, share, out)
+
+    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
+        if _whole(logits, labels, out, costs):
+            operators.softmax_error(logits, labels, out, costs)
+        else:
+            super().softmax_error(logits, labels, out, costs)
+
+    def coordinate_step(
+        self,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        diagonal: torch.Tensor,
+        penalty: float,
+        going: torch.Tensor,
+        out: torch.Tensor,
+    ) -> None:
+        arrays = left, coefficients, diagonal, going, out
+        if _whole(*arrays) and _fp32(*arrays):
+            operators.coordinate_step(left, coefficients, diagonal, penalty, going, out)
+        else:
+            super().coordinate_step(left, coefficients, diagonal, penalty, going, out)
+
+    def line_search(
+        self,
+        direction: torch.Tensor,
+        moved: torch.Tensor,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        penalty: float,
+        lengths: tuple[float, ...],
+        least: float,
+        objective: torch.Tensor,
+        going: torch.Tensor,
+    ) -> None:
+        arrays = direction, moved, left, coefficients, objective, going
+        if not (_whole(*arrays) and _fp32(*arrays) and len(lengths) <= _triton_operators.LENGTHS):
+            super().line_search(direction, moved, left, coefficients, penalty, lengths, least, objective, going)
+            return
+        if lengths not in self._steps:
+            padded = [*lengths, *[0.0] * (_triton_operators.LENGTHS - len(lengths))]
+            self._steps[lengths] = torch.tensor(padded, device=direction.device)
+        steps = self._steps[lengths]
+        operators.line_search(direction, moved, left, coefficients, penalty, steps, least, objective, going)
+
+    def gradient_step(
+        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
+    ) -> None:
+        arrays = bases, product, target, out
+        if _whole(*arrays) and _fp32(*arrays):
+            operators.gradient_step(bases, product, target, rate, out)
+        else:
+            super().gradient_step(bases, product, target, rate, out)
+
+
+def _whole(*arrays: torch.Tensor) -> bool:
+    """Whether none has gaps, is empty or is too large."""
+    return all(array.is_contiguous() and 0 < array.numel() <= MOST for array in arrays)
+
+
+def _fp32(*arrays: torch.Tensor) -> bool:
+    return all(array.dtype == torch.float32 for array in arrays)
+
+
+def _stacked(out: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
+    """Whether gaps are only between the matrices of a stack, and a bias has none."""
+    matrices = out if out.dim() == 3 else out[None]
+    fits = len(matrices) <= MOST_MATRICES and max(matrices.stride(0), len(matrices)) <= MOST
+    return fits and _whole(matrices[0]) and (bias is None or _whole(bias))
