@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from respeed.model.errors import NotMeasurable
+from tests.pretended_gpu.environment import is_pretended
 
 
 @pytest.hookimpl(wrapper=True)
@@ -13,3 +14,15 @@ def pytest_runtest_call() -> Generator[None, None, None]:
         yield
     except NotMeasurable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture
+def provokes() -> Generator[None, None, None]:
+    """For tests that ask a device for what it must refuse: the pretended one does not fail them for it."""
+    if not is_pretended():
+        yield
+        return
+    from tests.pretended_gpu.device import forgiving
+
+    with forgiving():
+        yield

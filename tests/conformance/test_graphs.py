@@ -34,6 +34,7 @@ def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
     del program
 
 
+@pytest.mark.usefixtures("provokes")
 def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any) -> None:
     a, out = made.array(np.ones((8, 8))), made.zeros(8, 8)
 

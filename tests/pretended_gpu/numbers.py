@@ -6,6 +6,7 @@ is the host's. So it runs when, in which order and as often as the kernel would,
 kernels.
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -47,14 +48,15 @@ class Numbers(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         first = self._device.pretended_note_count()
-        out = kwargs["out"] if name in LEFT_OUT and "out" in kwargs else None
         if name in LEFT_OUT:
-            out = tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out)
-            out = out[0] if len(out) == 1 else out
+            outs = tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out)
+            out = outs[0] if len(outs) == 1 else outs
         else:
             out = func(*args, **kwargs)
         tensors = [one for one in tree_leaves((args, kwargs, out)) if isinstance(one, torch.Tensor)]
         there = [one for one in tensors if one.is_cuda]
+        if name == "record_stream":
+            self._alive.recorded(*args)
         if not there or func.is_view or name in SILENT:
             return out
         device.note_operator(first, name, sum(one.nbytes for one in {id(one): one for one in there}.values()))
@@ -121,8 +123,6 @@ class Numbers(TorchDispatchMode):
     def _all_of(self, dtype: torch.dtype) -> torch.Tensor:
         """The whole memory of the device."""
         if dtype not in self._memory:
-            import ctypes
-
             whole = (ctypes.c_char * self._device.pretended_memory_bytes()).from_address(self._begin)
             self._memory[dtype] = torch.frombuffer(whole, dtype=torch.uint8).view(dtype)
         return self._memory[dtype]

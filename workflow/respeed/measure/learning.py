@@ -38,6 +38,7 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
     """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn, or
     if another measurement still runs after `wait_seconds`, or if the name is another machine's."""
     machine, paper, experiment, smoke = parse_learning_path(path)
+    refuse_pretended(ROOT, smoke=smoke)
     check_is_this_machine(machine, smoke)
     experiments = load_paper(paper).experiments
     if experiment not in experiments:
