@@ -122,6 +122,27 @@ def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str,
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(
+    backend: str, device: str, precision: str
+) -> None:
+    """The array before it is freed while steps on it are still asked for; the memory is then the chunks'."""
+    made, shape = make(backend, device, precision), (1000, 1111)
+    size = [], 64 if is_pretended() else 2048
+    square, product = made.array(np.ones((size, size))), made.zeros(size, size)
+    earlier, kept = made.array(np.full(shape, 1.0)), made.zeros(*shape)
+    made.sync()
+    for _ in range(20):
+        made.gemm(square, square, product)
+    made.copy(earlier, kept)
+    address = earlier.data_ptr()
+    del earlier
+    stream = made.stream([np.full(shape, 2.0, np.float32)] * 3)
+    assert stream.arrays[0].data_ptr() == address
+    made.sync()
+    np.testing.assert_array_equal(made.host(kept), 1.0)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fails_alone(
     backend: str, device: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,3 +101,19 @@ def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any)
     graph()
     np.testing.assert_array_equal(made.host(out), 64)
     del taken
+
+
+def test_a_graph_outlives_the_scratch_of_a_longer_one(made: Any) -> None:
+    """Scratch grows with the mini-batch: the graph of the shorter one still runs on what it was captured with."""
+    errors, graphs = [], []
+    for rows in (4, 16):
+        logits, labels = made.array(np.zeros((rows, 8))), made.labels(np.zeros(rows))
+        out, costs = made.zeros(rows, 8), made.zeros(rows)
+        graphs.append(made.captured(lambda arrays=(logits, labels, out, costs): made.softmax_error(*arrays)))
+        errors.append(out)
+    for graph in graphs:
+        graph()
+    made.sync()
+    for out in errors:
+        np.testing.assert_allclose(made.host(out)[:, 1:], 1 / 8)
+        np.testing.assert_allclose(made.host(out)[:, 0], 1 / 8 - 1)
