@@ -22,6 +22,7 @@ def library() -> ctypes.CDLL:
     found.pretended_running_stream.restype = ctypes.c_void_p
     found.pretended_comes_before.argtypes = [ctypes.c_void_p]
     found.pretended_queue.argtypes = [ctypes.c_void_p, ctypes.c_char_p, WORK, ctypes.c_long]
+    found.pretended_add_note.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     found.pretended_add_problem.argtypes = [ctypes.c_char_p]
     found.pretended_note_count.restype = found.pretended_waiting.restype = ctypes.c_long
     for name in ("pretended_problem", "pretended_note_kind", "pretended_note_name"):
@@ -59,7 +60,7 @@ def is_forgiving() -> bool:
 
 @dataclass(frozen=True)
 class Queued:
-    """A kernel, product, copy or fill that was asked of the device. `operator` is torch's, which asked for it; `bytes`
+    """A kernel, product, copy, fill or call of another library that was asked of the device. `operator` is torch's, which asked for it; `bytes`
     are those that the operator reads and writes, put down with the first thing that it asked for."""
 
     kind: str

@@ -26,8 +26,11 @@ SILENT = {
 # What the runtime computes itself: draws follow from the generator's state at the time they run.
 DRAWS = {"uniform_"}
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-# By libraries that are not pretended: torch's code for the device is left out.
-LEFT_OUT = {"linalg_lu_factor_ex", "linalg_lu_solve"}
+# By cuSOLVER and cuDNN, which are not pretended: torch's code for the device is left out.
+LEFT_OUT = {
+    "linalg_lu_factor_ex", "linalg_lu_solve", "convolution", "convolution_backward", "_batch_norm_with_update",
+    "batch_norm_backward",
+}  # fmt: skip
 COPIES = {"_to_copy", "copy_"}
 
 
@@ -48,11 +51,8 @@ class Numbers(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         first = self._device.pretended_note_count()
-        if name in LEFT_OUT:
-            outs = tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out)
-            out = outs[0] if len(outs) == 1 else outs
-        else:
-            out = func(*args, **kwargs)
+        on_device = any(isinstance(one, torch.Tensor) and one.is_cuda for one in tree_leaves((args, kwargs)))
+        out = self._made(func, args, kwargs) if on_device and name in LEFT_OUT else func(*args, **kwargs)
         tensors = [one for one in tree_leaves((args, kwargs, out)) if isinstance(one, torch.Tensor)]
         there = [one for one in tensors if one.is_cuda]
         if name == "record_stream":
@@ -66,6 +66,21 @@ class Numbers(TorchDispatchMode):
             if work:
                 self._queue(name, work, there)
         return out
+
+    def _made(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What an operator writes, without asking the device for anything."""
+        self._device.pretended_add_note(b"library", func._schema.name.encode())
+        if outs := tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out):
+            return outs[0] if len(outs) == 1 else outs
+
+        def shape_only(one: Any) -> Any:
+            return torch.empty_like(one, device="meta") if isinstance(one, torch.Tensor) else one
+
+        with _disable_current_modes():
+            shapes = func(*tree_map(shape_only, args), **tree_map(shape_only, kwargs))
+            return tree_map(
+                lambda one: torch.empty_like(one, device="cuda") if isinstance(one, torch.Tensor) else one, shapes
+            )
 
     def _work_of(self, func: Any, name: str, args: Any, kwargs: Any, out: Any) -> Callable[[], object] | None:
         if name in EMPTY:
