@@ -127,7 +127,7 @@ def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(
 ) -> None:
     """The array before it is freed while steps on it are still asked for; the memory is then the chunks'."""
     made, shape = make(backend, device, precision), (1000, 1111)
-    size = [], 64 if is_pretended() else 2048
+    size = 64 if is_pretended() else 2048
     square, product = made.array(np.ones((size, size))), made.zeros(size, size)
     earlier, kept = made.array(np.full(shape, 1.0)), made.zeros(*shape)
     made.sync()

@@ -108,7 +108,7 @@ def test_a_graph_outlives_the_scratch_of_a_longer_one(made: Any) -> None:
     errors, graphs = [], []
     for rows in (4, 16):
         logits, labels = made.array(np.zeros((rows, 8))), made.labels(np.zeros(rows))
-        out, costs = made.zeros(rows, 8), made.zeros(rows)
+        out, costs = made.zeros(rows, 8), made.zeros(rows, 1)
         graphs.append(made.captured(lambda arrays=(logits, labels, out, costs): made.softmax_error(*arrays)))
         errors.append(out)
     for graph in graphs:

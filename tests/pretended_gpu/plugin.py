@@ -2,6 +2,7 @@
 in which it occurs."""
 
 import gc
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -15,10 +16,16 @@ def pytest_configure() -> None:
     pretend()
 
 
-def pytest_collection_finish() -> None:
-    # Garbage is collected before every capture: what pytest and torch have made by now need not be gone through.
-    gc.collect()
-    gc.freeze()
+_modules = 0
+
+
+def pytest_runtest_setup() -> None:
+    """Garbage is collected before every capture: what pytest and modules have made by now need not be gone through."""
+    global _modules
+    if len(sys.modules) > _modules:
+        gc.collect()
+        gc.freeze()
+        _modules = len(sys.modules)
 
 
 @pytest.hookimpl(wrapper=True)
