@@ -87,5 +87,7 @@ def queued_by(work: Callable[[], object]) -> list[Queued]:
     for place in range(device.pretended_note_count()):
         operator, moved = operators.get(place, (operator, 0))
         kind, name = device.pretended_note_kind(place).decode(), device.pretended_note_name(place).decode()
-        found.append(Queued(kind, name, moved or (0 if kind == "kernel" else device.pretended_note_bytes(place)), operator))
+        found.append(
+            Queued(kind, name, moved or (0 if kind == "kernel" else device.pretended_note_bytes(place)), operator)
+        )
     return found

@@ -22,6 +22,7 @@ from respeed.model.paper import Case
 from respeed.plan.same_machine import check_is_this_machine
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.provenance.cpu import usable_cores
+from respeed.provenance.pretended import refuse_pretended
 from respeed.provenance.software import source_commit
 from respeed.record.files import LEARNING_SCHEMA, write_json
 from respeed.record.paths import parse_learning_path

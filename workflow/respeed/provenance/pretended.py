@@ -1,4 +1,4 @@
-"""The pretended GPU of the project's own tests: a library, preloaded, that answers for one. Nothing is measured on it."""
+"""The pretended GPU of the project's tests: a library that is preloaded and answers for one. Nothing is measured on it."""
 
 import ctypes
 import os
@@ -22,6 +22,6 @@ def refuse_pretended(root: Path, *, smoke: bool) -> None:
     allowed = os.environ.get(ALLOWED)
     if is_pretended() and not (smoke and allowed and Path(allowed).resolve() == root.resolve()):
         raise UserError(
-            "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured on it; unset LD_PRELOAD "
-            f"(now {os.environ.get('LD_PRELOAD', 'not set')})"
+            "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured on it; unset "
+            f"LD_PRELOAD (now {os.environ.get('LD_PRELOAD', 'not set')})"
         )
