@@ -34,8 +34,8 @@ def run_tests(
     # The process's own folder: of one that tests share, pytest would remove what others still use.
     with tempfile.TemporaryDirectory(prefix="pretended-gpu-") as folder:
         command = [
-            sys.executable, "-m", "pytest", "-p", "tests.pretended_gpu.plugin", "-p", "no:cacheprovider", "-q", "-n", "0",
-            "--basetemp", f"{folder}/tests", *options, *tests,
+            sys.executable, "-m", "pytest", "-p", "tests.pretended_gpu.plugin", "-p", "no:cacheprovider", "-q",
+            "-n", "0", "--basetemp", f"{folder}/tests", *options, *tests,
         ]  # fmt: skip
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The tests that need a GPU, on the pretended one: in a process of its own, as a real GPU's tests run where there is one."""
+"""The tests that need a GPU, on the pretended one, in a process of its own."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Nothing is measured on the pretended GPU, but in a test's copy of the project, by the preset that measures nothing."""
+"""Nothing is measured on the pretended GPU, but in a test's copy of the project, at the smoke preset."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The pretended GPU of the project's tests: a library that is preloaded and answers for one. Nothing is measured on it."""
+"""The pretended GPU of the project's tests, a preloaded library that answers for one: nothing is measured on it."""
 
 import ctypes
 import os
