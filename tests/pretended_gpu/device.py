@@ -61,7 +61,8 @@ def is_forgiving() -> bool:
 @dataclass(frozen=True)
 class Queued:
     """A kernel, product, copy, fill or call of another library that was asked of the device. `operator` is torch's,
-    which asked for it; `bytes` are those that the operator reads and writes, put down with the first thing that it asked for."""
+    which asked for it; `bytes` are those that the operator reads and writes, put down with the first thing that it
+    asked for."""
 
     kind: str
     name: str

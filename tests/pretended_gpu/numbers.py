@@ -2,8 +2,8 @@
 
 Torch's own CUDA code runs whole: its checks, its allocator, its graphs and generators, its calls of libraries. What it
 asks for computes nothing; behind it, on the same stream, is queued the same operator of the CPU on the same memory,
-which is the host's. So it runs when, in which order and as often as the kernel would, and a graph remembers it as it does
-kernels.
+which is the host's. So it runs when, in which order and as often as the kernel would, and a graph remembers it as it
+does kernels.
 """
 
 import ctypes
