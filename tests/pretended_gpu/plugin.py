@@ -20,8 +20,9 @@ _modules = 0
 
 
 def pytest_runtest_setup() -> None:
-    """Garbage is collected before every capture: what pytest and modules have made by now need not be gone through."""
+    """What fixtures provoke is their test's. Garbage is collected before every capture: what pytest and modules have made by now need not be gone through."""
     global _modules
+    take_problems()
     if len(sys.modules) > _modules:
         gc.collect()
         gc.freeze()
@@ -30,7 +31,6 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, None, None]:
-    take_problems()
     yield
     library().cudaDeviceSynchronize()
     if (problems := take_problems()) and not is_forgiving():
