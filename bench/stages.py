@@ -21,6 +21,8 @@ from respeed.record.files import read_json, write_json
 from respeed.timing.clock import utc_now
 
 LAST_LINES = 12
+# Of what a process says where it stood.
+NOISE = "Extension modules:"
 # Between a signal that asks to end and the one that does not.
 GRACE_SECONDS = 3.0
 # How often what there is so far is saved while a stage runs.
@@ -90,7 +92,7 @@ class Stages:
         finally:  # also where this process is told to end
             found.seconds = round(time.monotonic() - began, 1)
             lines = output.read_text(errors="replace").splitlines() if output.exists() else []
-            found.last_lines = [line for line in lines if line.strip()][-LAST_LINES:]
+            found.last_lines = [line for line in lines if line.strip() and not line.startswith(NOISE)][-LAST_LINES:]
             if found.exit_code is None:
                 self._put_down(found, "stopped from outside")
         self._put_down(found, LATE if not in_time else PASSED if found.exit_code == 0 else FAILED)

@@ -100,7 +100,7 @@ class CapturedStep:
 def no_garbage() -> Iterator[None]:
     """Collect garbage now, and none within: an old graph or array that is let go of while a step is captured may wait
     for the device (ROCm's graphs do), and a capture that waits is invalid."""
-    gc.collect()
+    gc.collect(1)  # the young: before a case is built, all is collected, and a program may have many graphs
     before = gc.isenabled()
     gc.disable()
     try:

@@ -140,6 +140,8 @@ def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> 
             with rehearsal:
                 workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()
                 bench.backend.sync()
+        # To let go of a graph may take waiting for the device: not while a step is timed.
+        gc.collect()
         bench.rehearsed.add(case.workload)
 
 
