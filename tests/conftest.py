@@ -200,3 +200,11 @@ def write_machines(
                 record["cases"][0]["parameters"] |= size
             record = made[0] | {"cases": [case for one in made for case in one["cases"]]}
             write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", index)), record)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tests that run tests say how many there were."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    told = [text for report in reports for name, text in report.user_properties if name == "pretended GPU"]
+    if told:
+        terminalreporter.write_line(f"pretended GPU, {'; '.join(sorted(told))}")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.model.errors import NotMeasurable
+from tests.pretended_gpu.environment import is_pretended
 
 # XLA takes up to seconds to compile a step. By default these are tried, a step each; `-m slow` tries all.
 QUICK = {"autoencoder", "cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
@@ -36,3 +37,15 @@ def pytest_runtest_call() -> Generator[None, None, None]:
         yield
     except NotMeasurable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture
+def provokes() -> Generator[None, None, None]:
+    """For tests that ask a device for what it must refuse: the pretended one does not fail them for it."""
+    if not is_pretended():
+        yield
+        return
+    from tests.pretended_gpu.device import forgiving
+
+    with forgiving():
+        yield

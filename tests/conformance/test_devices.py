@@ -19,6 +19,7 @@ from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec
 from respeed.workloads import load_workload, rbm, rbm_streamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of
+from tests.pretended_gpu.environment import is_pretended
 
 CPUS = [(name, "cpu", "fp32") for name in workload_backends()["rbm_streamed"] if "cpu" in backend_devices()[name]]
 OTHER_CPU = [("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")]
@@ -105,7 +106,9 @@ def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str,
     """Each chunk has one number throughout; long products between hold the steps up, and a copy must wait for them."""
     made = make(backend, device, precision)
     stream = made.stream([np.full((64, 64), number, np.float32) for number in range(5)])
-    square, product, seen = made.array(np.ones((2048, 2048))), made.zeros(2048, 2048), []
+    # The pretended device needs nothing to hold it up: it works in an order of its own.
+    size, seen = 64 if is_pretended() else 2048, []
+    square, product = made.array(np.ones((size, size))), made.zeros(size, size)
     for _ in range(12):
         place = stream.advance()
         for _ in range(5):
@@ -119,13 +122,34 @@ def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str,
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(
+    backend: str, device: str, precision: str
+) -> None:
+    """The array before it is freed while steps on it are still asked for; the memory is then the chunks'."""
+    made, shape = make(backend, device, precision), (1000, 1111)
+    size = 64 if is_pretended() else 2048
+    square, product = made.array(np.ones((size, size))), made.zeros(size, size)
+    earlier, kept = made.array(np.full(shape, 1.0)), made.zeros(*shape)
+    made.sync()
+    for _ in range(20):
+        made.gemm(square, square, product)
+    made.copy(earlier, kept)
+    address = earlier.data_ptr()
+    del earlier
+    stream = made.stream([np.full(shape, 2.0, np.float32)] * 3)
+    assert stream.arrays[0].data_ptr() == address
+    made.sync()
+    np.testing.assert_array_equal(made.host(kept), 1.0)
+
+
+@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fails_alone(
     backend: str, device: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
     made = make(backend, device, precision)
-    large, small = {"m": 8192, "k": 8192, "n": 8192}, {"m": 64, "k": 64, "n": 64}
+    large, small = {"m": 4096, "k": 4096, "n": 4096}, {"m": 64, "k": 64, "n": 64}
     cases = tuple(Case(name, "matmul", size) for name, size in (("large", large), ("small", small)))
     spec = make_spec(RoundId("box", "raina2009", "matmul", "torch-1", 1, smoke=True), 1)
     spec = replace(spec, cases=cases, profile=replace(spec.profile, device=device, precision=precision))
@@ -138,7 +162,7 @@ def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fai
     monkeypatch.undo()
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**27) / total)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**26) / total)
     try:
         facts = measure_case(spec, 0, bench)
         assert facts["status"] == "failed"
@@ -152,9 +176,9 @@ def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fai
 def test_the_free_memory_shrinks_by_what_is_allocated(backend: str, device: str, precision: str) -> None:
     made = make(backend, device, precision)
     before = made.bytes_free()
-    kept = made.zeros(1024, 1024, 64)
+    kept = made.zeros(1024, 1024, 16)
     after = made.bytes_free()
     assert before is not None
     assert after is not None
-    assert before - after >= 0.9 * 2 * 2**26
+    assert before - after >= 0.9 * 2 * 2**24
     del kept

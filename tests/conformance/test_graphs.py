@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
     del program
 
 
+@pytest.mark.usefixtures("provokes")
 def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any) -> None:
     a, out = made.array(np.ones((8, 8))), made.zeros(8, 8)
 
@@ -104,3 +106,21 @@ def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any)
     graph()
     np.testing.assert_array_equal(made.host(out), 64)
     del taken
+
+
+def test_a_graph_outlives_the_scratch_of_a_longer_one(made: Any) -> None:
+    """Scratch grows with the mini-batch: the graph of the shorter one still runs on what it was captured with."""
+    errors, graphs = [], []
+    for rows in (4, 16):
+        logits, labels = made.array(np.zeros((rows, 8))), made.labels(np.zeros(rows))
+        out, costs = made.zeros(rows, 8), made.zeros(rows, 1)
+        step = partial(made.softmax_error, logits, labels, out, costs)
+        step()  # makes the scratch, before the capture
+        graphs.append(made.captured(step))
+        errors.append(out)
+    for graph in graphs:
+        graph()
+    made.sync()
+    for out in errors:
+        np.testing.assert_allclose(made.host(out)[:, 1:], 1 / 8)
+        np.testing.assert_allclose(made.host(out)[:, 0], 1 / 8 - 1)

@@ -6,7 +6,7 @@ graph, which remembers addresses for as long as it runs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -19,6 +19,8 @@ class _Birth:
     storage: StorageWeakRef
     stream: int
     captured: bool
+    # Streams that torch was told of (record_stream): it waits for them before the memory is another array's.
+    waited_for: set[int] = field(default_factory=set)
 
 
 class Alive:
@@ -37,6 +39,13 @@ class Alive:
                 stream = torch.cuda.current_stream().cuda_stream
                 self._births[storage._cdata] = _Birth(StorageWeakRef(storage), stream, captured)
 
+    def recorded(self, tensor: torch.Tensor, stream: torch.Stream) -> None:
+        self.saw([tensor])
+        same = torch.cuda.Stream(
+            stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type
+        )
+        self._births[tensor.untyped_storage()._cdata].waited_for.add(same.cuda_stream)
+
     def check_of(self, name: str, tensors: Sequence[torch.Tensor], *, captured: bool) -> Callable[[], None]:
         """What to ask once the operator runs."""
         births = {id(birth): birth for birth in (self._births[one.untyped_storage()._cdata] for one in tensors)}
@@ -44,7 +53,7 @@ class Alive:
         if captured:
             asked = [birth for birth in births.values() if not birth.captured]
         else:
-            asked = [birth for birth in births.values() if birth.stream != here]
+            asked = [birth for birth in births.values() if here not in {birth.stream, *birth.waited_for}]
 
         def check() -> None:
             for birth in asked:

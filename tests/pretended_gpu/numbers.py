@@ -1,11 +1,13 @@
 """Numbers for the pretended GPU.
 
 Torch's own CUDA code runs whole: its checks, its allocator, its graphs and generators, its calls of libraries. What it
-asks for computes nothing; behind it, on the same stream, is queued the same operator of the CPU on the same memory, which
-is the host's. So it runs when, in which order and as often as the kernel would, and a graph remembers it as it does
-kernels.
+asks for computes nothing; behind it, on the same stream, is queued the same operator of the CPU on the same memory,
+which is the host's. So it runs when, in which order and as often as the kernel would, and a graph remembers it as it
+does kernels.
 """
 
+import atexit
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +27,11 @@ SILENT = {
 # What the runtime computes itself: draws follow from the generator's state at the time they run.
 DRAWS = {"uniform_"}
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-# By libraries that are not pretended: torch's code for the device is left out.
-LEFT_OUT = {"linalg_lu_factor_ex", "linalg_lu_solve"}
+# By cuSOLVER and cuDNN, which are not pretended: torch's code for the device is left out.
+LEFT_OUT = {
+    "linalg_lu_factor_ex", "linalg_lu_solve", "convolution", "convolution_backward", "_batch_norm_with_update",
+    "batch_norm_backward",
+}  # fmt: skip
 COPIES = {"_to_copy", "copy_"}
 
 
@@ -47,14 +52,12 @@ class Numbers(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         first = self._device.pretended_note_count()
-        out = kwargs["out"] if name in LEFT_OUT and "out" in kwargs else None
-        if name in LEFT_OUT:
-            out = tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out)
-            out = out[0] if len(out) == 1 else out
-        else:
-            out = func(*args, **kwargs)
+        on_device = any(isinstance(one, torch.Tensor) and one.is_cuda for one in tree_leaves((args, kwargs)))
+        out = self._made(func, args, kwargs) if on_device and name in LEFT_OUT else func(*args, **kwargs)
         tensors = [one for one in tree_leaves((args, kwargs, out)) if isinstance(one, torch.Tensor)]
         there = [one for one in tensors if one.is_cuda]
+        if name == "record_stream":
+            self._alive.recorded(*args)
         if not there or func.is_view or name in SILENT:
             return out
         device.note_operator(first, name, sum(one.nbytes for one in {id(one): one for one in there}.values()))
@@ -64,6 +67,21 @@ class Numbers(TorchDispatchMode):
             if work:
                 self._queue(name, work, there)
         return out
+
+    def _made(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What an operator writes, without asking the device for anything."""
+        self._device.pretended_add_note(b"library", func._schema.name.encode())
+        if outs := tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out):
+            return outs[0] if len(outs) == 1 else outs
+
+        def shape_only(one: Any) -> Any:
+            return torch.empty_like(one, device="meta") if isinstance(one, torch.Tensor) else one
+
+        with _disable_current_modes():
+            shapes = func(*tree_map(shape_only, args), **tree_map(shape_only, kwargs))
+            return tree_map(
+                lambda one: torch.empty_like(one, device="cuda") if isinstance(one, torch.Tensor) else one, shapes
+            )
 
     def _work_of(self, func: Any, name: str, args: Any, kwargs: Any, out: Any) -> Callable[[], object] | None:
         if name in EMPTY:
@@ -125,8 +143,6 @@ class Numbers(TorchDispatchMode):
     def _all_of(self, dtype: torch.dtype) -> torch.Tensor:
         """The whole memory of the device."""
         if dtype not in self._memory:
-            import ctypes
-
             whole = (ctypes.c_char * self._device.pretended_memory_bytes()).from_address(self._begin)
             self._memory[dtype] = torch.frombuffer(whole, dtype=torch.uint8).view(dtype)
         return self._memory[dtype]
@@ -170,3 +186,10 @@ def pretend() -> None:
     if not _ACTIVE:
         _ACTIVE.append(Numbers())
         _ACTIVE[0].__enter__()
+        # What is still active as the process ends, libraries take for a leak, and say so.
+        atexit.register(stop)
+
+
+def stop() -> None:
+    while _ACTIVE:
+        _ACTIVE.pop().__exit__(None, None, None)

@@ -12,26 +12,29 @@ using namespace pretended;
 namespace {
 
 const size_t page = 512;
+// Addresses are virtual, as on a device: what is free is never in pieces that are too small.
+const size_t addresses = 8;
 
 struct Blocks {
     char* begin;
-    size_t size, used = 0;
+    size_t size, span, used = 0;
     std::map<char*, size_t> taken;
 
-    explicit Blocks(size_t bytes) : size(bytes) {
-        void* got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    explicit Blocks(size_t bytes) : size(bytes), span(bytes * addresses) {
+        void* got = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (got == MAP_FAILED) std::abort();
         begin = (char*)got;
     }
 
     // The first gap that is large enough; null if there is none.
     char* take(size_t bytes) {
+        if (used + bytes > size) return nullptr;
         char* here = begin;
         for (auto& [start, length] : taken) {
             if ((size_t)(start - here) >= bytes) break;
             here = start + length;
         }
-        if (here + bytes > begin + size) return nullptr;
+        if (here + bytes > begin + span) return nullptr;
         taken[here] = bytes;
         used += bytes;
         return here;
@@ -52,7 +55,7 @@ struct Blocks {
         return (char*)address + bytes <= start + length;
     }
 
-    bool spans(const void* address) { return (char*)address >= begin && (char*)address < begin + size; }
+    bool spans(const void* address) { return (char*)address >= begin && (char*)address < begin + span; }
 };
 
 Blocks& device() {
@@ -102,7 +105,7 @@ bool pretended::is_alive(const void* address, size_t bytes) {
 }
 
 EXPORTED void* pretended_memory() { return device().begin; }
-EXPORTED size_t pretended_memory_bytes() { return device().size; }
+EXPORTED size_t pretended_memory_bytes() { return device().span; }
 
 EXPORTED cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
     LOCKED;

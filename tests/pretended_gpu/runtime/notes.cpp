@@ -51,6 +51,7 @@ EXPORTED long pretended_note_count() { return (long)notes().size(); }
 EXPORTED const char* pretended_note_kind(long place) { return notes()[place].kind.c_str(); }
 EXPORTED const char* pretended_note_name(long place) { return notes()[place].name.c_str(); }
 EXPORTED size_t pretended_note_bytes(long place) { return notes()[place].bytes; }
+EXPORTED void pretended_add_note(const char* kind, const char* name) { LOCKED; note(kind, name); }
 EXPORTED void pretended_forget_notes() { notes().clear(); }
 
 EXPORTED void pretended_queue(void* stream, const char* what, void (*work)(long), long argument) {

@@ -22,6 +22,7 @@ from respeed.model.paper import Case
 from respeed.plan.same_machine import check_is_this_machine
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.provenance.cpu import usable_cores
+from respeed.provenance.pretended import refuse_pretended
 from respeed.provenance.software import source_commit
 from respeed.record.files import write_record
 from respeed.record.paths import parse_learning_path
@@ -39,6 +40,7 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
     """Let every program of the experiment learn, and write the record `path`; UserError if it has nothing to learn, or
     if another measurement still runs after `wait_seconds`, or if the name is another machine's."""
     machine, paper, experiment, smoke = parse_learning_path(path)
+    refuse_pretended(ROOT, smoke=smoke)
     check_is_this_machine(machine, smoke)
     experiments = load_paper(paper).experiments
     if experiment not in experiments:

@@ -19,6 +19,7 @@ from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
 from respeed.plan.same_machine import describe_as
 from respeed.process import ignore_interrupts
+from respeed.provenance.pretended import refuse_pretended
 from respeed.provenance.required import check_provenance
 from respeed.provenance.software import source_commit
 from respeed.record.shapes import SCHEMA
@@ -44,6 +45,7 @@ def measure_turn(
     many a case. `probes` are the profile's reference probes of this session so far: what is quiet shows only in
     comparison. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
     """
+    refuse_pretended(ROOT, smoke=all(spec.id.smoke for spec in specs))
     turn = _Turn([_shuffled(spec) for spec in specs], lock, list(probes), watch)
     # A case that takes the process down (out of memory, a crash in a library) fails alone: the others get a new one.
     while turn.now < len(specs):

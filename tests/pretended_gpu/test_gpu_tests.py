@@ -1,0 +1,40 @@
+"""The tests that need a GPU, on the pretended one, in a process of its own."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.pretended_gpu.environment import ORDERS
+from tests.pretended_gpu.inner import run_tests
+
+ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py")
+# Those of more than one stream, which the order of streams is about.
+STREAMS = ("tests/conformance/test_devices.py", "tests/conformance/test_graphs.py")
+# Ten steps of these take as long as all other tests together.
+LONG = ("convnet", "data_parallel", "sparse_parallel")
+WITHOUT_LONG = ("-k", f"not (ten_steps and ({' or '.join(LONG)}))")
+
+pytestmark = pytest.mark.usefixtures("pretended")
+Record = Callable[[str, object], None]
+
+
+@pytest.mark.parametrize(("order", "tests"), [("lazy", ALL), ("reverse", STREAMS)], ids=["lazy", "reverse"])
+def test_the_tests_that_need_a_gpu_pass_on_the_pretended_one(
+    order: str, tests: tuple[str, ...], record_property: Record
+) -> None:
+    check(order, tests, WITHOUT_LONG, record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [*ORDERS, "random"])
+def test_all_tests_that_need_a_gpu_pass_on_the_pretended_one_in_every_order(
+    order: str, record_property: Record
+) -> None:
+    check(order, ALL, (), record_property)
+
+
+def check(order: str, tests: tuple[str, ...], chosen: tuple[str, ...], record_property: Record) -> None:
+    found = run_tests(*tests, order=order, options=("-m", "gpu", *chosen))
+    record_property("pretended GPU", f"{order}: {found}")
+    assert not found.failed, found.output[-20000:]
+    assert found.passed

@@ -1,0 +1,48 @@
+"""Nothing is measured on the pretended GPU, but in a test's copy of the project, at the smoke preset."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from respeed.provenance.pretended import is_pretended, refuse_pretended
+from tests.pretended_gpu.build import LIBRARY
+
+REFUSE = """
+import sys
+from pathlib import Path
+from respeed.model.errors import UserError
+from respeed.provenance.pretended import refuse_pretended
+try:
+    refuse_pretended(Path(sys.argv[1]), smoke=sys.argv[2] == "smoke")
+except UserError as error:
+    sys.exit(str(error))
+"""
+
+
+def refused(pretended: Path, root: Path, preset: str, allowed: Path | None) -> str:
+    """What a process on the pretended GPU is told; empty if it may measure."""
+    environment = {**os.environ, "LD_PRELOAD": str(pretended / LIBRARY)}
+    environment |= {"RESPEED_PRETENDED_GPU": str(allowed)} if allowed else {}
+    command = [sys.executable, "-c", REFUSE, str(root), preset]
+    done = subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("preset", "allowed", "well"),
+    [("smoke", "here", True), ("standard", "here", False), ("smoke", "elsewhere", False), ("smoke", None, False)],
+)
+def test_only_the_smoke_preset_of_the_copy_that_a_test_names_is_measured_on_it(
+    pretended: Path, tmp_path: Path, preset: str, allowed: str | None, well: bool
+) -> None:
+    told = refused(pretended, tmp_path / "here", preset, tmp_path / allowed if allowed else None)
+    assert (told == "") == well
+    assert well or told.startswith("a pretended GPU, the one of the project's tests, is preloaded: nothing is measured")
+
+
+def test_a_process_without_it_may_measure(tmp_path: Path) -> None:
+    if not is_pretended():
+        refuse_pretended(tmp_path, smoke=False)
