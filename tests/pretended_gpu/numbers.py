@@ -6,14 +6,12 @@ which is the host's. So it runs when, in which order and as often as the kernel 
 does kernels.
 """
 
-import atexit
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves, tree_map
 
 from tests.pretended_gpu import device
 from tests.pretended_gpu.alive import Alive
@@ -52,10 +50,9 @@ class Numbers(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         first = self._device.pretended_note_count()
-        on_device = any(isinstance(one, torch.Tensor) and one.is_cuda for one in tree_leaves((args, kwargs)))
-        out = self._made(func, args, kwargs) if on_device and name in LEFT_OUT else func(*args, **kwargs)
-        tensors = [one for one in tree_leaves((args, kwargs, out)) if isinstance(one, torch.Tensor)]
-        there = [one for one in tensors if one.is_cuda]
+        is_left_out = name in LEFT_OUT and any(one.is_cuda for one in arrays_in(args))
+        out = self._made(func, args, kwargs) if is_left_out else func(*args, **kwargs)
+        there = [one for one in arrays_in((args, kwargs, out)) if one.is_cuda]
         if name == "record_stream":
             self._alive.recorded(*args)
         if not there or func.is_view or name in SILENT:
@@ -74,14 +71,9 @@ class Numbers(TorchDispatchMode):
         if outs := tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out):
             return outs[0] if len(outs) == 1 else outs
 
-        def shape_only(one: Any) -> Any:
-            return torch.empty_like(one, device="meta") if isinstance(one, torch.Tensor) else one
-
         with _disable_current_modes():
-            shapes = func(*tree_map(shape_only, args), **tree_map(shape_only, kwargs))
-            return tree_map(
-                lambda one: torch.empty_like(one, device="cuda") if isinstance(one, torch.Tensor) else one, shapes
-            )
+            shapes = func(*with_arrays(_on_meta, args), **with_arrays(_on_meta, kwargs))
+            return with_arrays(lambda one: torch.empty_like(one, device="cuda"), shapes)
 
     def _work_of(self, func: Any, name: str, args: Any, kwargs: Any, out: Any) -> Callable[[], object] | None:
         if name in EMPTY:
@@ -93,7 +85,7 @@ class Numbers(TorchDispatchMode):
             return lambda: None
         if name in COPIES:
             return self._copy(args[0] if name == "copy_" else out, args[1] if name == "copy_" else args[0])
-        args, kwargs = tree_map(self._here, args), tree_map(self._here, kwargs)
+        args, kwargs = with_arrays(self._here, args), with_arrays(self._here, kwargs)
         if name in PRODUCTS:
             here, sums = self._here(out), self._sums()
             return lambda: here.copy_(multiply(name, args, kwargs, sums))
@@ -104,10 +96,10 @@ class Numbers(TorchDispatchMode):
         kwargs = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "layout")}
         if any(one.alias_info is not None for one in func._schema.returns):
             return lambda: func(*args, **kwargs)
-        outs = [self._here(one) for one in tree_leaves(out) if isinstance(one, torch.Tensor)]
+        outs = [self._here(one) for one in arrays_in(out)]
 
         def work() -> None:
-            made = [one for one in tree_leaves(func(*args, **kwargs)) if isinstance(one, torch.Tensor)]
+            made = arrays_in(func(*args, **kwargs))
             for here, value in zip(outs, made, strict=True):
                 here.copy_(value)
 
@@ -128,10 +120,8 @@ class Numbers(TorchDispatchMode):
         here, taken = self._here(to), source.clone()
         return lambda: here.copy_(taken)
 
-    def _here(self, one: Any) -> Any:
+    def _here(self, one: torch.Tensor) -> torch.Tensor:
         """The same memory as an array of the host's; what is the host's already, as it is now."""
-        if not isinstance(one, torch.Tensor):
-            return one
         if not one.is_cuda:
             return one.clone()
         if one.numel() == 0:
@@ -178,6 +168,29 @@ class Numbers(TorchDispatchMode):
             self._device.pretended_add_problem(f"{type(error).__name__}: {error}".encode())
 
 
+def arrays_in(some: Any) -> list[torch.Tensor]:
+    """The arrays among an operator's arguments or results."""
+    if isinstance(some, torch.Tensor):
+        return [some]
+    if isinstance(some, dict):
+        some = list(some.values())
+    return [array for one in some for array in arrays_in(one)] if isinstance(some, (tuple, list)) else []
+
+
+def with_arrays(change: Callable[[torch.Tensor], torch.Tensor], some: Any) -> Any:
+    """The same arguments or results, with every array changed."""
+    if isinstance(some, torch.Tensor):
+        return change(some)
+    if isinstance(some, dict):
+        return {key: with_arrays(change, one) for key, one in some.items()}
+    return [with_arrays(change, one) for one in some] if isinstance(some, (tuple, list)) else some
+
+
+def _on_meta(array: torch.Tensor) -> torch.Tensor:
+    """An array that has a shape and nothing else."""
+    return torch.empty_like(array, device="meta")
+
+
 _ACTIVE: list[Numbers] = []
 
 
@@ -186,10 +199,3 @@ def pretend() -> None:
     if not _ACTIVE:
         _ACTIVE.append(Numbers())
         _ACTIVE[0].__enter__()
-        # What is still active as the process ends, libraries take for a leak, and say so.
-        atexit.register(stop)
-
-
-def stop() -> None:
-    while _ACTIVE:
-        _ACTIVE.pop().__exit__(None, None, None)

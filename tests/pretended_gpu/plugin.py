@@ -20,7 +20,8 @@ _modules = 0
 
 
 def pytest_runtest_setup() -> None:
-    """What fixtures provoke is their test's. Garbage is collected before every capture: what pytest and modules have made by now need not be gone through."""
+    """What fixtures provoke is their test's. Garbage is collected before every capture: what pytest and modules have
+    made by now need not be gone through."""
     global _modules
     take_problems()
     if len(sys.modules) > _modules:
