@@ -77,7 +77,8 @@ def test_a_product_in_tf32_does_not_pass_as_fp32(case: Case, monkeypatch: pytest
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
     case, module = case_of(workload, "odd"), load_workload(workload)
-    name, device = next(one for one in CPUS if one[0] in workload_backends()[workload])
+    offering = [one for one in CPUS if one[0] in workload_backends()[workload]]
+    name, device = min(offering, key=lambda one: one[0] == "jax")  # which compiles for seconds
     made, inputs = backend_or_skip(name, device), module.inputs(case, seed=5)
     program = module.build(made, case, inputs)
     program.step()

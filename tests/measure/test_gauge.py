@@ -26,7 +26,7 @@ from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
 from respeed.plan.gauge_cases import cores_in_turn, rate_cases, thread_counts
 from respeed.provenance.cpu import usable_cores
 from respeed.provenance.memory import cache_bytes
-from respeed.record.files import write_json
+from respeed.record.files import write_record
 from respeed.record.hardware import read_hardware
 from respeed.record.paths import hardware_path
 
@@ -90,11 +90,11 @@ def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: list
     ("change", "reason"),
     [
         (lambda sheet: sheet | {"schema": 99}, "schema 99"),
-        (lambda sheet: sheet | {"rounds": [{}]}, "record schema None"),
-        (lambda sheet: {key: value for key, value in sheet.items() if key != "memory"}, "not a whole sheet"),
+        (lambda sheet: sheet | {"rounds": [{}]}, "rounds.0.schema is missing"),
+        (lambda sheet: {key: value for key, value in sheet.items() if key != "memory"}, "memory is missing"),
         (lambda sheet: sheet | {"machine": "another"}, "another machine"),
         (lambda sheet: sheet | {"smoke": False}, "another kind of run"),
-        (lambda sheet: sheet | {"digest": "0"}, "something else is measured by now"),
+        (lambda sheet: sheet | {"digest": "0" * 16}, "something else is measured by now"),
         (
             lambda sheet: sheet | {"provenance": {"machine": sheet["provenance"]["machine"] | {"cpu": "Another CPU"}}},
             "other hardware: CPU, Another CPU",
@@ -105,7 +105,7 @@ def test_a_sheet_that_cannot_be_used_says_why_and_is_measured_anew(
     gauged: Path, tmp_path: Path, pretended: list[str], change: Callable[[Any], Any], reason: str
 ) -> None:
     path, plan = tmp_path / SMOKE, plan_gauge("box", smoke=True)
-    write_json(path, change(json.loads(gauged.read_text())))
+    write_record(path, change(json.loads(gauged.read_text())))
     assert reason in (why_due(path, "box", plan) or "")
     measure_gauge(path)
     assert pretended
@@ -140,7 +140,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, is_hit: Callable[[Any, int], bool])
     def disturbed(spec: Any, number: int, *others: Any) -> dict[str, Any]:
         record = measure(spec, number, *others)
         for block in record["cases"][0]["blocks"] if is_hit(spec, number) else ():
-            block["run_delay_seconds"] = 1e9
+            block["run_delay_seconds"] = 1e7
         return record
 
     monkeypatch.setattr(measuring, "_measure", disturbed)
@@ -183,8 +183,8 @@ def test_a_curve_that_was_disturbed_throughout_is_measured_anew(gauged: Path, tm
     for record in sheet["rounds"]:
         for case in record["cases"]:
             for block in case["blocks"]:
-                block["run_delay_seconds"] = 1e9
-    write_json(path, sheet)
+                block["run_delay_seconds"] = 1e7
+    write_record(path, sheet)
     assert "disturbed" in (why_due(path, "box", plan_gauge("box", smoke=True)) or "")
 
 

@@ -1,5 +1,6 @@
 """Memory that is limited: what does not fit is known before, and only that is left out."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +17,8 @@ from respeed.model.round import RoundId
 from respeed.plan.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
-LARGE = Case("large", "rbm", {"visible": 4096, "hidden": 11008, "batch": 192, "learning_rate": 0.01})
+# Larger than what an allocator may keep of other tests' arrays, which counts as free.
+LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
 GROUP = Path("/sys/fs/cgroup/memory")
 
 # What is free before and after a limit of the address space of 100 MB more than there is.
@@ -36,8 +38,7 @@ def test_a_control_group_leaves_out_the_case_that_does_not_fit_and_no_other(monk
     bench, _ = make_bench(openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1))
     large, small = (measure_case(spec, index, bench) for index in range(2))
     assert large["status"] == "not-run"
-    assert large["reason"].startswith("needs 0.")
-    assert " GB of memory, has 0." in large["reason"]
+    assert re.fullmatch(r"needs \d+\.\d GB of memory, has \d+\.\d", large["reason"])
     assert small["status"] == "measured"
 
 

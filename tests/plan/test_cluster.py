@@ -64,10 +64,11 @@ def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_oth
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    cpu = {"cpu": "A CPU", "memory_bytes": 2**34, "accelerators": []}
     sheet = {
-        "schema": 1, "machine": "far", "smoke": False, "digest": "0", "started": "", "wall_seconds": 1.0,
-        "provenance": {"machine": {"cpu": "A CPU"}}, "memory": {"caches": [], "accelerators": {}}, "rounds": [],
-        "absent": [],
+        "schema": 1, "machine": "far", "smoke": False, "digest": "0" * 16, "started": "2026-01-01T00:00:00+00:00",
+        "wall_seconds": 1.0, "provenance": {"machine": cpu}, "memory": {"caches": {}, "accelerators": {}},
+        "rounds": [], "absent": [],
     }  # fmt: skip
     write_json(target().hardware_sheet, sheet)
     assert target().gauge_due is None

@@ -16,6 +16,7 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.plan.stopping import STOPPED
+from respeed.record.files import write_record
 from tests.conftest import Project
 from tests.signals import CODES, hear_all, still_run, words
 
@@ -202,7 +203,9 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     other = records / "elsewhere"
     shutil.copytree(mine, other)
     for path in other.rglob("round-*.json"):
-        path.write_text(path.read_text().replace(f'"machine": "{mine.name}"', '"machine": "elsewhere"'))
+        record = json.loads(path.read_text())
+        record["id"]["machine"] = "elsewhere"
+        write_record(path, record)
     before = copy.records()
     copy.snakemake("-F", "tables", *SMOKE, "experiments=matmul", CUDA_VISIBLE_DEVICES="")
     assert copy.records() == before
@@ -387,7 +390,7 @@ def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_diffe
     for path in (copy.folder / "results/smoke/records").glob("*/machine.json"):
         description = json.loads(path.read_text())
         description["hardware"][field] = value
-        path.write_text(json.dumps(description))
+        write_record(path, description)
     done = copy.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed:")]
     assert done.returncode == 2
