@@ -1,6 +1,8 @@
 """What machine is this?"""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,3 +73,22 @@ def test_devices_that_are_hidden_are_not_there(monkeypatch: pytest.MonkeyPatch, 
 
 def test_outside_a_checkout_the_commit_is_unknown(tmp_path: Path) -> None:
     assert source_commit(tmp_path) == "unknown"
+
+
+def test_to_ask_for_the_commit_leaves_the_checkout_as_it_is(tmp_path: Path) -> None:
+    """Git would write its index anew: whoever is killed then leaves its lock, and nobody can commit any more."""
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    file = tmp_path / "file"
+    file.write_text("text")
+    git("init")
+    git("add", "file")
+    git("commit", "-m", "first")
+    os.utime(file, (1, 1))  # of another time, and the same
+    index = tmp_path / ".git/index"
+    before = index.read_bytes()
+    assert len(source_commit(tmp_path)) == 12
+    assert index.read_bytes() == before

@@ -82,5 +82,6 @@ def source_commit(root: Path) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
+    # It takes no lock that would be left behind, and keep the user from his own commits, if this is killed now.
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
