@@ -1,6 +1,6 @@
 """JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them.
 
-It is there where somebody installed it (`pip install 'respeed[jax]'`), and loaded by nothing but its own rows.
+It is loaded by nothing but its own rows.
 """
 
 import importlib.util
