@@ -1,7 +1,10 @@
 """JAX's arrays, which cannot be written to, behind a contract in which they are: what is written, where, and when."""
 
 import importlib.util
+import os
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
+from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.load.modules import workload_backends
 from respeed.model.errors import NotMeasurable
 from respeed.workloads import load_workload
@@ -109,7 +113,6 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
 
     module, case = load_workload(workload), case_of(workload, "large")
     program = module.build(made := make(), case, module.inputs(case, seed=5))
-    program.step()
     compiled: list[str] = []
     monkeypatch.setattr(jax.stages.Lowered, "compile", lambda self: compiled.append(self.as_text()))
 
@@ -119,6 +122,7 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
+        program.step()  # one that is longer than a block is timed
         before = {array.unsafe_buffer_pointer() for array in jax.live_arrays() if array.nbytes > 2**16}
         for _ in range(10):
             program.step()
@@ -147,4 +151,35 @@ def test_what_is_told_of_a_row_names_its_versions_its_pool_and_its_precision() -
     facts = make().describe()
     assert (facts["package"], facts["library"]) == (f"jax {jax.__version__}", f"XLA (jaxlib {jaxlib.__version__})")
     assert facts["default_matmul_precision"] == "highest"
-    assert facts["threads_set"] >= 1
+
+
+@needs_jax
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="this kernel does not show threads")
+def test_the_pools_threads_are_counted_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = make().describe()["threads_set"]
+    for name in NAMES:
+        monkeypatch.setenv(name, str(before + 5))
+    assert make().describe()["threads_set"] == before
+
+
+@mock.patch.dict(os.environ)
+def test_where_no_thread_is_shown_the_environment_says_how_many_the_pool_has(tmp_path: Path) -> None:
+    for name in NAMES:
+        os.environ.pop(name, None)
+    set_pool(3)
+    assert pool_size(tmp_path / "none") == 3
+    for number, name in enumerate(("python", "tf_XLAEigen", "tf_XLAEigen", "llvm-worker-0")):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "comm").write_text(f"{name}\n")
+    assert pool_size(tmp_path) == 2
+
+
+@needs_jax
+def test_a_row_in_fp32_after_one_in_fp64_is_in_fp32_throughout() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    assert make(precision="fp64").zeros(1).get().dtype == np.float64
+    make()
+    assert not jax.config.jax_enable_x64
+    assert jnp.asarray(np.ones(1)).dtype == np.float32

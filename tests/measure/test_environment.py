@@ -12,7 +12,8 @@ from respeed.provenance.software import telling_environment
         "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE",
         "CUDNN_LOGINFO_DBG", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
         "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "HIPBLASLT_ALLOW_TF32", "AMD_SERIALIZE_KERNEL",
-        "ONEDNN_DEFAULT_FPMATH_MODE", "PYTORCH_MPS_FAST_MATH", "ATEN_CPU_CAPABILITY",
+        "ONEDNN_DEFAULT_FPMATH_MODE", "PYTORCH_MPS_FAST_MATH", "ATEN_CPU_CAPABILITY", "JAX_ENABLE_X64", "XLA_FLAGS",
+        "XLA_PYTHON_CLIENT_ALLOCATOR", "TF_GPU_ALLOCATOR", "TF_XLA_FLAGS", "LIBTPU_INIT_ARGS", "PJRT_NPROC", "NPROC",
     ],
 )  # fmt: skip
 def test_what_the_shell_says_about_an_accelerators_arithmetic_does_not_reach_the_measurement(name: str) -> None:
@@ -21,8 +22,11 @@ def test_what_the_shell_says_about_an_accelerators_arithmetic_does_not_reach_the
 
 @pytest.mark.parametrize(
     "name",
-    ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"],
-)
+    [
+        "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
+        "TPU_VISIBLE_CHIPS", "TPU_CHIPS_PER_PROCESS_BOUNDS",
+    ],
+)  # fmt: skip
 def test_which_device_is_meant_reaches_the_measurement_and_its_record(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,5 +37,16 @@ def test_which_device_is_meant_reaches_the_measurement_and_its_record(
 def test_a_record_tells_no_folder_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", "/home/anna/cuda")
     monkeypatch.setenv("TRITON_CACHE_DIR", "/home/anna/kept")
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/home/anna/libtpu.so")
     assert not [value for value in telling_environment().values() if "anna" in value]
     assert child_environment(1)["TRITON_CACHE_DIR"] == "/home/anna/kept"
+
+
+def test_a_record_tells_no_name_of_a_machine_in_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TPU_NAME", "TPU_WORKER_HOSTNAMES", "TPU_PROCESS_ADDRESSES", "TPU_MESH_CONTROLLER_ADDRESS"):
+        monkeypatch.setenv(name, "anna-7:8476")
+    assert not [value for value in telling_environment().values() if "anna" in value]
+
+
+def test_no_program_comes_from_a_folder_in_which_jax_keeps_what_it_compiled() -> None:
+    assert "JAX_COMPILATION_CACHE_DIR" not in child_environment(1, {"JAX_COMPILATION_CACHE_DIR": "/shared"})

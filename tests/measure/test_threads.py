@@ -130,15 +130,19 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed() -> None:
     ]
 
 
-def test_threads_that_share_their_cores_by_design_are_held_to_the_time_that_they_take() -> None:
+def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_one_and_to_the_time_of_as_many() -> None:
     spec = replace(make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1), threads=2)
 
-    def complaint(ran: int, taken: float) -> str | None:
+    def complaint(ran: int | None, taken: float) -> str | None:
         return thread_complaint(spec, {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
 
     assert [complaint(ran, 1.99) for ran in (2, 3)] == [None, None]
-    assert complaint(3, 2.6) == "took the time of 2.6 CPUs, 2 asked"
+    # More threads than CPUs that they are bound to take no more than the time of these.
+    assert complaint(4, 1.99) == "4 threads ran, 2 asked"
     assert complaint(1, 0.99) == "1 thread ran, 2 asked"
+    # Where nothing is bound, or no thread is seen, time is what tells.
+    assert [complaint(ran, 2.6) for ran in (2, 3, None)] == 3 * ["took the time of 2.6 CPUs, 2 asked"]
+    assert complaint(None, 1.99) is None
 
 
 def test_of_threads_that_share_their_cores_by_design_waiting_tells_nothing() -> None:
@@ -148,17 +152,41 @@ def test_of_threads_that_share_their_cores_by_design_waiting_tells_nothing() -> 
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-def test_jax_takes_the_time_of_as_many_cpus_as_its_row_has_threads(threads: int) -> None:
+def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks(threads: int) -> None:
     profile = "jax-1" if threads == 1 else "jax-all"
     spec = make_spec(RoundId("box", "raina2009", "rbm", profile, 1, smoke=True), seed=1)
     spec = replace(spec, threads=threads, cpus=tuple(usable_cores())[:threads], cases=spec.cases[:1])
     record = measure_spec(spec)
     facts, (case,) = record["provenance"], record["cases"]
     assert (case["status"], case["reason"]) == ("measured", None)
-    assert facts["threads_proof"]["cpus_taken"] <= 1.05 * threads
-    assert facts["backend"]["threads_set"] == int(facts["environment"]["NPROC"]) == threads
+    assert facts["backend"]["threads_set"] == threads
+    assert [facts["environment"][name] for name in ("PJRT_NPROC", "NPROC")] == 2 * [str(threads)]
     assert {block["run_delay_seconds"] is None for block in case["blocks"]} == {threads > 1}
     assert facts["threads_proof"]["threads_ran"] in ((1,) if threads == 1 else (2, 3))
+
+
+@two_cores
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught() -> None:
+    """On two CPUs, as its row is bound to them: they take the time of no more."""
+    code = """
+        import json
+        from respeed.process import bind
+        from respeed.provenance.cpu import usable_cores
+        bind(tuple(usable_cores())[:2])
+        from respeed.backends import make_backend
+        from respeed.measure.bench import make_bench
+        made = make_backend("jax", device="cpu", precision="fp32", threads=2, seed=1)
+        print(json.dumps([made.describe()["threads_set"], make_bench(made)[1]]))
+    """
+    asked = os.environ | {"PJRT_NPROC": "8"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=asked, capture_output=True, text=True, check=True
+    )
+    threads_set, proof = json.loads(done.stdout)
+    spec = replace(make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1), threads=2)
+    assert threads_set == 8
+    assert "threads ran, 2 asked" in (thread_complaint(spec, proof, is_shared=True) or "")
 
 
 def test_no_other_backend_shares_its_cores_by_design() -> None:

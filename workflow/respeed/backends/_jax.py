@@ -1,7 +1,6 @@
 """What every row of JAX does: arrays, products, programs, and what it says of itself."""
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NotRequired
@@ -13,6 +12,7 @@ import numpy as np
 
 from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_box import Box
+from respeed.backends._jax_pool import pool_size
 from respeed.backends._jax_program import Program
 from respeed.model.devices import NAMES, split_device, too_high
 from respeed.model.errors import NotMeasurable
@@ -37,8 +37,8 @@ class Jax:
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         # fp32 is fp32: no TF32 on NVIDIA's, no bf16 on TPUs, which take several of these products for one.
         jax.config.update("jax_default_matmul_precision", "highest")
-        if precision == "fp64":
-            jax.config.update("jax_enable_x64", True)
+        # Of the whole process: that of the row that was made last.
+        jax.config.update("jax_enable_x64", precision == "fp64")
         self._device = find_device(kind, index)
         self._name, self.precision, self.threads = device, precision, threads
         self.dtype = self.host_dtype = host_dtype(precision)
@@ -134,8 +134,7 @@ class Jax:
             "library": f"XLA (jaxlib {jaxlib.__version__})",
             "device": self._name,
             "precision": self.precision,
-            # The pool is made once in a process: of what the environment said then.
-            "threads_set": int(os.environ["NPROC"]),
+            "threads_set": pool_size(),
             "platform": f"{here.platform} {here.client.platform_version}".replace("\n", " "),
             "default_matmul_precision": str(jax.config.jax_default_matmul_precision),
         }

@@ -45,4 +45,6 @@ class Program:
 
 
 def _like(boxes: Sequence[Box]) -> list[Any]:
-    return [jax.ShapeDtypeStruct(box.value.shape, box.value.dtype) for box in boxes]
+    """Where they are, too: or else XLA would compile for JAX's first device, whichever the row's is."""
+    values = [box.value for box in boxes]
+    return [jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=value.sharding) for value in values]

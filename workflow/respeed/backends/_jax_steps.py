@@ -24,7 +24,9 @@ class JaxSteps(Jax):
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(device, precision, threads)
-        self._key = jax.device_put(jax.random.key(seed), self._device)
+        with jax.default_device(self._device):
+            key = jax.random.key(seed)
+        self._key = jax.device_put(key, self._device)
 
     def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
         for item in items:

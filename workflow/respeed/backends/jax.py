@@ -1,12 +1,13 @@
 """JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them.
 
-It is there where somebody installed it (`pip install 'respeed[jax]'`), and loaded by nothing but its own rows.
+It is loaded by nothing but its own rows.
 """
 
 import importlib.util
 import os
 
 from respeed.backends import Required
+from respeed.backends._jax_pool import set_pool
 from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "tpu")
@@ -18,9 +19,6 @@ OFFERS = (
 # The Python package that it needs.
 PACKAGE = "jax"
 
-# XLA's pool has as many threads as this says when the pool is made, or else as the process has CPUs. (XLA's own flags
-# and OMP_NUM_THREADS say nothing of it.)
-POOL = "NPROC"
 # Operations in one order. Or else XLA hands what could be done at once to its pool, though this is of one thread: that
 # one and the one that asks would take turns on one CPU. Read once in a process; as a compiler's option it does less.
 ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
@@ -30,7 +28,7 @@ def Backend(*, device: str, precision: str, threads: int, seed: int) -> Required
     """JAX on the device; NotMeasurable with the reason if it is not installed, or has no such device."""
     if importlib.util.find_spec(PACKAGE) is None:
         raise NotMeasurable(f"needs the Python package {PACKAGE}, which is not installed")
-    os.environ.setdefault(POOL, str(threads))
+    set_pool(threads)
     if device == "cpu" and threads == 1:
         os.environ.setdefault("XLA_FLAGS", ONE_BY_ONE)
     # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.

@@ -46,14 +46,16 @@ def shares_cores(backend: BackendContract) -> bool:
 
 
 def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
-    """Why nothing of this round may count: another number of threads ran than was asked for, or where these share their
-    CPUs, they took the time of more of them. None if all is well."""
+    """Why nothing of this round may count: another number of threads ran than was asked for. Where these share their
+    CPUs, the one that asks may work beside them, but they may not take the time of more CPUs than they are threads.
+    None if all is well."""
     ran = proof["threads_ran"]
-    if not spec.profile.is_cpu or ran is None or ran == spec.threads:
+    if not spec.profile.is_cpu:
         return None
-    if is_shared and ran > spec.threads:
-        taken = proof["cpus_taken"]
-        return f"took the time of {taken:.1f} CPUs, {spec.threads} asked" if taken > MOST_TAKEN * spec.threads else None
+    if is_shared and (taken := proof["cpus_taken"]) > MOST_TAKEN * spec.threads:
+        return f"took the time of {taken:.1f} CPUs, {spec.threads} asked"
+    if ran is None or ran in (spec.threads, spec.threads + is_shared):
+        return None
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
     if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
         return None

@@ -55,19 +55,23 @@ _FOREIGN = (
     *("CUDA_ENABLE_", "CUDA_AUTO_BOOST", "CUDA_SCALE_"),
     *("HIPBLAS", "ROCBLAS_", "ROCSOLVER_", "MIOPEN_", "TENSILE_", "HIP_LAUNCH_", "HIP_FORCE_", "AMD_", "GPU_MAX_"),
     *("SYCL_CACHE_", "SYCL_PI_", "SYCL_UR_", "UR_L0_", "IGC_", "IPEX_"),
-    "JAX_",
-    "XLA_",
-    "LIBTPU_",
-    "NPROC",
+    *("JAX_", "XLA_", "TF_", "LIBTPU_", "PJRT_", "NPROC"),
 )
-# Where something is kept says nothing about how it is done.
+# Where something is kept says nothing about how it is done,
 _PLACES = ("_CACHE_DIR", "_CACHE_PATH", "_HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX")
+# but JAX would take a whole step from there, which another machine or version may have compiled.
+_KEPT_PROGRAMS = ("JAX_", "XLA_")
 
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a process that computes on `threads` threads."""
-    clean = {key: value for key, value in parent.items() if key.endswith(_PLACES) or not key.startswith(_FOREIGN)}
+    clean = {key: value for key, value in parent.items() if not _is_foreign(key)}
     if path := own_path(parent.get("PYTHONPATH", "")):
         clean["PYTHONPATH"] = path
     counts = dict.fromkeys(_THREADS, str(threads))
     return clean | counts | MALLOC | WAITING | {"OMP_DYNAMIC": "FALSE", "MKL_DYNAMIC": "FALSE", "PYTHONNOUSERSITE": "1"}
+
+
+def _is_foreign(key: str) -> bool:
+    is_place = key.endswith(_PLACES) and not key.startswith(_KEPT_PROGRAMS)
+    return key.startswith(_FOREIGN) and not is_place

@@ -34,13 +34,10 @@ TELLING_VARIABLES = (
     "SYCL_",
     "LD_PRELOAD",
     "DYLD_INSERT_LIBRARIES",
-    "JAX_",
-    "XLA_",
-    "LIBTPU_",
-    "NPROC",
+    *("JAX_", "XLA_", "LIBTPU_", "TPU_", "PJRT_", "NPROC"),
 )
-# Folders and files, in whose names a user's may be.
-PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE")
+# Folders and files, in whose names a user's may be; what a network calls machines.
+PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE", "_NAME", "_HOSTNAMES", "_ADDRESS", "_ADDRESSES")
 
 
 def package_versions() -> dict[str, str]:
