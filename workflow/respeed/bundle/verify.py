@@ -9,7 +9,7 @@ from typing import Any
 from respeed.bundle.archive import open_archive
 from respeed.bundle.contents import check_item, parse
 from respeed.model.errors import UserError
-from respeed.record.check import check_kind, check_place
+from respeed.record.check import check_kind, check_place, made_of
 from respeed.record.checksum import is_checked
 from respeed.record.files import read_json
 from respeed.record.layout import Kind, Place, place_in_folders, place_of
@@ -82,7 +82,7 @@ def _is_smoke(place: Place, path: Path, data: Any) -> bool:
     """Which kind the file should be of: that of its folder of records; of any, where it lies in no such folder."""
     above = path.absolute().parents[len(place.folders) + 1]
     if above.name != "records":
-        return bool(data.get("id", data).get("smoke"))
+        return bool(made_of(place.kind, data).get("smoke"))
     return above.parent.name == "smoke"
 
 

@@ -42,7 +42,7 @@ def check_kind(kind: Kind, data: Any, where: str) -> dict[str, Any]:
 def why_misplaced(place: Place, data: Mapping[str, Any], smoke: bool) -> str | None:
     """Why a file that is right in itself does not belong where it lies, whatever its machine is called; None if it
     does."""
-    told = data.get("id", data)
+    told = made_of(place.kind, data)
     if told.get("smoke", smoke) != smoke:
         return f"is of the {'real' if smoke else 'smoke'} kind, and lies among the {'smoke' if smoke else 'real'} ones"
     says = [told[key] for key in ("paper", "experiment", "profile")[: len(place.folders)]]
@@ -66,4 +66,10 @@ def check_place(place: Place, data: Mapping[str, Any], smoke: bool, where: str) 
 
 def told_machine(place: Place, data: Mapping[str, Any]) -> str:
     """The machine that a file says it is of; that of its place, if it does not say."""
-    return str(data.get("id", data).get("machine", place.machine))
+    return str(made_of(place.kind, data).get("machine", place.machine))
+
+
+def made_of(kind: Kind, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where a file says of what it was made: machine, paper, experiment."""
+    told: Mapping[str, Any] = data["id"] if kind is Kind.RECORD else data
+    return told

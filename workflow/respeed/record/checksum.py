@@ -24,12 +24,16 @@ def sealed(data: dict[str, Any]) -> dict[str, Any]:
 
 def checksum_of(data: dict[str, Any]) -> str:
     """The checksum of all that a file says but for its checksum; ValueError if it says what no record can."""
-    plain = _plain(_without(data), MAX_DEPTH)
+    return hashlib.sha256(canonical(_without(data)).encode()).hexdigest()
+
+
+def canonical(data: dict[str, Any]) -> str:
+    """The one text for all JSON that says the same; ValueError if it says what no record can."""
+    plain = _plain(data, MAX_DEPTH)
     try:
-        text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        raise ValueError("holds a number that is none") from None
-    return hashlib.sha256(text.encode()).hexdigest()
+        raise ValueError("holds NaN or infinity") from None
 
 
 def is_checked(data: Any) -> bool:

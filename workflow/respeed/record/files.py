@@ -17,6 +17,7 @@ from respeed.record.check import check_kind, check_record, why_misplaced
 from respeed.record.checksum import sealed
 from respeed.record.layout import Kind, place_in_folders
 from respeed.record.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
+from respeed.record.standard_json import parse_json
 
 # A hundred times as large as the largest so far.
 MAX_BYTES = 50_000_000
@@ -188,13 +189,9 @@ def read_json(path: Path) -> Any:
     """Read one JSON file; UserError, with what to do, if it is damaged."""
     text = read_text(path, MAX_BYTES)
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: is damaged ({error}); run again to measure it anew, or delete it") from None
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def read_record(path: Path) -> dict[str, Any]:
