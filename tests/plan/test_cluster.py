@@ -65,9 +65,9 @@ def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_oth
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sheet = {
-        "schema": 1, "machine": "far", "smoke": False, "digest": "0", "started": "", "wall_seconds": 1.0,
-        "provenance": {"machine": {"cpu": "A CPU"}}, "memory": {"caches": [], "accelerators": {}}, "rounds": [],
-        "absent": [],
+        "schema": 1, "machine": "far", "smoke": False, "digest": "0" * 16, "started": "2026-01-01T00:00:00+00:00",
+        "wall_seconds": 1.0, "memory": {"caches": {}, "accelerators": {}}, "rounds": [], "absent": [],
+        "provenance": {"machine": {"cpu": "A CPU", "memory_bytes": 1, "accelerators": []}},
     }  # fmt: skip
     write_json(target().hardware_sheet, sheet)
     assert target().gauge_due is None

@@ -37,7 +37,8 @@ def canonical(data: dict[str, Any]) -> str:
 
 
 def is_checked(data: Any) -> bool:
-    """Whether the file has a checksum at all; those that were written before records had them have none."""
+    """Whether the file has a checksum at all. It has none if it was written before records had them, or if somebody
+    took it away: nothing tells which."""
     return isinstance(data, dict) and KEY in data
 
 
@@ -47,12 +48,9 @@ def check_checksum(data: dict[str, Any], where: str) -> None:
     try:
         found = checksum_of(data)
     except ValueError as error:
-        raise UserError(f"{where}: {error}; run again to measure it anew, or delete it") from None
+        raise UserError(f"{where}: {error}") from None
     if is_checked(data) and data[KEY] != found:
-        raise UserError(
-            f"{where}: its checksum does not hold: it was changed after it was written; run again to measure it anew, "
-            "or delete it"
-        )
+        raise UserError(f"{where}: its checksum does not hold: it was changed after it was written")
 
 
 def resealed(before: Any, after: Any) -> Any:
