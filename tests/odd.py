@@ -9,6 +9,7 @@ Way = tuple[str | int, ...]
 MISSING = object()
 # Texts that stand for what Python's json cannot write.
 ENDLESS, DEEP = "@1e999@", "@deep@"
+_OF_OTHERS = {"id", "machine", "paper", "smoke", "hardware", "provenance", "profile", "rounds", "cases"}
 INSTEAD = (
     None, True, -1, 0, 1, 1e300, 1e308, -1e308, 1e-300, 2**63, 10**400, float("nan"), ENDLESS, DEEP, "", "x", "../../x",
     "nan", "x" * 2**20, "2026-13-01T00:00:00+00:00", [], [1], ["x"], [[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]], {},
@@ -46,3 +47,10 @@ def change(data: Any, way: Way, value: Any) -> Any:
 def text_of(data: Any) -> str:
     """As a file has it."""
     return json.dumps(data).replace(f'"{ENDLESS}"', "1e999").replace(f'"{DEEP}"', "[" * 5000 + "]" * 5000)
+
+
+def added(data: dict[str, Any]) -> Iterator[tuple[Way, Any]]:
+    """Keys that files of other kinds have, each with something that stands there in none."""
+    for key in sorted(_OF_OTHERS - data.keys()):
+        for value in (None, 5, "x", [1], {}, {"machine": 5}):
+            yield (key,), value

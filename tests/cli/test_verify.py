@@ -1,5 +1,6 @@
 """`respeed verify` says which records are not as they were written, or lie where they do not belong."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 import pytest
 
 from respeed.bundle.export import export_bundle
+from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
+from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.record.files import read_json, write_json, write_record
-from respeed.record.paths import round_path
+from respeed.record.paths import hardware_path, round_path
 from tests.bundle.carried import write_box
+from tests.bundle.forge import bundle_of, zip_of
+from tests.sheets import hardware_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 FIRST = round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1))
@@ -44,8 +49,8 @@ def test_records_without_a_checksum_are_a_line_a_machine(
 ) -> None:
     write_json(FIRST, make_record([0.1]))
     code, (line, summary) = said(capsys)
-    assert (code, line) == (0, "box: 1 unchecked: written before records had checksums")
-    assert summary == "5 files of 1 machine: 4 hold, 1 unchecked"
+    assert (code, line) == (0, "box: 1 without a checksum: nothing tells whether they were changed")
+    assert summary == "5 files of 1 machine: 4 hold, 1 without a checksum"
 
 
 def test_each_record_that_is_not_right_is_a_line_with_its_reason(
@@ -80,10 +85,59 @@ def test_each_record_that_is_not_right_is_a_line_with_its_reason(
 def test_a_bundle_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
     export_bundle(Path("records.zip"))
     assert said(capsys, "records.zip") == (0, ["5 files of 1 machine: 5 hold"])
+    held = {path.relative_to("results").as_posix(): path.read_bytes() for path in Path("results").rglob("*.json")}
+    Path("other.zip").write_bytes(zip_of(bundle_of(held, machines={"box": {"cpu": "B"}})))
+    code, (*lines, summary) = said(capsys, "other.zip")
+    assert (code, summary) == (2, "5 files of 1 machine: 2 hold, 3 not right")
+    assert all("was made on another machine than the manifest tells of (CPU" in line for line in lines)
+    with pytest.raises(UserError, match="than the manifest tells of"):
+        import_bundle(Path("other.zip"))
     Path("records.zip").write_bytes(Path("records.zip").read_bytes()[:-40])
     code, (line,) = said(capsys, "records.zip")
     assert code == 2
     assert "is no bundle" in line
+
+
+def test_a_folder_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+    record = read_json(FIRST)
+    write_record(FIRST, record | {"provenance": record["provenance"] | {"versions": {"torch": "2" * 5000}}})
+    second = FIRST.with_name("round-02.json")
+    second.write_text(second.read_text().replace('"seed": 1,', '"seed": 7, "seed": 1,'))
+    sheet = hardware_sheet(make_record, passes=1)
+    sheet["rounds"][0]["id"]["machine"] = "lab"
+    write_record(hardware_path("box", False), sheet)
+    code, (*lines, summary) = said(capsys)
+    assert (code, summary) == (2, "6 files of 1 machine: 3 hold, 3 not right")
+    reasons = [
+        "its rounds are of the machine lab",
+        "is damaged (a text is too long)",
+        "is damaged (a key stands twice)",
+    ]
+    assert [line.split(": ", 1)[1].split(",")[0] for line in lines] == reasons
+    Path("results/records/box").rename("theirs")
+    assert len(import_bundle(Path("theirs")).left_out) == 3
+
+
+def test_what_is_wrong_does_not_depend_on_how_the_folder_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord
+) -> None:
+    FIRST.with_name("round-1\x1b[2J.json").write_text("{}")
+    write_record(FIRST, make_record([0.1], smoke=True))
+    whole = str(Path("results").absolute())
+    for folder, named in (("results", "records"), ("records/box", "../box"), (".", "."), (".", whole)):
+        monkeypatch.chdir(folder)
+        code, (wrong, strange, summary) = said(capsys, named)
+        assert (code, summary) == (2, "5 files of 1 machine: 4 hold, 1 not right")
+        assert "is of the smoke kind, and lies among the real ones" in wrong
+        assert strange.endswith("round-1\\x1b[2J.json: no machine's file is called that; nothing reads it")
+
+
+def test_an_unpacked_bundle_of_smoke_records_holds(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+    write_box(make_record, profiles=("torch-1",), smoke=True)
+    export_bundle(Path("smoke.zip"), smoke=True)
+    shutil.unpack_archive("smoke.zip", "unpacked")
+    code, (_, summary) = said(capsys, "unpacked")
+    assert (code, summary) == (0, "5 files of 1 machine: 0 hold, 5 without a checksum")
 
 
 def test_where_there_is_nothing_to_check_a_line_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from respeed.bundle.contents import check_item
+from respeed.bundle.verify import verify
 from respeed.figures.build import build_figures
 from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
@@ -21,13 +23,14 @@ from respeed.plan.next_turn import Plan
 from respeed.plan.work import make_work
 from respeed.record.files import _leave_out, read_description, read_learning, write_json
 from respeed.record.hardware import read_machines_hardware
+from respeed.record.layout import place_in_folders
 from respeed.record.one_machine import read_machine
 from respeed.record.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.tables.build import build_tables, make_tables
 from respeed.tables.others import read_others
 from tests.bundle.carried import write_box
-from tests.odd import INSTEAD, change, text_of, ways
+from tests.odd import INSTEAD, added, change, text_of, ways
 from tests.sheets import hardware_sheet, no_gpu, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -75,8 +78,13 @@ def add(path: Path, **facts: Any) -> None:
 
 
 def is_usable(kind: str, path: Path) -> bool:
-    """Whether it is read; where not, a line says so."""
+    """Whether it is read; where not, a line says so. What checks files comes to an end as well."""
     said = io.StringIO()
+    verify(path)
+    place = place_in_folders(path)
+    assert place is not None
+    with contextlib.suppress(UserError):
+        check_item(place, path.read_bytes(), False, "file")
     with contextlib.redirect_stderr(said):
         match kind:
             case "record":
@@ -87,13 +95,13 @@ def is_usable(kind: str, path: Path) -> bool:
             case "description":
                 _leave_out.cache_clear()
                 usable = read_description("box", False) is not None
+                said.write("".join(read_machine(False, "box").lines))
             case "sheet":
                 usable = read_machines_hardware("box", False, {}) is not None
             case _:
                 _leave_out.cache_clear()
                 usable = bool(read_learning(False, "box"))
-    says_another_name = kind == "description" and '"machine": "box"' not in path.read_text()
-    assert usable or says_another_name or "left out" in said.getvalue()
+    assert usable or "left out" in said.getvalue()
     return usable
 
 
@@ -126,12 +134,43 @@ def try_each(kind: str, path: Path, stride: int, shown: int, drawn: int) -> None
     good = json.loads(path.read_text())
     assert is_usable(kind, path)
     used = 0
-    for way, value in [(way, value) for way in ways(good) for value in INSTEAD][::stride]:
+    tried = [(way, value) for way in ways(good) for value in INSTEAD][::stride]
+    for way, value in [*tried, *list(added(good))[:: max(1, stride // 10)]]:
         path.write_text(text_of(change(good, way, value)))
         if is_usable(kind, path):
             used += 1
             if used % shown == 0:
                 show(drawn=used % drawn == 0)
+
+
+@pytest.fixture
+def only_round(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The record of a machine that has no other: what it says is not lost in a median."""
+    monkeypatch.chdir(tmp_path)
+    write_box(make_record, profiles=("torch-1",), rounds=1)
+    return record_paths(False)[0]
+
+
+def test_work_is_left_out_where_no_axis_would_hold_it(only_round: Path) -> None:
+    good = json.loads(only_round.read_text())
+    for value in (1e-300, 0.5, 1e25):
+        for key in ("flops", "traffic_bytes"):
+            only_round.write_text(text_of(change(good, ("cases", 0, key), value)))
+            assert not read_machine(False, "box").records
+    good["cases"][0] |= {"flops": 1, "traffic_bytes": 1e24}
+    only_round.write_text(text_of(good))
+    assert read_machine(False, "box").records
+    show(drawn=True)
+
+
+@pytest.mark.slow
+def test_the_only_round_of_a_machine_is_left_out_or_drawn_whatever_its_numbers(only_round: Path) -> None:
+    good = json.loads(only_round.read_text())
+    for way in ways(good):
+        for value in (0, 1e-300, 1e-12, 1, 1e8, 1e24):
+            only_round.write_text(text_of(change(good, way, value)))
+            if read_machine(False, "box").records:
+                show(drawn=True)
 
 
 @pytest.mark.parametrize(("kind", "stride"), [("record", 61), ("description", 23), ("sheet", 197), ("learning", 23)])

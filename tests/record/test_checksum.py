@@ -153,6 +153,31 @@ def test_an_import_under_another_name_has_checksums_that_hold(make_record: MakeR
     assert len(read_machine(False, "lab").records) == 1
 
 
+def as_another_program_writes_it(path: Path) -> None:
+    """The same values, whole ones without a point."""
+    text = path.read_text()
+    assert '"wall_seconds": 3.0' in text
+    path.write_text(json.dumps(json.loads(text, parse_float=lambda number: _whole(float(number)))))
+
+
+def test_a_record_in_another_layout_is_here_already(make_record: MakeRecord) -> None:
+    path = written(make_record)
+    export_bundle(Path("box.zip"))
+    as_another_program_writes_it(path)
+    assert import_bundle(Path("box.zip")).machines["box"].new.total() == 0
+    assert list(read_machine(False, "box").records) == [path]
+
+
+def test_what_lies_there_under_both_names_counts_once_whatever_its_layout(make_record: MakeRecord) -> None:
+    path = written(make_record)
+    record = read_json(path)
+    other = {key: one for key, one in record.items() if key != KEY} | {"id": record["id"] | {"machine": "old"}}
+    write_record(path_of("box", 2), other)
+    as_another_program_writes_it(path)
+    adopt_strangers("box", False)
+    assert list(read_machine(False, "box").records) == [path]
+
+
 def test_an_edited_record_is_never_imported(make_record: MakeRecord, tmp_path: Path) -> None:
     edit(written(make_record, 1))
     written(make_record, 2)

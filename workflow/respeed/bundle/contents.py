@@ -1,7 +1,6 @@
 """One file of a bundle: read, checked, and summed up, so that a bundle of any size is never held whole."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from respeed.bundle.plain import parse_plain
 from respeed.bundle.told import check_price
 from respeed.model.errors import UserError
 from respeed.record.check import check_kind, check_place
-from respeed.record.checksum import KEY, resealed
+from respeed.record.checksum import KEY, canonical, is_checked, resealed
 from respeed.record.files import json_text
 from respeed.record.layout import Kind, Place
 
@@ -24,24 +23,26 @@ _TOLD = (
 class Item:
     """A file that is right.
 
-    `source` is its path in the bundle; `content` a checksum of what it says, whatever its machine is called and its
-    number is; `started` is empty where it has no date. `facts` are what it says of the machine, `measurement` what
-    tells rounds that must not pool apart: digest and library.
+    `source` is its path in the bundle, `sha256` that of its bytes; two of the same `content` say the same (content_of).
+    `started` is empty where it has no date. `facts` are what it says of the machine, `measurement` what tells rounds
+    that must not pool apart: digest and library. A price needs no checksum.
     """
 
     place: Place
     source: str
+    sha256: str
     content: str
     started: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     measurement: tuple[str, str] = ("", "")
+    has_checksum: bool = True
 
 
 def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     """The file's item; UserError, one line that begins with `where`, if it is not what its place says."""
-    value = parse(place, data, where)
+    value, sha256 = parse(place, data, where), hashlib.sha256(data).hexdigest()
     if place.kind is Kind.TOLD:
-        return Item(place, place.path, content_of(value))
+        return Item(place, place.path, sha256, content_of(place, value))
     check_kind(place.kind, value, where)
     check_place(place, value, smoke, where)
     if missing := _untold(place.kind, value):
@@ -49,19 +50,25 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
     measurement = ("", "")
     if place.kind is Kind.RECORD:
         measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))
-    return Item(place, place.path, content_of(value), value.get("started", ""), _facts(value), measurement)
+    started, facts = value.get("started", ""), _facts(place.kind, value) or {}
+    return Item(place, place.path, sha256, content_of(place, value), started, facts, measurement, is_checked(value))
 
 
-def _facts(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a file says of its machine's hardware."""
-    return value.get("hardware") or value.get("provenance", {}).get("machine") or {}
+def _facts(kind: Kind, value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a file says of its machine's hardware; None if nothing."""
+    facts: Mapping[str, Any] | None = None
+    if kind is Kind.DESCRIPTION:
+        facts = value["hardware"]
+    elif kind in (Kind.RECORD, Kind.SHEET):
+        facts = value["provenance"].get("machine")
+    return facts
 
 
 def _untold(kind: Kind, value: Mapping[str, Any]) -> str | None:
     """The first fact that a file should tell of its machine, and does not; None if it tells all, or is of none."""
     if kind is Kind.DESCRIPTION and (missing := {"machine", "not_measurable"} - value.keys()):
         return min(missing)
-    facts = value.get("hardware") if kind is Kind.DESCRIPTION else value.get("provenance", {}).get("machine")
+    facts = _facts(kind, value)
     return None if facts is None else next((field for field in _TOLD if field not in facts), None)
 
 
@@ -77,22 +84,26 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def content_of(value: Any) -> str:
-    """A checksum of what a file says, but for its machine's name, its number, and its own checksum over these."""
-    nameless = _say({key: one for key, one in value.items() if key != KEY}, "", 0) if isinstance(value, dict) else value
-    return hashlib.sha256(json.dumps(nameless, sort_keys=True).encode()).hexdigest()
+def content_of(place: Place, value: Any) -> str:
+    """Two files have the same content, a SHA-256, if they say the same but for their machine's name, their number, and
+    their checksum over these."""
+    if isinstance(value, dict):
+        value = canonical(_say(place.kind, {key: one for key, one in value.items() if key != KEY}, "", 0))
+    return hashlib.sha256(value.encode()).hexdigest()
 
 
 def renamed(place: Place, value: Any) -> Any:
     """What a file says, as it must stand at `place`: under that machine's name and number."""
-    return resealed(value, _say(value, place.machine, place.number)) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return resealed(value, _say(place.kind, value, place.machine, place.number))
 
 
-def _say(value: dict[str, Any], machine: str, number: int | None) -> dict[str, Any]:
-    if isinstance(made := value.get("id"), dict):
-        return value | {"id": made | {"machine": machine} | ({} if number is None else {"index": number})}
+def _say(kind: Kind, value: dict[str, Any], machine: str, number: int | None) -> dict[str, Any]:
+    if kind is Kind.RECORD:
+        return value | {"id": value["id"] | {"machine": machine} | ({} if number is None else {"index": number})}
     said = value | {"machine": machine}
     # A hardware sheet has rounds of its own, whose numbers say their order in it.
-    if isinstance(rounds := value.get("rounds"), list):
-        said["rounds"] = [_say(one, machine, None) for one in rounds]
+    if kind is Kind.SHEET:
+        said["rounds"] = [_say(Kind.RECORD, one, machine, None) for one in value["rounds"]]
     return said

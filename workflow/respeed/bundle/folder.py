@@ -9,7 +9,7 @@ from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
 from respeed.model.names import NAME
-from respeed.record.layout import ROOT, place_of, shown
+from respeed.record.layout import ROOT, Kind, place_of, shown
 from respeed.record.paths import SET_ASIDE
 
 # Machine, paper, experiment, profile.
@@ -65,7 +65,8 @@ def _machine_of(folder: Folder) -> str:
             value = parse_plain(folder.read(path), folder.where(path))
         except UserError:
             continue
-        told = value.get("id", value) if isinstance(value, dict) else None
+        place = place_of(path)
+        told = value.get("id") if isinstance(value, dict) and place and place.kind is Kind.RECORD else value
         if isinstance(told, dict) and NAME.fullmatch(str(told.get("machine"))):
             return str(told["machine"])
     raise UserError(f"{folder.path}: no file in it says what machine it is of")

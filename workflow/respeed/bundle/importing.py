@@ -1,5 +1,6 @@
 """Reads a bundle or a folder, and adds what is not here yet; everything is checked before anything is written."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from respeed.bundle.apart import apart_lines
 from respeed.bundle.archive import open_archive
-from respeed.bundle.contents import Item, content_of, parse, renamed, text_of
+from respeed.bundle.contents import Item, parse, renamed, text_of
 from respeed.bundle.folder import open_folder, open_machines
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
 from respeed.bundle.survey import Source, by_machine, fingerprint, survey_archive, survey_folder
@@ -120,8 +121,8 @@ def _keep_price(step: Step, source: Source, told: Path, done: Imported) -> None:
 
 def _write(step: Step, source: Source, records: Path) -> None:
     where = source.where(step.item.source)
-    value = parse(step.place, source.read(step.item.source), where)
+    data = source.read(step.item.source)
     path = records.joinpath(step.place.machine, *step.place.folders, step.place.name)
-    if content_of(value) != step.item.content or (path.exists() and not step.replaces):
+    if hashlib.sha256(data).hexdigest() != step.item.sha256 or (path.exists() and not step.replaces):
         raise UserError(f"{where}: changed while it was imported; give the same command again")
-    write_text(path, text_of(renamed(step.place, value)))
+    write_text(path, text_of(renamed(step.place, parse(step.place, data, where))))

@@ -1,12 +1,12 @@
-"""JSON from others: nothing twice, nothing too deep, no number that is none, no text that is no text."""
+"""JSON from others: nothing twice, nothing too deep, no NaN or infinity, no control characters."""
 
-import json
 import math
 from typing import Any
 
 from respeed.bundle.limits import MAX_TEXT, MAX_VALUES, MAX_WHOLE
 from respeed.model.errors import UserError
 from respeed.record.checksum import MAX_DEPTH
+from respeed.record.standard_json import parse_json
 
 
 def parse_plain(data: bytes, where: str) -> Any:
@@ -15,17 +15,13 @@ def parse_plain(data: bytes, where: str) -> Any:
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
         raise UserError(f"{where}: has more than {MAX_VALUES} values, which no file of a bundle needs")
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_once)
+        value = parse_json(data.decode("utf-8"), _once)
         _check(value)
     except RecursionError:
         raise UserError(f"{where}: is damaged (nested too deeply)") from None
     except ValueError as error:
         raise UserError(f"{where}: is damaged ({error})") from None
     return value
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

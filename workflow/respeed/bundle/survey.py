@@ -1,7 +1,7 @@
 """All files of a bundle or a folder, checked before any of them is used."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from respeed.bundle.archive import Archive
@@ -14,18 +14,32 @@ from respeed.record.layout import Kind, Place, place_of
 Source = Archive | Folder
 
 
-def survey_archive(archive: Archive) -> list[Item]:
-    """Every item of a bundle; UserError for the first that is not right, or if a machine's were made on several."""
+def _refuse(error: UserError) -> None:
+    raise error
+
+
+def survey_archive(archive: Archive, not_right: Callable[[UserError], None] = _refuse) -> list[Item]:
+    """Every item of a bundle that is right: `not_right` is told of each other, and one that was made on another machine
+    than the rest is none. The first ends it, unless something else is to be done."""
     items = []
     for path in archive.paths:
-        place, where = _place(path), archive.where(path)
-        item = check_item(place, archive.read(path), archive.manifest.smoke, where)
-        if found := difference(item.facts, archive.manifest.machines[place.machine]):
-            raise UserError(f"{where}: was made on another machine than the manifest tells of ({found})")
-        items.append(item)
-    for item, found in _strangers(items):
-        raise UserError(f"{archive.where(item.source)}: was made on another machine than the others ({found})")
-    return items
+        try:
+            items.append(_read(archive, path))
+        except UserError as error:
+            not_right(error)
+    strangers = _strangers(items)
+    for item, found in strangers:
+        where = archive.where(item.source)
+        not_right(UserError(f"{where}: was made on another machine than the others ({found})"))
+    return _without(items, strangers)
+
+
+def _read(archive: Archive, path: str) -> Item:
+    place, where = _place(path), archive.where(path)
+    item = check_item(place, archive.read(path), archive.manifest.smoke, where)
+    if found := difference(item.facts, archive.manifest.machines[place.machine]):
+        raise UserError(f"{where}: was made on another machine than the manifest tells of ({found})")
+    return item
 
 
 def survey_folder(folder: Folder, smoke: bool) -> list[Item]:
@@ -40,14 +54,18 @@ def survey_folder(folder: Folder, smoke: bool) -> list[Item]:
     strangers = _strangers(items)
     for item, found in strangers:
         folder.leave_out(item.source, f"was made on another machine than the others ({found})")
-    apart = {item.source for item, _ in strangers}
-    return [item for item in items if item.source not in apart]
+    return _without(items, strangers)
 
 
 def _strangers(items: list[Item]) -> list[tuple[Item, str]]:
     """Those of another machine than the others of its name, each with the field in which they differ."""
     known = {machine: fingerprint(mine) for machine, mine in by_machine(items).items()}
     return [(item, found) for item in items if (found := difference(item.facts, known[item.place.machine]))]
+
+
+def _without(items: list[Item], strangers: list[tuple[Item, str]]) -> list[Item]:
+    apart = {item.source for item, _ in strangers}
+    return [item for item in items if item.source not in apart]
 
 
 def by_machine(items: Iterable[Item]) -> dict[str, list[Item]]:

@@ -1,5 +1,6 @@
 """Whether files of machines are what they were when they were written, and lie where they say that they do."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,15 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from respeed.bundle.archive import open_archive
-from respeed.bundle.contents import check_item, parse
+from respeed.bundle.limits import most_bytes
+from respeed.bundle.plain import parse_plain
+from respeed.bundle.survey import survey_archive
+from respeed.load.files import read_bounded
 from respeed.model.errors import UserError
-from respeed.record.check import check_kind, check_place
+from respeed.model.text import visible
+from respeed.record.check import check_kind, check_place, made_of
 from respeed.record.checksum import is_checked
-from respeed.record.files import read_json
-from respeed.record.layout import Kind, Place, place_in_folders, place_of
+from respeed.record.layout import ROOT, Place, place_in_folders, place_of
+from respeed.record.paths import records_folder
 
-# The folders of results/smoke/records/<machine>/<paper>/<experiment>/<profile>.
-_DEEPEST = 7
+# The folders of results/smoke/records/<machine>/<paper>/<experiment>/<profile>; and those from records on.
+_DEEPEST, _DEEPEST_BELOW_RECORDS = 7, 5
 
 
 @dataclass
@@ -61,16 +66,16 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 def _verify_file(path: Path, found: Verified) -> None:
     # A file is of the folders that it lies in, however far from here it was asked for.
-    place = place_in_folders(path.absolute())
-    if place is None and "records" not in path.parts:
-        return
+    full = Path(os.path.abspath(path))
+    place = place_in_folders(full)
     if place is None:
-        found.strange.append(f"{path}: no file of a machine's has such a name there; nothing reads it")
+        if any(above.name == ROOT for above in full.parents[:_DEEPEST_BELOW_RECORDS]):
+            found.strange.append(visible(f"{path}: no machine's file is called that; nothing reads it"))
         return
     try:
-        data = read_json(path)
+        data = parse_plain(read_bounded(path, most_bytes(place.path)), str(path))
         check_kind(place.kind, data, str(path))
-        check_place(place, data, _is_smoke(place, path, data), str(path))
+        check_place(place, data, _is_smoke(place, full, data), str(path))
     except UserError as error:
         found.wrong.append(str(error))
     else:
@@ -79,24 +84,16 @@ def _verify_file(path: Path, found: Verified) -> None:
 
 
 def _is_smoke(place: Place, path: Path, data: Any) -> bool:
-    """Which kind the file should be of: that of its folder of records; of any, where it lies in no such folder."""
-    above = path.absolute().parents[len(place.folders) + 1]
-    if above.name != "records":
-        return bool(data.get("id", data).get("smoke"))
-    return above.parent.name == "smoke"
+    """Which kind the file should be of: that of its folder of results; elsewhere of any, as an import takes both."""
+    home = path.parents[len(place.folders) + 1].parts
+    for smoke in (False, True):
+        if home[-len(records_folder(smoke).parts) :] == records_folder(smoke).parts:
+            return smoke
+    return bool(made_of(place.kind, data).get("smoke"))
 
 
 def _verify_bundle(path: Path, found: Verified) -> None:
     with open_archive(path) as archive:
-        for member in archive.paths:
-            place, where = place_of(member), archive.where(member)
-            assert place is not None  # a manifest has no others
-            try:
-                data = archive.read(member)
-                check_item(place, data, archive.manifest.smoke, where)
-            except UserError as error:
-                found.wrong.append(str(error))
-            else:
-                is_price = place.kind is Kind.TOLD
-                found.unchecked[place.machine] += not is_price and not is_checked(parse(place, data, where))
-            found.files[place.machine] += 1
+        for item in survey_archive(archive, lambda error: found.wrong.append(str(error))):
+            found.unchecked[item.place.machine] += not item.has_checksum
+        found.files.update(place.machine for place in map(place_of, archive.paths) if place)

@@ -7,18 +7,18 @@ from respeed.record.paths import records_folder
 
 
 def verify_records(path: Path | None, smoke: bool) -> bool:
-    """Print a line for each file that is not right, for each machine that has unchecked ones, and for all; whether all
-    are right."""
+    """Print a line for each file that is not right, for each machine that has some without a checksum, and for all;
+    whether all are right."""
     found = verify(path or records_folder(smoke))
     for line in [*found.wrong, *found.strange]:
         print(line)
     for machine, count in sorted(found.unchecked.items()):
         if count:
-            print(f"{machine}: {count} unchecked: written before records had checksums")
+            print(f"{machine}: {count} without a checksum: nothing tells whether they were changed")
     files, wrong, unchecked = found.files.total(), len(found.wrong), found.unchecked.total()
     machines = f"{len(found.files)} machine{'s' * (len(found.files) != 1)}"
     counts = [f"{files - wrong - unchecked} hold"]
-    counts += [f"{unchecked} unchecked"] if unchecked else []
+    counts += [f"{unchecked} without a checksum"] if unchecked else []
     counts += [f"{wrong} not right"] if wrong else []
     print(f"{files} file{'s' * (files != 1)} of {machines}: {', '.join(counts)}")
     return found.is_right

@@ -20,29 +20,28 @@ def check_record(record: Any, where: str) -> dict[str, Any]:
 def check_kind(kind: Kind, data: Any, where: str) -> dict[str, Any]:
     """What a file of this kind says, its texts made printable, if tables, figures and the report can rest on it: its
     schema is known, its checksum holds, and everything has its type and range. UserError, which begins with `where`, if
-    not."""
+    not: what is to be done about it, who reads the file knows."""
     schema = SCHEMAS.get(kind)
     found = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(data, dict) or (schema and (isinstance(found, bool) or found != schema)):
         raise UserError(
-            f"{where}: has {kind} schema {found!r}, this version reads {schema}; update respeed, or delete it"
+            f"{where}: has {kind} schema {found!r}, this version of respeed reads {schema}"
+            + "; update respeed" * (isinstance(found, int) and found > schema)
             if schema
-            else f"{where}: is no {kind}; run again, or delete it"
+            else f"{where}: is no {kind}"
         )
     check_checksum(data, where)
     if place := misfit(data, SHAPES[kind]):
-        raise UserError(
-            f"{where}: {place} is missing, or not what a {kind} says there; run again to measure it anew, or delete it"
-        )
+        raise UserError(f"{where}: {place} is missing, or not what a {kind} says there")
     if odd := what_is_odd(kind, data):
-        raise UserError(f"{where}: {odd}; run again to measure it anew, or delete it")
+        raise UserError(f"{where}: {odd}")
     return dict(printable_texts(data))
 
 
 def why_misplaced(place: Place, data: Mapping[str, Any], smoke: bool) -> str | None:
     """Why a file that is right in itself does not belong where it lies, whatever its machine is called; None if it
     does."""
-    told = data.get("id", data)
+    told = made_of(place.kind, data)
     if told.get("smoke", smoke) != smoke:
         return f"is of the {'real' if smoke else 'smoke'} kind, and lies among the {'smoke' if smoke else 'real'} ones"
     says = [told[key] for key in ("paper", "experiment", "profile")[: len(place.folders)]]
@@ -66,4 +65,10 @@ def check_place(place: Place, data: Mapping[str, Any], smoke: bool, where: str) 
 
 def told_machine(place: Place, data: Mapping[str, Any]) -> str:
     """The machine that a file says it is of; that of its place, if it does not say."""
-    return str(data.get("id", data).get("machine", place.machine))
+    return str(made_of(place.kind, data).get("machine", place.machine))
+
+
+def made_of(kind: Kind, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where a file says of what it was made: machine, paper, experiment."""
+    told: Mapping[str, Any] = data["id"] if kind is Kind.RECORD else data
+    return told

@@ -24,16 +24,21 @@ def sealed(data: dict[str, Any]) -> dict[str, Any]:
 
 def checksum_of(data: dict[str, Any]) -> str:
     """The checksum of all that a file says but for its checksum; ValueError if it says what no record can."""
-    plain = _plain(_without(data), MAX_DEPTH)
+    return hashlib.sha256(canonical(_without(data)).encode()).hexdigest()
+
+
+def canonical(data: dict[str, Any]) -> str:
+    """The one text for all JSON that says the same; ValueError if it says what no record can."""
+    plain = _plain(data, MAX_DEPTH)
     try:
-        text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        raise ValueError("holds a number that is none") from None
-    return hashlib.sha256(text.encode()).hexdigest()
+        raise ValueError("holds NaN or infinity") from None
 
 
 def is_checked(data: Any) -> bool:
-    """Whether the file has a checksum at all; those that were written before records had them have none."""
+    """Whether the file has a checksum at all. It has none if it was written before records had them, or if somebody
+    took it away: nothing tells which."""
     return isinstance(data, dict) and KEY in data
 
 
@@ -43,12 +48,9 @@ def check_checksum(data: dict[str, Any], where: str) -> None:
     try:
         found = checksum_of(data)
     except ValueError as error:
-        raise UserError(f"{where}: {error}; run again to measure it anew, or delete it") from None
+        raise UserError(f"{where}: {error}") from None
     if is_checked(data) and data[KEY] != found:
-        raise UserError(
-            f"{where}: its checksum does not hold: it was changed after it was written; run again to measure it anew, "
-            "or delete it"
-        )
+        raise UserError(f"{where}: its checksum does not hold: it was changed after it was written")
 
 
 def resealed(before: Any, after: Any) -> Any:

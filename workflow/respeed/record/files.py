@@ -13,10 +13,12 @@ from typing import IO, Any
 from respeed.load.files import read_text
 from respeed.model.errors import UserError
 from respeed.model.refused import refusal
+from respeed.model.text import visible
 from respeed.record.check import check_kind, check_record, why_misplaced
 from respeed.record.checksum import sealed
 from respeed.record.layout import Kind, place_in_folders
 from respeed.record.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
+from respeed.record.standard_json import parse_json
 
 # A hundred times as large as the largest so far.
 MAX_BYTES = 50_000_000
@@ -98,17 +100,24 @@ def _has_record(paths: Iterable[Path], machine: str, smoke: bool) -> bool:
 
 
 def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
-    """A machine's description, its texts made printable; None if there is none, if it is of another machine, or, with
-    a line, if it cannot be used."""
+    """A machine's description, its texts made printable; None if there is none, if it is of another machine (which
+    `described_as` tells), or, with a line, if it cannot be used."""
     path = description_path(machine, smoke)
     if not os.path.lexists(path):
         return None
     try:
         data = _description(path)
     except UserError as error:
-        _leave_out(str(error))
+        _leave_out(f"{error}; {made_anew(machine)}")
         return None
     return data if data.get("machine", machine) == machine else None
+
+
+def described_as(machine: str, smoke: bool) -> str:
+    """The name by which a machine's description calls it: its own if it says none, or nothing can be read of it."""
+    with contextlib.suppress(UserError):
+        return str(_description(description_path(machine, smoke)).get("machine", machine))
+    return machine
 
 
 def why_no_description(path: Path) -> str | None:
@@ -124,10 +133,16 @@ def _description(path: Path) -> dict[str, Any]:
     return check_kind(Kind.DESCRIPTION, read_json(path), str(path))
 
 
+def made_anew(machine: str, count: int = 1) -> str:
+    """What can be done about a machine's file that cannot be used: nobody but that machine can measure it again."""
+    what = "it" if count == 1 else "them"
+    return visible(f"a run on {machine} makes {what} anew; or delete {what}")
+
+
 @functools.cache
 def _leave_out(line: str) -> None:
     """Said once, however often the file is asked for."""
-    print(f"respeed: left out: {line}", file=sys.stderr)
+    print(visible(f"respeed: left out: {line}"), file=sys.stderr)
 
 
 def recorded_papers(smoke: bool) -> list[str]:
@@ -143,7 +158,7 @@ def read_learning(smoke: bool, machine: str = "*") -> list[dict[str, Any]]:
         try:
             found.append(_learning(path, smoke))
         except UserError as error:
-            _leave_out(str(error))
+            _leave_out(f"{error}; {made_anew(path.parts[-4])}")
     return found
 
 
@@ -185,20 +200,16 @@ def _umask() -> int:
 
 
 def read_json(path: Path) -> Any:
-    """Read one JSON file; UserError, with what to do, if it is damaged."""
+    """Read one JSON file; UserError if it is damaged."""
     text = read_text(path, MAX_BYTES)
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is damaged ({error}); run again to measure it anew, or delete it") from None
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number of JSON")
+        raise UserError(f"{path}: is damaged ({error})") from None
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read one record and check what statistics rest on; UserError, with what to do, if it cannot be used."""
+    """Read one record and check what statistics rest on; UserError if it cannot be used."""
     return check_record(read_json(path), str(path))
 
 
@@ -208,7 +219,7 @@ def read_placed(kind: Kind, path: Path, smoke: bool) -> dict[str, Any]:
     data = check_kind(kind, read_json(path), str(path))
     place = place_in_folders(path)
     if place is None or place.kind is not kind:
-        raise UserError(f"{path}: no {kind} has such a name; delete it")
+        raise UserError(f"{path}: no {kind} has such a name")
     if reason := why_misplaced(place, data, smoke):
-        raise UserError(f"{path}: {reason}; move it there, or delete it")
+        raise UserError(f"{path}: {reason}")
     return data

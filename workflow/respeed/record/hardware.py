@@ -12,7 +12,7 @@ from typing import Any
 from respeed.model.errors import UserError
 from respeed.model.identity import difference
 from respeed.record.check import check_kind
-from respeed.record.files import read_json
+from respeed.record.files import made_anew, read_json
 from respeed.record.layout import Kind
 from respeed.record.paths import hardware_path
 
@@ -21,7 +21,7 @@ PAPER = "hardware"
 
 
 def read_hardware(path: Path) -> dict[str, Any]:
-    """Read a sheet, and check what statistics rest on; UserError, with what to do, if it cannot be used."""
+    """Read a sheet, and check what statistics rest on; UserError if it cannot be used."""
     return check_kind(Kind.SHEET, read_json(path), str(path))
 
 
@@ -34,7 +34,7 @@ def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any
     try:
         sheet = read_hardware(path)
     except UserError as error:
-        print(f"respeed: left out: {error}", file=sys.stderr)
+        print(f"respeed: left out: {error}; {made_anew(machine)}", file=sys.stderr)
         return None
     if reason := misplaced(sheet, machine, smoke, hardware):
         print(f"respeed: left out: {path}: {reason}", file=sys.stderr)
@@ -44,8 +44,7 @@ def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any
 
 def misplaced(sheet: Mapping[str, Any], machine: str, smoke: bool, hardware: Mapping[str, Any]) -> str | None:
     """Why the sheet is not one of this machine, which is such `hardware`; None if it is."""
-    rounds = {(record["id"]["machine"], record["id"]["smoke"]) for record in sheet["rounds"]}
-    if {(sheet["machine"], sheet["smoke"]), *rounds} != {(machine, smoke)}:
+    if (sheet["machine"], sheet["smoke"]) != (machine, smoke):
         return "was made for another machine, or by another kind of run"
     found = difference(sheet["provenance"]["machine"], hardware)
     return f"was measured on other hardware: {found}" if found else None

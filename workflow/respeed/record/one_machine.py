@@ -10,7 +10,8 @@ from typing import Any
 
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference, fingerprint_of
-from respeed.record.files import read_description, read_json, read_placed
+from respeed.model.text import visible
+from respeed.record.files import described_as, made_anew, read_description, read_json, read_placed
 from respeed.record.layout import Kind
 from respeed.record.names import free_name
 from respeed.record.paths import record_folders, record_paths, records_folder, renaming_mark
@@ -33,7 +34,8 @@ class MachineRecords:
     """What lies in one machine's folder, by path.
 
     `records` are of the machine that `fingerprint` tells, `left_out` those of another under its name; `strangers` say
-    another name than their folder's; `damaged` cannot be used, or belong elsewhere, each with its line.
+    another name than their folder's, and its description the name `described_as`; `damaged` cannot be used, or belong
+    elsewhere, each with its line.
     """
 
     machine: str = ""
@@ -43,6 +45,7 @@ class MachineRecords:
     left_out: dict[Path, LeftOut] = field(default_factory=dict)
     strangers: dict[Path, str] = field(default_factory=dict)
     damaged: dict[Path, str] = field(default_factory=dict)
+    described_as: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -58,6 +61,11 @@ class MachineRecords:
             f"folder is {self.machine}'s: {rename_command(self.machine, self.machine, False, self.smoke)}"
             for name, count in Counter(self.strangers.values()).items()
         ]
+        if self.described_as not in ("", self.machine, *self.strangers.values()):
+            lines.append(
+                f"{folder}: its description is left out: of the machine {self.described_as} by what is written in it; "
+                f"if it is {self.machine}'s: {rename_command(self.machine, self.machine, False, self.smoke)}"
+            )
         lines += [
             f"{folder}: {_counted(count)} left out: made on other hardware than {self.machine}'s: {differs}; to give "
             f"that machine a name of its own: {self.rename_left_out}"
@@ -87,12 +95,17 @@ class MachineRecords:
     def _damaged_lines(self) -> list[str]:
         by_reason: dict[str, list[Path]] = {}
         for path, line in self.damaged.items():
-            by_reason.setdefault(line.removeprefix(str(path)), []).append(path)
+            by_reason.setdefault(line.removeprefix(visible(str(path))), []).append(path)
         folder = records_folder(self.smoke) / self.machine
         return [
-            f"left out: {paths[0]}{reason}"
-            if len(paths) == 1
-            else f"{folder}: {_counted(len(paths))} left out, such as {paths[0]}{reason}"
+            visible(
+                (
+                    f"left out: {paths[0]}{reason}"
+                    if len(paths) == 1
+                    else f"{folder}: {_counted(len(paths))} left out, such as {paths[0]}{reason}"
+                )
+                + f"; {made_anew(self.machine, len(paths))}"
+            )
             for reason, paths in by_reason.items()
         ]
 
@@ -123,7 +136,8 @@ def read_machine(smoke: bool, machine: str) -> MachineRecords:
         if (differs := difference(made_on(record), meant))
     }
     mine = {path: record for path, record in found.items() if path not in left_out}
-    return MachineRecords(machine, smoke, mine, meant, left_out, strangers, damaged)
+    said = described_as(machine, smoke)
+    return MachineRecords(machine, smoke, mine, meant, left_out, strangers, damaged, said)
 
 
 def made_on(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import sys
@@ -15,7 +14,7 @@ from respeed.load.folders import MACHINES
 from respeed.model.errors import UserError, nearest
 from respeed.model.identity import HOST, difference, fingerprint_of
 from respeed.model.names import check_name
-from respeed.record.checksum import KEY, resealed
+from respeed.record.checksum import KEY, canonical, resealed
 from respeed.record.files import json_text, read_json, set_aside, write_json, write_record, write_text
 from respeed.record.one_machine import read_machine, rename_command
 from respeed.record.paths import (
@@ -27,12 +26,13 @@ from respeed.record.paths import (
     renaming_folder,
     renaming_mark,
 )
+from respeed.record.standard_json import parse_json
 
 
 @dataclass(frozen=True)
 class Renaming:
-    """What goes from one machine's folder to another's: `files`, by their path there, with the checksum of what they
-    were. Written into the new folder, until nothing of them is left in the old one."""
+    """What goes from one machine's folder to another's: `files`, by their path there, with the SHA-256 of the bytes
+    that they had. Written into the new folder, until nothing of them is left in the old one."""
 
     old: str
     new: str
@@ -112,7 +112,7 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
     files = {}
     for path in paths:
         data, place = path.read_bytes(), str(path.relative_to(home / old))
-        files[place] = _checksum(data)
+        files[place] = _sha256(data)
         _write(build / place, _said_of(new, data))
     if left_out:
         write_record(
@@ -130,9 +130,9 @@ def _begin(old: str, new: str, only_left_out: bool, smoke: bool, told: Path) -> 
 def _end(begun: Renaming, smoke: bool, told: Path) -> None:
     """Remove from the old folder what is in the new one. What was measured there since stays."""
     old = records_folder(smoke) / begun.old
-    for place, checksum in begun.files.items():
+    for place, sha256 in begun.files.items():
         path = old / place
-        if path.exists() and _checksum(path.read_bytes()) == checksum:
+        if path.exists() and _sha256(path.read_bytes()) == sha256:
             path.unlink()
     for folder in sorted((path for path in old.rglob("*") if path.is_dir()), reverse=True):
         _remove_empty(folder)
@@ -174,7 +174,7 @@ def _said_of(machine: str, text: bytes) -> bytes:
             said["machine"] = machine
     try:
         return json_text(resealed(before, data)).encode()
-    except (ValueError, RecursionError):  # nested as no file of ours is, or a number that is none
+    except (ValueError, RecursionError):  # nested as no file of ours is, or infinity
         return text
 
 
@@ -189,13 +189,9 @@ def _names(text: bytes) -> list[Any]:
 
 def _parsed(text: bytes) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return parse_json(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(constant)
 
 
 def _repeated(machine: str, smoke: bool) -> list[Path]:
@@ -205,9 +201,10 @@ def _repeated(machine: str, smoke: bool) -> list[Path]:
         text = path.read_bytes()
         if names := _names(text):
             said = {key: value for key, value in _parsed(text).items() if key not in ("id", KEY)}
-            content = json.dumps(said, sort_keys=True)
-            own |= {content} if names == [machine] else set()
-            others |= {path: content} if names != [machine] else {}
+            with contextlib.suppress(ValueError):  # what no record can say is no measurement
+                content = canonical(said)
+                own |= {content} if names == [machine] else set()
+                others |= {path: content} if names != [machine] else {}
     return [path for path, content in others.items() if content in own]
 
 
@@ -219,7 +216,7 @@ def _told_of(machine: str, told: Path) -> Path:
     return told / f"{machine}.yaml"
 
 
-def _checksum(data: bytes) -> str:
+def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 

@@ -28,8 +28,8 @@ SCHEMA, LEARNING_SCHEMA, SHEET_SCHEMA, SESSION_SCHEMA = 3, 1, 1, 1
 _SECONDS = number(0, 1e8)
 _POSITIVE = number(1e-12, 1e24)
 _COUNT = whole(0)
-# Operations or bytes, of a step or in a second.
-_WORK = number(0, 1e24)
+# Operations or bytes, of a step or in a second: a part of one would lie at the end of no axis.
+_WORK = either(one_of(0), number(1, 1e24))
 _DIGEST = like("[0-9a-f]{16}")
 # "0,64 1,65": the CPUs of each core.
 _CORES = r"[0-9]{1,5}([, ][0-9]{1,5})*"

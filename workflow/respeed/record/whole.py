@@ -17,6 +17,8 @@ def what_is_odd(kind: Kind, value: Mapping[str, Any]) -> str | None:
     """What of a file nothing can be derived from; None where all is right."""
     if case := _odd_case(kind, value):
         return f"the case {shown(case)} is not whole"
+    if kind is Kind.SHEET and (others := _of_others(value)):
+        return f"its rounds are of the machine {others}, or of another kind of run"
     if kind is Kind.LEARNING and not _alike_pictures(value):
         return "the pictures of a program are of several sizes"
     return None
@@ -31,6 +33,13 @@ def _odd_case(kind: Kind, value: Mapping[str, Any]) -> str | None:
     return odd or next(
         (case["name"] for case in _gauged(value) if misfit(case, GAUGED.get(case["workload"], {}))), None
     )
+
+
+def _of_others(sheet: Mapping[str, Any]) -> str | None:
+    """The machine that a sheet's round says instead of the sheet's, or with another kind of run; None if none does."""
+    own = (sheet["machine"], sheet["smoke"])
+    ids = [one["id"] for one in sheet["rounds"]]
+    return next((one["machine"] for one in ids if (one["machine"], one["smoke"]) != own), None)
 
 
 def _gauged(sheet: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -43,7 +43,7 @@ def _unchecked(origin: Origin) -> str:
     """How many of its records nothing tells whether they were changed."""
     if not origin.unchecked:
         return ""
-    return f", of which {origin.unchecked} unchecked: written before records had checksums"
+    return f", of which {origin.unchecked} without a checksum: nothing tells whether they were changed"
 
 
 def _summary(hardware: Mapping[str, Any]) -> str:
