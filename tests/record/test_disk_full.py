@@ -117,9 +117,8 @@ def test_kernels_larger_than_a_file_may_be_end_the_measurement_and_fail_no_case(
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}, text=True, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        "respeed: what is kept of compiled kernels: cannot be written: File too large; raise the limit of a file's size "
-        "(ulimit -f), and the same command goes on"
+    assert done.stderr.splitlines()[-1].startswith(
+        "respeed: what is kept of compiled kernels: cannot be written: File too large; raise the limit of a file's size"
     )
     assert not records(tmp_path)
 
@@ -131,5 +130,5 @@ def test_a_log_that_cannot_be_written_is_a_line_with_its_name(log: str, why: str
 
 
 def test_what_ends_a_run_is_told_although_its_log_is_full() -> None:
-    with pytest.raises(UserError, match="^a mistake$"), _logging_to(Path("/dev/full")):
+    with pytest.raises(UserError, match=r"^a mistake$"), _logging_to(Path("/dev/full")):
         raise UserError("a mistake")
