@@ -66,11 +66,27 @@ def test_memory_that_is_left_in_a_group_of_the_first_version(groups) -> None:
 def test_where_nothing_is_told_there_is_no_limit(tmp_path: Path) -> None:
     nowhere = tmp_path / "cgroup", tmp_path / "membership"
     assert (cpu_quota(*nowhere), memory_left(*nowhere), quota_throttles(*nowhere)) == (None, None, None)
-    assert memory_kills(tmp_path / "vmstat") is None
+    assert memory_kills(*nowhere) is None
 
 
-def test_how_often_a_quota_was_used_up_and_how_many_were_ended_is_counted(groups, tmp_path: Path) -> None:
+def test_how_often_a_quota_was_used_up_is_counted(groups) -> None:
     root, membership = groups("0::/job\n", {"job/cpu.stat": "usage_usec 5\nnr_throttled 3\n", "cpu.stat": "x 1\n"})
     assert quota_throttles(root, membership) == 3
-    (tmp_path / "vmstat").write_text("nr_free_pages 1\noom_kill 2\n")
-    assert memory_kills(tmp_path / "vmstat") == 2
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "kills"),
+    [
+        ("0::/user/job\n", {"user/job/memory.events": "oom 1\noom_kill 2\n", "user/memory.events": "oom_kill 9\n"}, 2),
+        ("4:memory:/job\n0::/\n", {"memory/job/memory.oom_control": "under_oom 0\noom_kill 3\n"}, 3),
+        # What was ended in a group above may be anybody's.
+        ("0::/user/job\n", {"user/job/cpu.max": "max 100000\n", "user/memory.events": "oom_kill 9\n"}, None),
+        # An old kernel does not count.
+        ("4:memory:/job\n", {"memory/job/memory.oom_control": "under_oom 0\n"}, None),
+        ("4:memory:/docker/1\n", {"memory/memory.oom_control": "oom_kill 5\n"}, 5),
+    ],
+)
+def test_of_processes_that_were_ended_only_those_of_the_own_group_count(
+    groups, membership: str, files: dict[str, str], kills: int | None
+) -> None:
+    assert memory_kills(*groups(membership, files)) == kills

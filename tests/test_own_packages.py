@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from respeed.own_packages import own_path
+import pytest
+
+from respeed.own_packages import own_packages_first, own_path
 
 
 def modules(folder: Path, *names: str) -> str:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("raise SystemExit('not ours')\n")
@@ -21,6 +23,30 @@ def test_a_path_keeps_the_folders_that_hide_nothing(tmp_path: Path) -> None:
     hiding = [modules(tmp_path / name.split("/")[0].split(".")[0], name) for name in ("numpy/__init__.py", "random.py")]
     assert own_path(os.pathsep.join([hiding[0], mine, "", "/nowhere", hiding[1]])) == f"{mine}{os.pathsep}/nowhere"
     assert own_path("") == ""
+
+
+def test_another_pythons_packages_are_not_ours_wherever_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [
+        modules(tmp_path / "local" / folder, "numpy/__init__.py")
+        for folder in ("python3.9/site-packages", "venv2/lib/site-packages")
+    ]
+    ours = list(sys.path)
+    # As of /usr, which another Python may lie below, and of an environment that has another one beside it.
+    monkeypatch.setattr("sys.base_prefix", str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "local/venv"))
+    monkeypatch.setattr("sys.path", [*others, *ours])
+    own_packages_first()
+    assert sys.path[-2:] == others
+
+
+def test_pythons_own_folders_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", ours := [folder for folder in sys.path if folder.startswith(sys.base_prefix)])
+    assert ours
+    before = list(ours)
+    own_packages_first()
+    assert sys.path == before
 
 
 def test_a_command_in_a_folder_with_a_numpy_of_its_own_uses_that_of_the_environment(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from tests.conftest import ROOT, Project
 def passes_conformance(project: Project, name: str) -> int:
     """Runs the suite on what has that name, in the copy; how many tests passed."""
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "tests/conformance", project.folder / "tests/conformance", ignore=ignored)
+    for folder in ("tests/conformance", "tests/pretended_gpu"):
+        shutil.copytree(ROOT / folder, project.folder / folder, ignore=ignored)
     for file in ("pyproject.toml", "tests/__init__.py"):
         shutil.copy(ROOT / file, project.folder / file)
     suite = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance", "-k", name)

@@ -1,5 +1,6 @@
 """Compiled kernels are kept only as long as all of their sources are the same."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,28 @@ def test_where_nothing_can_be_written_kernels_are_kept_with_the_user(
     monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(_kept.os, "access", lambda path, _: Path(path) != tmp_path)
+    before = os.umask(0o002)
     forget_stale(tmp_path)
-    assert Path(_kept.config.CACHE_DIR).parent == tmp_path / "cache/respeed"
+    os.umask(before)
+    kept = Path(_kept.config.CACHE_DIR).parent
+    assert kept == tmp_path / "cache/respeed"
+    assert kept.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_they_are_not_kept_where_others_could_put_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    (tmp_path / "one.py").write_text("x = 1\n")
+    (tmp_path / "cache/respeed").mkdir(parents=True)
+    (tmp_path / "cache/respeed").chmod(mode)
+    monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_kept.os, "access", lambda path, _: Path(path) != tmp_path)
+    forget_stale(tmp_path)
+    made = Path(_kept.config.CACHE_DIR).parent
+    assert made.name.startswith("respeed-kernels-")
+    made.rmdir()
 
 
 def test_without_a_folder_of_the_user_they_are_kept_where_nobody_can_put_others(

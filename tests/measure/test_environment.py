@@ -34,6 +34,24 @@ def test_which_device_is_meant_reaches_the_measurement_and_its_record(
     assert child_environment(1, {name: "1"})[name] == telling_environment()[name] == "1"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("LD_PRELOAD", "/home/anna/lib/libx.so", "libx.so"),
+        ("LD_PRELOAD", "/home/anna=b/libx.so:~anna/liby.so  ../anna/libz.so libm.so.6",
+         "libx.so:liby.so  libz.so libm.so.6"),
+        ("DYLD_INSERT_LIBRARIES", "/Users/Anna B/libx.dylib:/liby.dylib", "libx.dylib:liby.dylib"),
+        ("HSA_TOOLS_LIB", "/home/anna/libx.so", "libx.so"),
+        ("CUDA_VISIBLE_DEVICES", "MIG-GPU-1a/1/0,2", "MIG-GPU-1a/1/0,2"),
+    ],
+)  # fmt: skip
+def test_of_files_with_their_folders_a_record_tells_the_names(
+    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert telling_environment()[name] == told
+
+
 def test_a_record_tells_no_folder_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", "/home/anna/cuda")
     monkeypatch.setenv("TRITON_CACHE_DIR", "/home/anna/kept")

@@ -1,5 +1,6 @@
 """One round, for real: what it writes, and what happens when something is wrong."""
 
+import errno
 import json
 import math
 import os
@@ -148,6 +149,17 @@ def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO])
+def test_what_the_disk_refuses_is_no_fact_of_a_case(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("respeed.measure.case._measure", refused)
+    bench, _ = make_bench(openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1))
+    with pytest.raises(OSError, match=os.strerror(number)):
+        measure_case(make_spec(ROUND, 1), 0, bench)
+
+
 def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workload that kills its process at one size: the other cases are measured all the same."""
     workflow = tmp_path / "deadly"

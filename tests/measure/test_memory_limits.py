@@ -21,12 +21,14 @@ ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
 GROUP = Path("/sys/fs/cgroup/memory")
 
-# What is free before and after a limit of the address space of 100 MB more than there is.
+# What is free before and after a limit of 100 MB more than there is, in a process that shares 500 MB, as libraries are.
 LIMITED = """
-import resource, psutil
+import mmap, resource, sys, psutil
 from respeed.provenance.memory import memory_free
+shared = mmap.mmap(-1, 500_000_000)
 before, used = memory_free(), psutil.Process().memory_info()
-resource.setrlimit(resource.RLIMIT_AS, (used.vms + 100_000_000,) * 2)
+limit, counted = sys.argv[1:]
+resource.setrlimit(getattr(resource, limit), (getattr(used, counted) + 100_000_000,) * 2)
 print(before > 500e6, 90e6 < memory_free() - used.rss < 110e6)
 """
 
@@ -42,9 +44,10 @@ def test_a_control_group_leaves_out_the_case_that_does_not_fit_and_no_other(monk
     assert small["status"] == "measured"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit of the address space is Linux's")
-def test_a_limit_of_the_address_space_counts() -> None:
-    done = subprocess.run([sys.executable, "-c", LIMITED], text=True, capture_output=True, check=True)
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are Linux's")
+@pytest.mark.parametrize(("limit", "counted"), [("RLIMIT_AS", "vms"), ("RLIMIT_DATA", "data")])
+def test_a_limit_counts_against_what_it_limits(limit: str, counted: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED, limit, counted], text=True, capture_output=True, check=True)
     assert done.stdout == "True True\n"
 
 

@@ -1,6 +1,7 @@
 """A disk that is full while something is written: one line, nothing half written, and the same command goes on."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from respeed.cli.measure import _logging_to
+from respeed.model.errors import UserError
 from respeed.model.round import RoundId
 from respeed.record.files import write_json
 from respeed.record.paths import round_path
 from tests.conftest import ROOT, MakeRecord
 from tests.systems import on_small_disk
 
+MEASURE = ["measure", "--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
 # On the small disk: what was there, the command on a full disk, what is there then, and the command with room.
 SCRIPT = """
 cp -r "$FROM"/. . && dd if=/dev/zero of=fill bs=1k 2>/dev/null
@@ -43,6 +47,10 @@ def told_on_full_disk(tmp_path: Path, source: Path, *command: str) -> str:
     assert why.endswith(": cannot be written: No space left on device")
     assert advice == "make room there, and the same command goes on\n"
     return line
+
+
+def records(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.json") if "cases" in json.loads(path.read_text())]
 
 
 @pytest.fixture
@@ -90,14 +98,37 @@ def test_kernels_that_cannot_be_kept_end_the_measurement_and_fail_no_case(tmp_pa
     disk, folder = tmp_path / "disk", tmp_path / "folder"
     disk.mkdir()
     folder.mkdir()
-    settings = ["--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
     script = 'dd if=/dev/zero of=fill 2>/dev/null; cd "$0" && exec "$@"'
     done = subprocess.run(
         [*on_small_disk(disk, "64k"), "env", f"NUMBA_CACHE_DIR={disk}/kernels", "sh", "-c", script, str(folder),
-         sys.executable, "-m", "respeed", "measure", *settings], text=True, capture_output=True, check=False,
+         sys.executable, "-m", "respeed", *MEASURE], text=True, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(
         "respeed: what is kept of compiled kernels: cannot be written: No space left on device"
     )
-    assert not [path for path in folder.rglob("*.json") if "cases" in json.loads(path.read_text())]
+    assert not records(folder)
+
+
+@pytest.mark.slow
+def test_kernels_larger_than_a_file_may_be_end_the_measurement_and_fail_no_case(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 24 && exec "$@"', "sh", sys.executable, "-m", "respeed", *MEASURE], cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(
+        "respeed: what is kept of compiled kernels: cannot be written: File too large; raise the limit of a file's size"
+    )
+    assert not records(tmp_path)
+
+
+@pytest.mark.parametrize(("log", "why"), [("/dev/full", "No space left on device"), ("none/log", "No such file")])
+def test_a_log_that_cannot_be_written_is_a_line_with_its_name(log: str, why: str) -> None:
+    with pytest.raises(UserError, match=f"^{log}: cannot be written: {why}"), _logging_to(Path(log)) as say:
+        say("a line")
+
+
+def test_what_ends_a_run_is_told_although_its_log_is_full() -> None:
+    with pytest.raises(UserError, match=r"^a mistake$"), _logging_to(Path("/dev/full")):
+        raise UserError("a mistake")

@@ -69,6 +69,15 @@ def test_a_log_of_another_user_is_told_with_his_name(tmp_path: Path, monkeypatch
         check_room(smoke=False)
 
 
+def test_a_log_that_is_a_link_to_nothing_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = Path("results/logs/tables.log")
+    log.parent.mkdir(parents=True)
+    log.symlink_to("nowhere/tables.log")
+    with pytest.raises(UserError, match=rf"^{log}: is a link to nothing that can be reached; delete it"):
+        check_room(smoke=False)
+
+
 def test_a_folder_in_which_snakemake_cannot_write_is_refused_in_a_dry_run_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

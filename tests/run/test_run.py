@@ -376,17 +376,19 @@ def test_a_set_up_in_the_background_of_a_script_hears_sigterm_and_not_ctrl_c(clo
 
 
 def a_python(path: Path, version: tuple[int, int]) -> None:
-    """A Python of that version, which makes a venv in which pip installs the stub of uv, and runs what it is told."""
+    """A Python of that version, which makes a venv in which pip installs the stub of uv, and runs what it is told. It
+    works in no shell that speaks of another Python."""
     named = ".".join(map(str, version))
     executable(
         path,
         f"""#!/bin/sh
+[ -z "${{PYTHONHOME-}}${{PYTHONPATH-}}" ] || exit 1
 case "$*" in
     -V) echo Python {named} ;;
-    *execvp*) shift 2; exec "$@" ;;
+    *execvp*) shift 3; exec "$@" ;;
     *version_info*) exit {int(version < (3, 11))} ;;
-    "-m venv "*) mkdir -p "$3/bin"; cat "$0" >"$3/bin/python"; "$CHMOD" +x "$3/bin/python" ;;
-    "-m pip "*) echo "uv by {named}" >>"$UV_LOG"; cat "$STUB_UV" >"${{0%python}}uv"; "$CHMOD" +x "${{0%python}}uv" ;;
+    "-I -m venv "*) mkdir -p "$4/bin"; cat "$0" >"$4/bin/python"; "$CHMOD" +x "$4/bin/python" ;;
+    "-I -m pip "*) echo "uv by {named}" >>"$UV_LOG"; cat "$STUB_UV" >"${{0%python}}uv"; "$CHMOD" +x "${{0%python}}uv" ;;
 esac
 """,
     )
@@ -401,6 +403,15 @@ def test_a_newer_python_is_found_behind_one_that_is_too_old(clone: Clone, newer:
     told = clone.run("python", STUB_UV=str(stub))
     assert told.returncode == 0, told.stderr
     assert clone.calls() == [f"uv by {newer}", *MADE]
+
+
+def test_what_the_shell_says_of_another_python_does_not_reach_the_set_up(clone: Clone) -> None:
+    stub = (clone.path / "uv").resolve()
+    (clone.path / "uv").unlink()
+    a_python(clone.path / "python3", (3, 11))
+    told = clone.run("python", STUB_UV=str(stub), PYTHONHOME="/nonexistent", PYTHONPATH="/modules")
+    assert told.returncode == 0, told.stderr
+    assert clone.calls() == ["uv by 3.11", *MADE]
 
 
 @pytest.mark.parametrize("locker", ["flock", "perl"])

@@ -4,13 +4,13 @@ The limits of every group above hold as well: the least counts. A container show
 (systemd, Slurm) it lies deeper, and /proc/self/cgroup says where.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 ROOT = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
-VMSTAT = Path("/proc/vmstat")
-# What the first version writes where there is no limit is a little less than this.
+# What the first version writes where there is no limit, 2^63 bytes but a page, is more than this.
 UNLIMITED = 2**62
 
 
@@ -33,14 +33,24 @@ def quota_throttles(root: Path = ROOT, membership: Path = MEMBERSHIP) -> int | N
     return sum(told) if told else None
 
 
-def memory_kills(vmstat: Path = VMSTAT) -> int | None:
-    """How many processes the kernel has ended for want of memory, in any group; None where it does not tell."""
-    count = _told(lambda path: _counter(path, "oom_kill"), vmstat)
-    return None if count is None else int(count)
+def memory_kills(root: Path = ROOT, membership: Path = MEMBERSHIP) -> int | None:
+    """How many processes of this group the kernel has ended for want of memory, its own or the machine's; None where it
+    does not tell. Those of groups above are no matter: others are in them."""
+    for folders in _hierarchies("memory", root, membership):
+        own = next((folder for folder in folders if folder.is_dir()), None)
+        for path in (own / "memory.events", own / "memory.oom_control") if own else ():
+            if (count := _told(lambda path: _counter(path, "oom_kill"), path)) is not None:
+                return int(count)
+    return None
 
 
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[Path]:
     """The group's folder and those above it, of the second version and of the first."""
+    return itertools.chain.from_iterable(_hierarchies(controller, root, membership))
+
+
+def _hierarchies(controller: str, root: Path, membership: Path) -> Iterator[list[Path]]:
+    """The same for each version: from the group's folder up."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:
@@ -49,7 +59,7 @@ def _folders(controller: str, root: Path, membership: Path) -> Iterator[Path]:
         if number == "0" or controller in controllers.split(","):
             top = root if number == "0" else root / controller
             inner = PurePosixPath(path.lstrip("/"))
-            yield from (top / part for part in (inner, *inner.parents))
+            yield [top / part for part in (inner, *inner.parents)]
 
 
 def _quota(folder: Path) -> float | None:

@@ -5,6 +5,7 @@ Uses nothing but what Python itself has loaded by then.
 """
 
 import os
+import site
 import sys
 
 # Python looks for these along the whole path by design.
@@ -32,12 +33,20 @@ def _environment() -> frozenset[str]:
 
 
 def _is_installed(folder: str) -> bool:
-    return os.path.basename(folder) in {"site-packages", "dist-packages"} and folder.startswith(sys.prefix)
+    """Whether it is where this environment's packages are, or lies in there. Another Python's may lie beside it, or
+    below the same prefix, such as /usr."""
+    path = os.path.realpath(folder)
+    own = [os.path.realpath(one) for one in site.getsitepackages()]
+    return any(path == one or path.startswith(one + os.sep) for one in own)
 
 
 def _is_foreign(folder: str) -> bool:
     """Neither Python's own folder, nor one of this environment."""
-    return not folder.startswith((sys.prefix, sys.base_prefix))
+    python = os.path.dirname(os.__file__)
+    libraries = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, libraries, "lib-dynload")
+    own = {os.path.realpath(one) for one in (python, os.path.join(python, "lib-dynload"), compiled)}
+    return os.path.realpath(folder) not in own and not _is_installed(folder)
 
 
 def _hides(folder: str, environment: frozenset[str]) -> bool:

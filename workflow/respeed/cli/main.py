@@ -9,7 +9,7 @@ from pathlib import Path
 from respeed.cli import commands as verbs
 from respeed.cli.measure import measure as measure_cells
 from respeed.model.errors import UserError
-from respeed.model.refused import refusal
+from respeed.model.refused import refusal_anywhere
 from respeed.plan.stopping import end_when_stopped
 
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         _say_no_more()
         return 0
     except OSError as error:
-        if (refused := refusal(error)) is None:
+        if (refused := refusal_anywhere(error)) is None:
             raise
         print(f"respeed: {refused}", file=sys.stderr)
         _say_no_more()

@@ -2,12 +2,12 @@
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from respeed.model.errors import UserError
+from respeed.model.refused import refusal
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
@@ -47,17 +47,41 @@ def measure(options: argparse.Namespace) -> int:
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
     file as well: on a cluster, nobody sees the screen."""
-    with path.open("w", encoding="utf-8") if path else open(os.devnull, "w") as file:
+    with _writing_to(path) as write:
 
         def say(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
-            print(text, file=file, flush=True)
+            write(text)
 
         try:
             yield say
         except UserError as error:
-            print(f"respeed: {error}", file=file)
+            with contextlib.suppress(UserError):  # the log's own, which may be what ended it
+                write(f"respeed: {error}")
             raise
+
+
+@contextlib.contextmanager
+def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that writes a line to the file, or to none; UserError if the system refuses that."""
+    if path is None:
+        yield lambda text: None
+        return
+    try:
+        file = path.open("wb", buffering=0)  # what was refused must not be tried again when it is closed
+    except OSError as error:
+        raise refusal(error, path) or UserError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def write(text: str) -> None:
+        left = f"{text}\n".encode(errors="backslashreplace")
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except OSError as error:
+            raise refusal(error, path) or error from None
+
+    with file:
+        yield write
 
 
 def wait_seconds(options: argparse.Namespace) -> float | None:

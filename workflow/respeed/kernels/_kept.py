@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from numba import config
 
 FOLDER = Path(__file__).parent
 _STAMP = "sources.sha256"
+# The rights of a group and of others to write.
+OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def forget_stale(folder: Path = FOLDER) -> None:
@@ -41,12 +44,14 @@ def forget_stale(folder: Path = FOLDER) -> None:
 
 def _elsewhere() -> str:
     """The user's folder for what is made again when it is lost; without one, a new folder, for this process alone: in a
-    place that others know, they could put code of theirs."""
+    place that others can write to, they could put code of theirs."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     with contextlib.suppress(OSError):
         folder = Path(home, "respeed")
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.geteuid():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.stat()
+        if os.access(folder, os.W_OK) and found.st_uid == os.geteuid() and not found.st_mode & OF_OTHERS:
             return str(folder)
     made = tempfile.mkdtemp(prefix="respeed-kernels-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)

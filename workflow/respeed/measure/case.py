@@ -16,7 +16,7 @@ from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
-from respeed.model.refused import FULL
+from respeed.model.refused import is_of_the_disk
 from respeed.model.round import RoundSpec
 from respeed.provenance.memory import memory_free
 from respeed.timing.blocks import Timer
@@ -65,7 +65,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     except NotMeasurable as reason:
         facts |= {"status": "not-run", "reason": str(reason)}
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
-        if isinstance(error, OSError) and error.errno in FULL:  # compiled kernels cannot be kept: no fact of this case
+        if is_of_the_disk(error):  # such as compiled kernels that cannot be kept: no fact of this case
             raise
         _discard_times(facts)
         text = " ".join(str(error).split()) or type(error).__name__

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any, TextIO
 
-from respeed.model.refused import FULL, refusal
+from respeed.model.refused import is_of_the_disk, refusal_anywhere
 from respeed.process import allowed_cpus, bind, die_first_for_memory, die_with_parent, private_stdout
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
@@ -27,7 +27,7 @@ def main() -> None:
     try:
         _run(sys.stdin.read(), events)
     except OSError as error:
-        if (line := refusal(error, KERNELS)) is None:
+        if (line := refusal_anywhere(error, KERNELS)) is None:
             raise
         events.write(json.dumps({"event": "refused", "line": str(line)}) + "\n")
 
@@ -71,7 +71,7 @@ def _run(text: str, events: TextIO) -> None:
         emit("not-run", reason=str(reason))
         return
     except Exception as error:  # such as a device whose memory another program has taken
-        if isinstance(error, OSError) and error.errno in FULL:
+        if is_of_the_disk(error):
             raise
         emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return

@@ -169,8 +169,8 @@ def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
 
 
 class _Child:
-    """A fresh measuring process. `code` is how it ended, `lacked_memory` whether the kernel ended a process for want of
-    memory meanwhile; `reason` why it measured nothing, where it said so."""
+    """A fresh measuring process. `code` is how it ended, `lacked_memory` whether the kernel ended a process of its
+    control group for want of memory meanwhile; `reason` why it measured nothing, where it said so."""
 
     def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float]) -> None:
         self.specs, self.lock, self.probes = specs, lock, probes

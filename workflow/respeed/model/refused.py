@@ -11,18 +11,36 @@ ADVICE = {
     errno.ENOSPC: f"make room there, and {GOES_ON}",
     errno.EDQUOT: f"make room there, or ask for a larger quota, and {GOES_ON}",
     errno.EFBIG: f"raise the limit of a file's size (ulimit -f), and {GOES_ON}",
-    errno.EIO: "the disk or the network folder fails; look at it before anything else",
     errno.EROFS: "copy the project to where you may write",
+    errno.EIO: "the disk or the network folder fails; look at it before anything else",
     errno.EACCES: "copy the project to where you may write, or have the owner give you the right",
     errno.EPERM: "copy the project to where you may write, or have the owner give you the right",
 }
-FULL = (errno.ENOSPC, errno.EDQUOT)
+# These come of writing alone; a disk that fails is met by reading, too.
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_DISK = (*_WRITING, errno.EIO)
 
 
-def refusal(error: BaseException, what: str | os.PathLike[str] | None = None) -> UserError | None:
-    """The line about what the system refused, of `what` or of the file that the error names; None if it is no such
-    error."""
-    if not isinstance(error, OSError) or error.errno not in ADVICE:
-        return None
-    name = what or error.filename or "a file, or what is printed"
-    return UserError(f"{os.fsdecode(name)}: cannot be written: {error.strerror}; {ADVICE[error.errno]}")
+def refusal(error: OSError, path: str | os.PathLike[str]) -> UserError | None:
+    """The line about what the system refused who was writing `path`; None if it refused nothing."""
+    return _line(path, "written", error) if error.errno in ADVICE else None
+
+
+def refusal_anywhere(error: OSError, written: str = "a file, or what is printed") -> UserError | None:
+    """The same where nobody knows what was being done. Of errors that need not come from a file, such as a right that a
+    call to the system has not, only those that name one. `written`: what it is if the error names none."""
+    named = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
+    if error.errno in _WRITING:
+        return _line(named or written, "written", error)
+    if error.errno in ADVICE and (named or error.errno in _DISK):
+        return _line(named or "a file", "read or written", error)
+    return None
+
+
+def is_of_the_disk(error: BaseException) -> bool:
+    """Whether it says nothing of what was being done, such as a case that was measured."""
+    return isinstance(error, OSError) and error.errno in _DISK
+
+
+def _line(path: str | bytes | os.PathLike[str], done: str, error: OSError) -> UserError:
+    return UserError(f"{os.fsdecode(path)}: cannot be {done}: {error.strerror}; {ADVICE[error.errno or 0]}")

@@ -51,7 +51,9 @@ def memory_free() -> float:
     (ulimit -v, -d) leave. What it has freed it keeps, for the next case to use."""
     now = psutil.Process().memory_info()
     left = [psutil.virtual_memory().available, control_group.memory_left()]
-    left += [_below(limit, now.vms) for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    left.append(_below(resource.RLIMIT_AS, now.vms))
+    if data := getattr(now, "data", None):  # what it may write to and shares with nobody, libraries not counted (Linux)
+        left.append(_below(resource.RLIMIT_DATA, data))
     return float(now.rss + max(0, min(room for room in left if room is not None)))
 
 

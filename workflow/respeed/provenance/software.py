@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,12 @@ TELLING_VARIABLES = (
     *("JAX_", "XLA_", "LIBTPU_", "TPU_", "PJRT_", "NPROC"),
 )
 # Folders and files, in whose names a user's may be; what a network calls machines.
-PRIVATE = ("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE", "_NAME", "_HOSTNAMES", "_ADDRESS", "_ADDRESSES")
+PRIVATE = (
+    *("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE"),
+    *("_NAME", "_HOSTNAMES", "_ADDRESS", "_ADDRESSES", "_COMM_ID"),
+)
+# What stands between the files of a list, where not all of these do: `:;,=` and spaces.
+BETWEEN = {"LD_PRELOAD": r":\s", "DYLD_INSERT_LIBRARIES": ":"}
 
 
 def package_versions() -> dict[str, str]:
@@ -63,10 +69,16 @@ def blas_libraries() -> list[dict[str, Any]]:
 def telling_environment() -> dict[str, str]:
     """The environment variables that steer threads, memory and devices."""
     return {
-        key: value
+        key: _without_folders(key, value)
         for key, value in sorted(os.environ.items())
         if key.startswith(TELLING_VARIABLES) and not key.endswith(PRIVATE)
     }
+
+
+def _without_folders(key: str, value: str) -> str:
+    """Of files that are named with their folders, such as libraries to preload, their own names alone."""
+    between = BETWEEN.get(key, r":;,=\s")
+    return re.sub(rf"(?:^|(?<=[{between}]))(?=[/~.])[^{between}]*/", "", value)
 
 
 def source_commit(root: Path) -> str:

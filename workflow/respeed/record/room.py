@@ -63,6 +63,8 @@ def _what_is_written(folder: Path) -> Iterator[Path]:
 
 
 def _check_own(path: Path) -> None:
+    if path.is_symlink() and not os.path.exists(path):
+        raise UserError(f"{path}: is a link to nothing that can be reached; delete it")
     if not os.access(path, os.W_OK | os.X_OK if path.is_dir() else os.W_OK):
         raise UserError(
             f"{path}: cannot be written, and belongs to {_owner(path)}; run in a clone of your own, or have the right "
@@ -71,7 +73,7 @@ def _check_own(path: Path) -> None:
 
 
 def _owner(path: Path) -> str:
-    number = path.stat().st_uid
+    number = path.lstat().st_uid
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
