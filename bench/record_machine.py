@@ -47,6 +47,7 @@ from respeed.model.identity import HOST
 from respeed.plan.availability import why_not
 from respeed.plan.description import make_description
 from respeed.provenance.machine import machine_slug
+from respeed.provenance.pretended import refuse_pretended
 from respeed.record.files import write_record
 from respeed.record.paths import description_path
 
@@ -122,6 +123,11 @@ def main() -> int:
         return STEPS[options.step](config, profiles, machine, options.seconds)
     # Whoever lends the machine ends this first, and then takes it away.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        refuse_pretended(ROOT, smoke=smoke)
+    except UserError as error:
+        print(f"bench/record_machine.py: {error}", file=sys.stderr)
+        return 1
     description = make_description(machine, profiles)
     write_record(description_path(machine, smoke), description)
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
