@@ -5,7 +5,9 @@
     graph / plain     a step as a graph over the same operations asked for one by one
     with copies       steps on examples that come from pinned memory meanwhile, over those on examples on the device
     and of a plain profile of graphs: the share of the device's time that products have, and that nothing runs
-./run python bench/gpu.py --minutes 3    as far as that gets; fp32 and the largest size come first
+./run python bench/gpu.py --minutes 3    as far as that gets, and 75 if not far; fp32 and the largest size first
+./run python bench/gpu.py --but FILE     and nothing that FILE, what this printed before, says was begun
+./run python bench/gpu.py --smoke        the smallest size of the smoke preset: shows that it works
 """
 
 import argparse
@@ -14,15 +16,19 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from paired import Step, paired_ratio
+from stages import TIME_UP
 
 from respeed.backends import BackendContract, make_backend
+from respeed.backends._torch import is_out_of_memory
 from respeed.load.papers import load_paper
 from respeed.measure.lock import machine_lock
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
+from respeed.provenance.pretended import is_pretended
 from respeed.timing.clock import seconds_now
 from respeed.workloads import load_workload, rbm_streamed
 
@@ -53,6 +59,11 @@ def many_steps(backend: BackendContract, workload: str, case: Case) -> Step:
     return run
 
 
+def heading(case: Case, precision: str) -> str:
+    """The line under which a comparison stands."""
+    return f"  {case.name:<12} {precision}"
+
+
 def compare(case: Case, precision: str) -> None:
     """A line of ratios for one size in one precision, with their 95 % intervals."""
     gc.collect()  # a program and its graphs hold one another: lets go of the last size's
@@ -60,7 +71,7 @@ def compare(case: Case, precision: str) -> None:
     plain.captured = lambda step: step
     ours = many_steps(backend, "rbm", case)
     ratio = partial(paired_ratio, ours=ours, pairs=PAIRS)
-    print(f"  {case.name:<12} {precision}", flush=True)
+    print(heading(case, precision), flush=True)
     print(f"    step / products   {paired_ratio(ours, many_steps(backend, 'cd1_products', case), PAIRS)}", flush=True)
     print(f"    plain / graph     {ratio(many_steps(plain, 'rbm', case))}", flush=True)
     print(f"    with copies       {ratio(many_steps(backend, 'rbm_streamed', case))}", flush=True)
@@ -71,6 +82,8 @@ def share_of_products(run: Step) -> str:
     """Of the device's time from the first kernel to the last, how much products have, others have, and none has."""
     import torch
 
+    if is_pretended():  # which has no time of its own, and nothing that the profiler could read
+        return "no profile: the device is pretended"
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         run()
     kernels = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
@@ -100,6 +113,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no comparison after so long")
     offered = (*PRECISIONS, *SLOW)
     parser.add_argument("--precision", choices=offered, action="append", help="only this one; may be repeated")
+    parser.add_argument("--but", type=Path, help="what this printed before: what it has begun is not compared again")
+    parser.add_argument("--smoke", action="store_true", help="the smallest size of the smoke preset")
     options = parser.parse_args()
     try:
         print(f"{make('fp32').describe()['accelerator']}: ratios of times, with 95 % intervals", flush=True)
@@ -107,17 +122,26 @@ def main() -> int:
         print(f"bench/gpu.py: nothing to compare: {reason}", file=sys.stderr)
         return 1
     deadline = seconds_now() + 60 * options.minutes
-    cases = load_paper("raina2009").experiments["rbm"].cases[::-1]
+    table = load_paper("raina2009").experiments["rbm"]
+    cases = table.smoke_cases[:1] if options.smoke else table.cases[::-1]
+    # Also one that ended the process: those after it come first.
+    begun = options.but.read_text(errors="replace").splitlines() if options.but and options.but.exists() else []
+    ended = 0
     for precision, case in product(options.precision or PRECISIONS, cases):
+        if heading(case, precision) in begun:
+            continue
         if seconds_now() > deadline:
             print(f"  {case.name} {precision}: not compared, the minutes are up", flush=True)
+            ended = ended or TIME_UP
             continue
         try:
             with machine_lock():
                 compare(case, precision)
-        except (NotMeasurable, RuntimeError) as error:  # such as a device whose memory it exceeds
+        except (NotMeasurable, RuntimeError) as error:
             print(f"  {case.name} {precision}: not compared: {' '.join(str(error).split())[:200]}", flush=True)
-    return 0
+            if not isinstance(error, NotMeasurable) and not is_out_of_memory(error):
+                ended = 1
+    return ended
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from stages import TIME_UP
+
 from respeed.backends import make_backend
 from respeed.load.papers import load_papers
 from respeed.measure.learning import learn
@@ -24,11 +26,13 @@ LEARNING_SECONDS = 30.0
 # As far as one of these is there.
 TOOLS = (["nvidia-smi"], ["rocm-smi"], ["xpu-smi", "discovery"])
 
+# How a step ended, as its process's exit code.
+WELL, ILL = 0, 1
 # The configuration, the profiles, the machine's name, and the seconds that there are.
-Step = Callable[[Config, Mapping[str, Profile], str, float], bool]
+Step = Callable[[Config, Mapping[str, Profile], str, float], int]
 
 
-def device(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> bool:
+def device(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> int:
     """Print what there is, and whether every row that applies can be set up."""
     print(f"{machine}: driver {accelerator_driver()}, {package_versions()}")
     print(json.dumps(telling_environment()), flush=True)
@@ -52,34 +56,38 @@ def device(config: Config, profiles: Mapping[str, Profile], machine: str, second
         except Exception as error:  # whatever it is: the next row may be well
             well = False
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
-    return well
+    return WELL if well else ILL
 
 
-def first(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> bool:
+def first(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> int:
     """One round of everything on the rows of accelerators."""
     names = tuple(name for name in config.profiles if not profiles[name].is_cpu)
     preset = replace(config.preset, rounds=1, most=1, minutes=0.0)
     return _measure(_work(replace(config, profiles=names, preset=preset), profiles, machine), seconds)
 
 
-def rounds(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> bool:
+def rounds(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> int:
     """The rounds of the preset in their order."""
     return _measure(_work(config, profiles, machine), seconds)
 
 
-def learning(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> bool:
+def learning(config: Config, profiles: Mapping[str, Profile], machine: str, seconds: float) -> int:
     """What programs learn, as far as it is not there."""
-    work, began, well = _work(config, profiles, machine), seconds_now(), True
+    work, began, ended = _work(config, profiles, machine), seconds_now(), WELL
     for paper, experiment in dict.fromkeys((cell.paper, cell.experiment) for cell in work.cells):
         path = learning_path(machine, paper, experiment, work.smoke)
-        waits = work.papers[paper].experiments[experiment].learning and not path.exists()
-        if waits and seconds_now() - began + LEARNING_SECONDS < seconds:
-            try:
-                learn(path)
-            except UserError as error:
-                well = False
-                print(error, flush=True)
-    return well
+        if path.exists() or not work.papers[paper].experiments[experiment].learning:
+            continue
+        if seconds_now() - began + LEARNING_SECONDS > seconds:
+            print(f"{paper} {experiment}: not begun, as its programs may take {LEARNING_SECONDS:g} s", flush=True)
+            ended = ended or TIME_UP
+            continue
+        try:
+            learn(path)
+        except UserError as error:
+            ended = ILL
+            print(error, flush=True)
+    return ended
 
 
 STEPS: dict[str, Step] = {"device": device, "first": first, "rounds": rounds, "learning": learning}
@@ -89,13 +97,14 @@ def _work(config: Config, profiles: Mapping[str, Profile], machine: str) -> Work
     return make_work(config, load_papers(config.papers), profiles, machine)
 
 
-def _measure(work: Work, seconds: float) -> bool:
+def _measure(work: Work, seconds: float) -> int:
     """Measure until all is done, or the next turn would end too late; says why it ended."""
     if not work.cells:
         print("nothing to measure")
-        return True
-    print(measure_session(work, budget_seconds=seconds, say=_say), flush=True)
-    return True
+        return WELL
+    outcome = measure_session(work, budget_seconds=seconds, say=_say)
+    print(outcome, flush=True)
+    return WELL if outcome.is_whole else TIME_UP
 
 
 def _say(text: str) -> None:

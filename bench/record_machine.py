@@ -15,7 +15,9 @@ no Snakemake, no Typst and no set-up of the project. It goes in stages, the most
 Without an accelerator: device, rounds and learning. Each stage is a process with a time limit of its own; one that
 fails, crashes or hangs does not stop the next. After each, and every half minute meanwhile, records.zip is packed anew
 with the records that there are. Beside it lies what each stage printed (records-first.txt, ...), and how each ended,
-when and why (records-stages.json). Called again, it goes on where it was.
+when and why (records-stages.json). Called again on the same machine with the same preset, it goes on where it was: what
+passed is not run again, and what had too little time is. It ends with 0 if all stages passed, with 75 if only the time
+was up for some, and else with 1.
 In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all pdf shows them.
 
 Where scikit-learn's pictures will be missing, run this here first and take results/data along:
@@ -41,9 +43,11 @@ from respeed.data.photographs import keep_copy
 from respeed.load.config import load_config
 from respeed.load.hardware import load_profiles
 from respeed.model.errors import UserError
+from respeed.model.identity import HOST
 from respeed.plan.availability import why_not
 from respeed.plan.description import make_description
 from respeed.provenance.machine import machine_slug
+from respeed.provenance.pretended import refuse_pretended
 from respeed.record.files import write_record
 from respeed.record.paths import description_path
 
@@ -79,9 +83,9 @@ def go_through(stages: Stages, deadline: float, preset: str | None, *, accelerat
         stages.run(step("first", FIRST * whole, preset))
         tests = [*TESTS, "tests/conformance"]
         stages.run(Stage("conformance", tests, min(60 * CONFORMANCE_MINUTES, CONFORMANCE * whole)))
-        if not smoke:
-            command = ["bench/gpu.py", "--minutes", f"{COMPARING * whole / 60:.2f}"]
-            stages.run(Stage("gpu", command, COMPARING * whole + 60 * COMPARISON_MINUTES))
+        minutes, told = f"{COMPARING * whole / 60:.2f}", str(stages.output("gpu"))
+        command = ["bench/gpu.py", "--minutes", minutes, "--but", told, *(["--smoke"] if smoke else [])]
+        stages.run(Stage("gpu", command, COMPARING * whole + 60 * COMPARISON_MINUTES))
     left = deadline - time.monotonic() - PACKING_SECONDS
     stages.run(step("rounds", max(left - 60 * LEARNING_MINUTES, left / 2), preset))
     stages.run(step("learning", deadline - time.monotonic() - PACKING_SECONDS, preset))
@@ -116,19 +120,26 @@ def main() -> int:
     config = load_config(overrides={"preset": options.preset} if options.preset else {})
     machine, profiles, smoke = config.machine or machine_slug(), load_profiles(), config.preset.is_smoke
     if options.step:
-        return 0 if STEPS[options.step](config, profiles, machine, options.seconds) else 1
+        return STEPS[options.step](config, profiles, machine, options.seconds)
     # Whoever lends the machine ends this first, and then takes it away.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    write_record(description_path(machine, smoke), make_description(machine, profiles))
+    try:
+        refuse_pretended(ROOT, smoke=smoke)
+    except UserError as error:
+        print(f"bench/record_machine.py: {error}", file=sys.stderr)
+        return 1
+    description = make_description(machine, profiles)
+    write_record(description_path(machine, smoke), description)
     accelerated = any(not profile.is_cpu and why_not(profile) is None for profile in profiles.values())
-    stages = Stages(bundle, deadline - PACKING_SECONDS, lambda: pack(bundle, smoke, machine))
+    job = {"machine": machine, HOST: description["hardware"].get(HOST), "preset": config.preset.name}
+    stages = Stages(bundle, deadline - PACKING_SECONDS, lambda: pack(bundle, smoke, machine), job)
     try:
         go_through(stages, deadline, options.preset, accelerated=accelerated, smoke=smoke)
     finally:
         # Whatever goes wrong: what was measured on a machine that is lent must not stay there.
         pack(bundle, smoke, machine)
     print(f"packed in {bundle}; how each stage ended: {stages.log}")
-    return 0 if stages.all_passed else 1
+    return stages.exit_code
 
 
 if __name__ == "__main__":

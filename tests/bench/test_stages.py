@@ -6,15 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from stages import FAILED, LATE, PASSED, SKIPPED, Stage, Stages
+from stages import FAILED, LATE, PASSED, SKIPPED, TIME_UP, UNFINISHED, Stage, Stages
 
 
 class Job:
     """Its stages, and how often it was saved."""
 
-    def __init__(self, folder: Path, seconds: float = 60.0) -> None:
+    def __init__(self, folder: Path, seconds: float = 60.0, machine: str = "box", preset: str = "standard") -> None:
         self.saved = 0
-        self.stages = Stages(folder / "records.zip", time.monotonic() + seconds, self.save)
+        job = {"machine": machine, "preset": preset}
+        self.stages = Stages(folder / "records.zip", time.monotonic() + seconds, self.save, job)
 
     def save(self) -> None:
         self.saved += 1
@@ -24,6 +25,9 @@ class Job:
 
     def ended(self) -> dict[str, str]:
         return {one["stage"]: one["ended"] for one in json.loads(self.stages.log.read_text())}
+
+    def printed(self, stage: str) -> list[str]:
+        return self.stages.output(stage).read_text().split()
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def test_a_stage_that_fails_or_crashes_does_not_stop_the_next_and_tells_why(job:
     assert third["last_lines"] == ["well"]
     assert job.stages.output("first").read_text().startswith("so far\n")
     assert job.saved == 3
-    assert not job.stages.all_passed
+    assert job.stages.exit_code == 1
 
 
 def test_a_stage_that_hangs_is_ended_with_all_it_started_and_says_where_it_stood(job: Job) -> None:
@@ -62,12 +66,40 @@ def test_a_stage_that_passed_is_not_run_again_and_another_is(job: Job, tmp_path:
     again.run("first", "raise SystemExit(3)")
     again.run("second", "print(2)")
     assert again.ended() == {"first": PASSED, "second": PASSED}
+    assert again.stages.exit_code == 0
+
+
+def test_a_stage_whose_time_was_up_is_run_again_until_it_passes_and_what_it_printed_is_kept(tmp_path: Path) -> None:
+    for code, ended, exit_code in ((TIME_UP, UNFINISHED, TIME_UP), (0, PASSED, 0), (1, PASSED, 0)):
+        job = Job(tmp_path)
+        job.run("first", f"print({code}); raise SystemExit({code})")
+        assert job.ended() == {"first": ended}
+        assert job.stages.exit_code == exit_code
+    assert job.printed("first") == [str(TIME_UP), "0"]
+    assert json.loads(job.stages.log.read_text())[0]["last_lines"] == ["0"]
+
+
+@pytest.mark.parametrize("other", [{"preset": "smoke"}, {"machine": "another"}])
+def test_what_passed_in_a_trial_or_elsewhere_is_run_here_and_stays_in_the_log(
+    tmp_path: Path, other: dict[str, str]
+) -> None:
+    Job(tmp_path, **other).run("first", "print('there')")
+    job = Job(tmp_path)
+    job.run("first", "raise SystemExit(1)")
+    assert [(one["job"], one["ended"]) for one in json.loads(job.stages.log.read_text())] == [
+        ({"machine": "box", "preset": "standard"} | other, PASSED),
+        ({"machine": "box", "preset": "standard"}, FAILED),
+    ]
+    again = Job(tmp_path, **other)
+    again.run("first", "raise SystemExit(1)")
+    assert again.stages.exit_code == 0
 
 
 def test_a_stage_for_which_no_time_is_left_is_not_begun_and_says_so(tmp_path: Path) -> None:
     job = Job(tmp_path, seconds=1.0)
     job.run("first", "print(1)")
     assert job.ended() == {"first": SKIPPED}
+    assert job.stages.exit_code == TIME_UP
 
 
 def test_a_log_that_was_cut_is_begun_anew(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from respeed.backends import make_backend
+from respeed.backends import _torch_graphs, make_backend
 from respeed.model.errors import NotMeasurable
 from respeed.workloads import rbm_streamed
 from tests.conformance.programs import case_of
@@ -59,6 +59,47 @@ def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any)
     assert made.why_plain() is None
     graph()
     np.testing.assert_array_equal(made.host(out), 16)
+
+
+@pytest.mark.usefixtures("provokes")
+@pytest.mark.parametrize("none_can_be_made", [False, True])
+def test_draws_go_on_after_a_capture_that_was_broken_off(
+    made: Any, none_can_be_made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one sequence, whoever draws: a graph that was made before, the step itself, one that is captured after."""
+    alike = make_backend("torch", device="cuda", precision=made.precision, threads=1, seed=7)
+    draws, out, current = made.draws(8, 8), made.zeros(8, 8), torch.cuda.current_stream()
+    same, thrown = alike.draws(8, 8), alike.zeros(8, 8)
+
+    def draw() -> None:
+        made.mask(out, 0.5, out, draws)
+
+    def waits() -> None:
+        draw()
+        made.sync()
+
+    drawing: list[Any] = []
+    if none_can_be_made:  # as an older torch would have it on a device without graphs
+        monkeypatch.setattr(_torch_graphs, "CapturedStep", _broken_off)
+        monkeypatch.setattr(_torch_graphs, "finds_generators", lambda version: False)
+    else:
+        drawing.append(made.captured(draw))
+    assert made.captured(waits) == waits
+    assert torch.cuda.current_stream() == current
+    assert made.why_plain() is not None
+    drawing += [draw, made.captured(draw)]
+    assert (made.why_plain() is None) != none_can_be_made
+    for one in drawing * 2:
+        one()
+        alike.mask(thrown, 0.5, thrown, same)
+        np.testing.assert_array_equal(draws.last(), same.last())
+
+
+def _broken_off(step: Any, *_: Any) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+        torch.cuda.synchronize()
 
 
 def test_a_program_is_rehearsed_without_graphs_and_then_with_them(made: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from respeed.provenance.pretended import is_pretended, refuse_pretended
+from tests.conftest import Project
 from tests.pretended_gpu.build import LIBRARY
 
 REFUSE = """
@@ -41,6 +42,26 @@ def test_only_the_smoke_preset_of_the_copy_that_a_test_names_is_measured_on_it(
     told = refused(pretended, tmp_path / "here", preset, tmp_path / allowed if allowed else None)
     assert (told == "") == well
     assert well or told.startswith("a pretended GPU, the one of the project's tests, is preloaded: nothing is measured")
+
+
+def described(project: Project, pretended: Path, smoke: bool, allowed: bool) -> str:
+    """What `respeed describe` on the pretended GPU says; it writes a description or says why not."""
+    path = "results/smoke/records/box/machine.json" if smoke else "results/records/box/machine.json"
+    added = {"RESPEED_PRETENDED_GPU": str(project.folder)} if allowed else {}
+    done = project.run(
+        "python", "-m", "respeed", "describe", path, check=False, LD_PRELOAD=str(pretended / LIBRARY), **added
+    )
+    assert (project.folder / path).exists() == (done.returncode == 0)
+    return "" if done.returncode == 0 else done.stdout
+
+
+@pytest.mark.parametrize(("smoke", "allowed"), [(True, False), (False, True)])
+def test_no_machine_is_described_with_it_either(project: Project, pretended: Path, smoke: bool, allowed: bool) -> None:
+    assert "nothing is measured on it, or described" in described(project, pretended, smoke, allowed)
+
+
+def test_a_machine_is_described_with_it_in_the_copy_that_a_test_names(project: Project, pretended: Path) -> None:
+    assert described(project, pretended, smoke=True, allowed=True) == ""
 
 
 def test_a_process_without_it_may_measure(tmp_path: Path) -> None:

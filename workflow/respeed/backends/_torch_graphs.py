@@ -33,7 +33,8 @@ class Graphs:
         self.workspace_bytes = warm_up_products(self._stream, dtype)
         # As long as one graph lives, the pool stays, with room for the workspace: what is free after this is free.
         a, b, out = (torch.zeros(64, 64, dtype=dtype, device=device) for _ in range(3))
-        self._first = self.captured(lambda: torch.mm(a, b, out=out))
+        self._product: Step = lambda: torch.mm(a, b, out=out)
+        self._first = self.captured(self._product)
         self.why_none = self.why_plain()
 
     def captured(self, step: Step) -> Step:
@@ -46,9 +47,24 @@ class Graphs:
             raise
         except Exception as error:  # of any library: the step itself says whether it is more than the capture
             self._troubles[_in_words(first_cause(error))] = None
-            # What the allocator knows of the pool after a capture that was broken off differs between versions.
-            self._pool = torch.cuda.graph_pool_handle()
+            self._begin_anew()
             return step
+
+    def _begin_anew(self) -> None:
+        """After a capture that was broken off: a pool of its own for the graphs to come, as versions differ in what the
+        allocator then knows of the old one, and a graph that keeps it.
+
+        Where generators are named to graphs, they take part in a capture until one ends well: until then nothing may
+        draw, neither the step as it is nor a graph that was made before.
+        """
+        self._pool = torch.cuda.graph_pool_handle()
+        try:
+            self._first = CapturedStep(self._product, self._random, self._stream, self._pool)
+        except Exception:  # whatever it is: no step becomes a graph here, which the step that was to be one tells
+            self._pool = torch.cuda.graph_pool_handle()
+            if not finds_generators(torch.__version__):
+                # No graph has the state, and a copy of it takes part in no capture.
+                self._random.graphsafe_set_state(self._random.clone_state())
 
     def why_plain(self) -> str | None:
         """Why steps that were to be captured since this was last asked were not; None if all were."""
@@ -89,7 +105,9 @@ class CapturedStep:
         # Each run then goes on in the generator's sequence, as the step itself would.
         if not finds_generators(torch.__version__):
             self._graph.register_generator_state(random)
-        with no_garbage(), torch.cuda.graph(self._graph, stream=stream, pool=pool):
+        # The outer one: before 2.14, torch leaves its own stream the current one where a capture is broken off.
+        current = torch.cuda.stream(torch.cuda.current_stream(stream.device))
+        with no_garbage(), current, torch.cuda.graph(self._graph, stream=stream, pool=pool):
             step()
 
     def __call__(self) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.load.folders import ROOT
 from respeed.model.profile import Profile
 from respeed.plan.answers import answers_here
 from respeed.plan.availability import why_not
 from respeed.plan.requirements import other_library
 from respeed.plan.same_machine import check_is_this_machine, describe_as
+from respeed.provenance.pretended import refuse_pretended
 from respeed.record.files import write_record
 from respeed.record.paths import parse_description_path
 
@@ -28,7 +30,8 @@ def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str,
 
 def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
-    would all be left out from then on."""
+    would all be left out from then on; or if its GPU is pretended."""
     machine, smoke = parse_description_path(path)
+    refuse_pretended(ROOT, smoke=smoke)
     check_is_this_machine(machine, smoke)
     write_record(path, make_description(machine, profiles))

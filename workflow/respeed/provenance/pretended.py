@@ -18,10 +18,10 @@ def is_pretended() -> bool:
 
 
 def refuse_pretended(root: Path, *, smoke: bool) -> None:
-    """UserError if something is to be measured in the project at `root` on a pretended GPU."""
+    """UserError if something is to be measured or described in the project at `root` on a pretended GPU."""
     allowed = os.environ.get(ALLOWED)
     if is_pretended() and not (smoke and allowed and Path(allowed).resolve() == root.resolve()):
         raise UserError(
-            "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured on it; unset "
-            f"LD_PRELOAD (now {os.environ.get('LD_PRELOAD', 'not set')})"
+            "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured on it, or described; "
+            f"unset LD_PRELOAD (now {os.environ.get('LD_PRELOAD', 'not set')})"
         )

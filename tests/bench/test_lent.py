@@ -1,0 +1,60 @@
+"""What is done on a lent machine, step by step: a step whose time was up says so, and is not taken for done."""
+
+from pathlib import Path
+from typing import Any
+
+import lent
+import pytest
+from stages import TIME_UP
+
+from respeed.load.config import load_config
+from respeed.load.hardware import load_profiles
+from respeed.measure.session import Outcome
+from respeed.model.errors import UserError
+
+
+def do(step: str, seconds: float = 600.0) -> int:
+    config = load_config(overrides={"preset": "smoke", "profiles": ["openblas-1"]})
+    return lent.STEPS[step](config, load_profiles(), "box", seconds)
+
+
+@pytest.mark.parametrize(("is_whole", "exit_code"), [(True, 0), (False, TIME_UP)])
+def test_rounds_are_done_when_nothing_is_left_of_them(
+    is_whole: bool, exit_code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(work: Any, budget_seconds: float, say: Any) -> Outcome:
+        return Outcome("", 3, 0, budget_seconds, "why it ended", is_whole)
+
+    monkeypatch.setattr(lent, "measure_session", measured)
+    assert do("rounds") == exit_code
+    assert "why it ended" in capsys.readouterr().out
+
+
+def test_rounds_of_accelerators_where_there_is_none_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+    assert do("first") == 0
+    assert capsys.readouterr().out == "nothing to measure\n"
+
+
+def test_what_no_program_had_time_to_learn_is_left_to_the_next_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    learned: list[Path] = []
+    monkeypatch.setattr(lent, "learning_path", lambda *where: tmp_path / "-".join(map(str, where)))
+    monkeypatch.setattr(lent, "learn", learned.append)
+    assert do("learning", seconds=1.0) == TIME_UP
+    assert "not begun" in capsys.readouterr().out
+    assert not learned
+    assert do("learning") == 0
+    assert learned
+    for path in learned:
+        path.touch()
+    assert do("learning", seconds=1.0) == 0
+
+
+def test_a_program_that_cannot_learn_fails_the_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def learn(path: Path) -> None:
+        raise UserError("it ended with exit code 1")
+
+    monkeypatch.setattr(lent, "learning_path", lambda *where: tmp_path / "-".join(map(str, where)))
+    monkeypatch.setattr(lent, "learn", learn)
+    assert do("learning") == 1
