@@ -37,9 +37,8 @@ def test_a_kernel_that_never_ends_is_not_waited_for() -> None:
 
 
 def test_want_of_room_says_nothing_of_the_kernels() -> None:
-    with pytest.raises(OSError) as full:
+    with pytest.raises(OSError, match="No space left"):
         told_by(ANSWER.format('"OSError: full"', errno.ENOSPC, "false"))
-    assert full.value.errno == errno.ENOSPC
     with pytest.raises(torch.OutOfMemoryError):
         told_by(ANSWER.format('"OutOfMemoryError: 2 MiB"', "null", "true"))
     with pytest.raises(MemoryError):

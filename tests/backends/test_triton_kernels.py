@@ -34,7 +34,10 @@ def test_the_kernels_agree_with_torchs_operations_and_write_nowhere_else() -> No
 @pytest.mark.parametrize(
     ("error", "facts"),
     [
-        (RuntimeError("Failed to find C compiler.\nPlease specify one."), "Failed to find C compiler. Please specify one."),
+        (
+            RuntimeError("Failed to find C compiler.\nPlease specify it."),
+            "Failed to find C compiler. Please specify it.",
+        ),
         (AssertionError("mask is wrong"), "mask is wrong"),
         (PermissionError(errno.EACCES, "Permission denied", "/home/u/.triton"), "[Errno 13] Permission denied"),
     ],

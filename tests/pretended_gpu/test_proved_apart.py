@@ -1,4 +1,4 @@
-"""The process that proves kernels, on the pretended GPU: their numbers are torch's there, all else is as on a device."""
+"""The process that proves kernels, on the pretended GPU, where their numbers are torch's."""
 
 import os
 
@@ -24,7 +24,7 @@ OPERATOR = "def mask(x: torch.Tensor, draws: torch.Tensor, share: float, out: to
     [
         ("", "triton "),
         ("    import os; os.abort()\n", "torch: the process that proves the kernels was ended by SIGABRT"),
-        ("    raise torch.AcceleratorError('an illegal memory access')\n", "torch: AcceleratorError: an illegal memory"),
+        ("    raise torch.AcceleratorError('an illegal access')\n", "torch: AcceleratorError: an illegal"),
     ],
     ids=["right", "crash", "fault"],
 )

@@ -31,7 +31,7 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
         fused = ByTriton(scratch)
         prove(fused, ByTorch(scratch), device, dtype)
         torch.cuda.synchronize(device)
-    except Exception as error:  # no Triton, no C compiler for its launchers, a GPU that it does not know, a wrong number
+    except Exception as error:  # no Triton, no C compiler, a GPU that it does not know, a wrong number
         full = isinstance(error, OSError) and error.errno in FULL
         if full or isinstance(error, MemoryError) or is_out_of_memory(error):
             raise
