@@ -1,5 +1,7 @@
-"""What a step asks of a CUDA device, for each workload and precision: `python -m tests.pretended_gpu.launch_plan` writes
-docs/launches.csv and docs/launches.svg. It needs no GPU."""
+"""What a step asks of a CUDA device, for each workload and precision.
+
+`python -m tests.pretended_gpu.launch_plan` writes docs/launches.csv and docs/launches.svg. It needs no GPU.
+"""
 
 import csv
 import io

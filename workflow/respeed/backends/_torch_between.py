@@ -149,19 +149,19 @@ class ByTorch:
         rows = max(1, TRIED_BYTES // (len(steps[0]) * direction[0].nbytes))
         arrays = direction, moved, left, coefficients, objective, going
         for here in zip(*(array.split(rows) for array in arrays), strict=True):
-            self._search(*here, penalty, least, steps)
+            self._search(penalty, least, steps, *here)
 
     def _search(
         self,
+        penalty: float,
+        least: float,
+        lengths: tuple[torch.Tensor, ...],
         direction: torch.Tensor,
         moved: torch.Tensor,
         left: torch.Tensor,
         coefficients: torch.Tensor,
         objective: torch.Tensor,
         going: torch.Tensor,
-        penalty: float,
-        least: float,
-        lengths: tuple[torch.Tensor, ...],
     ) -> None:
         # All lengths at once. The last one is 0, which changes nothing: that of a row that finds no other.
         steps, worth, rest = lengths
