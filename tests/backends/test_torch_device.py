@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from respeed.backends import _torch_device, _torch_replicas, make_backend
+from respeed.backends._torch_between import TRIED_BYTES
+from respeed.backends._torch_fused import between_for
 from respeed.model.errors import NotMeasurable
 
 
@@ -51,7 +53,7 @@ def test_a_device_that_does_not_tell_what_is_free_is_this_programs_alone(monkeyp
 
     device = SimpleNamespace(
         mem_get_info=refuse, memory_reserved=lambda device: 3, memory_allocated=lambda device: 1,
-        get_device_properties=lambda device: SimpleNamespace(total_memory=100),
+        get_device_properties=lambda device: SimpleNamespace(total_memory=100 + TRIED_BYTES),
     )  # fmt: skip
     monkeypatch.setattr(torch, "xpu", device)
     assert bare("xpu").bytes_free() == 99
@@ -66,6 +68,7 @@ def bare(kind: str) -> _torch_device.OnAccelerator:
     """A backend on such a device, as far as its memory is asked for."""
     made = _torch_device.OnAccelerator.__new__(_torch_device.OnAccelerator)
     made._device, made._graphs = torch.device(kind), None
+    made._between = between_for(made._device, torch.float32, made._scratch)
     return made
 
 

@@ -1,15 +1,18 @@
 """What comes between products as one kernel each: its numbers by Triton's interpreter, and when it is not used."""
 
+import errno
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from respeed.backends import _torch_fused
-from respeed.backends._torch_between import ByTorch
+from respeed.backends._torch_between import Between, ByTorch
 from respeed.backends._torch_fused import between_for
 
 NUMBERS = Path(__file__).with_name("triton_numbers.py")
@@ -28,26 +31,59 @@ def test_the_kernels_agree_with_torchs_operations_and_write_nowhere_else() -> No
     assert ran.stdout.strip() == "proved", ran.stderr[-3000:]
 
 
-def test_a_kernel_that_cannot_be_had_leaves_torchs_operations_and_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
-
-    def prove(*arguments: object) -> None:
-        raise RuntimeError("Failed to find C compiler.\nPlease specify one.")
-
-    monkeypatch.setattr(_torch_fused, "prove", prove)
-    found = between_for(CUDA, torch.float32, no_scratch)
+@pytest.mark.parametrize(
+    ("error", "facts"),
+    [
+        (
+            RuntimeError("Failed to find C compiler.\nPlease specify it."),
+            "Failed to find C compiler. Please specify it.",
+        ),
+        (AssertionError("mask is wrong"), "mask is wrong"),
+        (PermissionError(errno.EACCES, "Permission denied", "/home/u/.triton"), "[Errno 13] Permission denied"),
+    ],
+    ids=["no compiler", "wrong", "no cache"],
+)
+def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, facts: str
+) -> None:
+    found = between_where(monkeypatch, lambda *arguments: raised(error))
     assert type(found) is ByTorch
-    assert found.facts == "torch: RuntimeError: Failed to find C compiler. Please specify one."
+    assert found.facts.startswith(f"torch: {type(error).__name__}: {facts}")
 
 
-def test_a_kernel_whose_numbers_are_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "/home/u/.triton/cache/x.cubin"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB"),
+        MemoryError(),
+    ],
+    ids=["full disk", "quota", "device's memory", "memory"],
+)
+def test_want_of_room_is_no_reason_for_another_algorithm(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        between_where(monkeypatch, lambda *arguments: raised(error))
+
+
+def test_kernels_that_fail_in_a_process_of_their_own_are_not_tried_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
+    monkeypatch.setattr(_torch_fused, "proved_apart", lambda *arguments: "AcceleratorError: an illegal memory access")
+    monkeypatch.setattr(_torch_fused, "prove", lambda *arguments: pytest.fail("it is tried"))
+    found = between_for(CUDA, torch.float32, no_scratch)
+    assert (type(found), found.facts) == (ByTorch, "torch: AcceleratorError: an illegal memory access")
 
-    def prove(*arguments: object) -> None:
-        raise AssertionError("mask is wrong")
 
+def between_where(monkeypatch: pytest.MonkeyPatch, prove: Callable[..., None]) -> Between:
+    """What a CUDA device takes, with kernels that were right in a process of their own and that `prove` judges here."""
+    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
+    monkeypatch.setattr(_torch_fused, "proved_apart", lambda *arguments: None)
     monkeypatch.setattr(_torch_fused, "prove", prove)
-    assert between_for(CUDA, torch.float32, no_scratch).facts == "torch: AssertionError: mask is wrong"
+    return between_for(CUDA, torch.float32, no_scratch)
+
+
+def raised(error: Exception) -> None:
+    raise error
 
 
 @pytest.mark.parametrize(
@@ -65,3 +101,34 @@ def test_other_devices_and_fp64_have_torchs_operations(device: str, dtype: torch
 def test_kernels_are_not_interpreted_in_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert between_for(CUDA, torch.float32, no_scratch).facts == "torch: TRITON_INTERPRET is set"
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_no_row_of_a_line_search_is_changed_before_all_its_threads_have_read_it(capability: int, aligned: bool) -> None:
+    """Its objective, and whether it goes on, are read by all threads and written by one."""
+    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
+    lines = compiled_line_search(capability, aligned).splitlines()
+    stores = [place for place, line in enumerate(lines) if "st.global" in line][:2]
+    addresses = [re.findall(r"\[\s*(%rd\d+)", lines[place])[0] for place in stores]
+    assert len(set(addresses)) == 2
+    for store, address in zip(stores, addresses, strict=True):
+        loads = [place for place in range(store) if "ld.global" in lines[place] and f"[ {address} " in lines[place]]
+        assert loads
+        assert any("bar.sync" in line for line in lines[loads[-1] : store])
+
+
+def compiled_line_search(capability: int, aligned: bool) -> str:
+    """What a GPU of that kind is given: Triton needs none to compile for it."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from respeed.backends import _triton_kernels
+
+    arrays = ("direction", "moved", "left", "coefficients", "lengths", "objective", "going")
+    types = dict.fromkeys(arrays, "*fp32") | {"columns": "i32", "penalty": "fp32", "least": "fp32"}
+    sixteens = {(place,): [["tt.divisibility", 16]] for place in range(8)} if aligned else {}
+    source = ASTSource(fn=triton.jit(_triton_kernels.line_search), signature=types, constexprs={}, attrs=sixteens)
+    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=_triton_kernels.FUSED)
+    return str(made.asm["ptx"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from respeed.backends import _triton_operators
 from respeed.backends._torch_between import ByTorch
-from respeed.backends._torch_fused import NEAR, prove
+from respeed.backends._torch_prove import NEAR, prove
 from respeed.backends._torch_triton import ByTriton
 
 NAMES = ("sigmoid", "sample", "mask", "softmax_error", "coordinate_step", "line_search", "gradient_step")

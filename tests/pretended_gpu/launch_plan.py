@@ -1,66 +1,59 @@
-"""What a step asks of a CUDA device, for each workload and precision: run in a process that takes the pretended GPU for
-one. `python -m tests.pretended_gpu.launch_plan` prints docs/launches.csv."""
+"""What a step asks of a CUDA device, for each workload and precision.
+
+`python -m tests.pretended_gpu.launch_plan` writes docs/launches.csv and docs/launches.svg. It needs no GPU.
+"""
 
 import csv
+import io
+import json
+import os
+import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from respeed.backends import make_backend
-from respeed.load.modules import workload_backends, workload_precisions, workload_tests
-from respeed.model.errors import NotMeasurable
-from respeed.model.paper import Case
-from respeed.workloads import load_workload
-from tests.pretended_gpu.device import Queued, queued_by
+from respeed.load.modules import workload_backends
+from respeed.record.files import write_text
+from tests.pretended_gpu.environment import ROOT, environment
 
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Its convolutions are of a library that is not pretended, or its replicas processes of their own.
 LEFT_OUT = {"convnet", "data_parallel"}
 COLUMNS = ("workload", "precision", "between", "kernels", "products", "copies", "elementwise_bytes")
-WORKLOADS = sorted(
-    name for name, backends in workload_backends().items() if "torch" in backends and name not in LEFT_OUT
+WORKLOADS = tuple(
+    sorted(name for name, backends in workload_backends().items() if "torch" in backends and name not in LEFT_OUT)
 )
+PLAN, FIGURE = ROOT / "docs" / "launches.csv", ROOT / "docs" / "launches.svg"
+Line = dict[str, Any]
 
 
-def plan() -> Iterator[dict[str, Any]]:
-    """The lines of all workloads, at their odd test case."""
-    for workload in WORKLOADS:
-        for precision in PRECISIONS:
-            if precision in workload_precisions()[workload]:
-                found = counted(workload, precision)
-                if found:
-                    yield found
+def counted_lines(workloads: Sequence[str] = WORKLOADS) -> list[Line]:
+    """Counted now, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pretended_gpu.launches", *workloads],
+        cwd=ROOT, env=os.environ | environment(), text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise AssertionError(f"exit status {done.returncode}\n{done.stderr[-5000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def counted(workload: str, precision: str) -> dict[str, Any] | None:
-    """None where the workload does not run there."""
-    module, case = load_workload(workload), Case("odd", workload, workload_tests()[workload]["odd"])
-    backend: Any = make_backend("torch", device="cuda", precision=precision, threads=1, seed=1)
-    backend.captured = lambda step: step  # a graph's run asks for all at once
-    try:
-        program = module.build(backend, case, module.inputs(case, 5))
-    except NotMeasurable:
-        return None
-    program.step()
-    backend.sync()
-    queued = queued_by(program.step)
-    backend.sync()
-    kinds = Counter(one.kind for one in queued)
-    between = str(backend.describe()["elementwise"]).split()[0].rstrip(":")
-    return {
-        "workload": workload, "precision": precision, "between": between, "kernels": kinds["kernel"],
-        "products": kinds["product"], "copies": kinds["copy"] + kinds["fill"], "elementwise_bytes": elementwise(queued),
-    }  # fmt: skip
+def told_lines() -> Iterator[Line]:
+    """Those of the file."""
+    for line in csv.DictReader(PLAN.read_text().splitlines()):
+        yield {name: value if name in COLUMNS[:3] else int(value) for name, value in line.items()}
 
 
-def elementwise(queued: list[Queued]) -> int:
-    """The bytes of the arrays that operators without a product touch, each once an operator."""
-    products = {one.operator for one in queued if one.kind == "product"}
-    return sum(one.bytes for one in queued if one.operator not in products)
+def as_csv(lines: Sequence[Line]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
 
 
 if __name__ == "__main__":
-    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plan())
+    from tests.pretended_gpu.launch_figure import draw_launches
+
+    found = counted_lines()
+    write_text(PLAN, as_csv(found))
+    draw_launches(found, FIGURE)

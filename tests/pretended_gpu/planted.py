@@ -75,8 +75,8 @@ MISTAKES = (
     ),
     Mistake(
         "a step waits for the device",
-        "_torch_steps.py", "self._compare(draws.array, out, sample)",
-        "self._compare(draws.array, out, sample); torch.cuda.synchronize()", TEN_STEPS,
+        "_torch_steps.py", "self._between.sample(out, bias, draws.array, sample, scale)",
+        "self._between.sample(out, bias, draws.array, sample, scale); torch.cuda.synchronize()", TEN_STEPS,
     ),
     Mistake(
         "scratch that a graph remembers is freed",

@@ -1,25 +1,29 @@
 """docs/launches.csv is what a step asks of a CUDA device."""
 
-import csv
+import importlib.util
+from collections.abc import Sequence
 
 import pytest
 
-from tests.pretended_gpu.environment import ROOT, is_pretended
+from tests.pretended_gpu.launch_plan import WORKLOADS, counted_lines, told_lines
 
-LINES = list(csv.DictReader((ROOT / "docs" / "launches.csv").read_text().splitlines()))
+# Their steps are the longest, and made of what the others are made of.
+LONG = {"dbn", "sda", "sparse_parallel"}
+
+pytestmark = pytest.mark.usefixtures("pretended")
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("workload", ["rbm", "patches", "softmax_cost"])
-def test_a_step_asks_for_what_the_launch_plan_says(workload: str, precision: str) -> None:
-    if not is_pretended():
-        pytest.skip("counted on the pretended GPU")
-    from tests.pretended_gpu.launch_plan import counted
+def test_a_step_asks_for_what_the_launch_plan_says() -> None:
+    check([name for name in WORKLOADS if name not in LONG])
 
-    found = counted(workload, precision)
-    assert found is not None
-    if found["between"] != "triton":
-        pytest.skip("without Triton a step asks for more")
-    told = {name: str(value) for name, value in found.items()}
-    assert told in LINES
+
+@pytest.mark.slow
+def test_every_step_asks_for_what_the_launch_plan_says() -> None:
+    check(WORKLOADS)
+    assert {line["workload"] for line in told_lines()} == set(WORKLOADS)
+
+
+def check(workloads: Sequence[str]) -> None:
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton comes with torch on Linux alone")
+    assert counted_lines(workloads) == [line for line in told_lines() if line["workload"] in workloads]

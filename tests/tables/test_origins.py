@@ -77,6 +77,17 @@ def test_rows_whose_steps_could_not_be_captured_are_named_with_the_reason(make_r
     )
 
 
+def test_rounds_that_did_otherwise_between_products_are_told_apart(make_record: MakeRecord) -> None:
+    records = [make_record([0.1], index=index) for index in (1, 2, 3)]
+    told = ("triton 3.9.0", "torch: CompilationError: no", "torch")
+    for record, elementwise in zip(records, told, strict=True):
+        record["provenance"]["backend"] = {"elementwise": elementwise}
+    origin, label = describe_origin("box", records, {}, None), records[0]["profile"]["label"]
+    assert origin.elementwise == f"{label}: triton 3.9.0; {label}: torch: CompilationError: no"
+    assert dict(machine_facts(origin)["rounds"])["between products"] == origin.elementwise
+    assert describe_origin("box", [make_record([0.1])], {}, None).elementwise == ""
+
+
 def test_what_nothing_tells_is_unknown(make_record: MakeRecord) -> None:
     records = [make_record([0.1])]
     facts = machine_facts(describe_origin("box", records, collect_rounds(records), None))

@@ -9,12 +9,18 @@ import torch
 Scratch = Callable[..., torch.Tensor]
 
 
+# The most that trying all lengths of a line search at once may take: of more rows some are tried after others.
+TRIED_BYTES = 2**25
+
+
 class Between(Protocol):
     """As the contract has them; matrices or stacks of matrices. `facts` is what a record says of it."""
 
     facts: str
     # Whether a bias that the product of stacks cannot add by itself is better left to `sigmoid` and `sample`.
     adds_biases: bool
+    # What a step may take besides its program's arrays, and arrays like one of them.
+    scratch_bytes: int
 
     def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
         """out <- scale sigmoid(out + bias)."""
@@ -65,6 +71,7 @@ class Between(Protocol):
 
 class ByTorch:
     adds_biases = False
+    scratch_bytes = TRIED_BYTES
 
     def __init__(self, scratch: Scratch, why: str = "") -> None:
         """`why`: why nothing more is fused here, if something could be."""
@@ -138,8 +145,26 @@ class ByTorch:
         objective: torch.Tensor,
         going: torch.Tensor,
     ) -> None:
+        steps = self._lengths(lengths, direction)
+        rows = max(1, TRIED_BYTES // (len(steps[0]) * direction[0].nbytes))
+        arrays = direction, moved, left, coefficients, objective, going
+        for here in zip(*(array.split(rows) for array in arrays), strict=True):
+            self._search(penalty, least, steps, *here)
+
+    def _search(
+        self,
+        penalty: float,
+        least: float,
+        lengths: tuple[torch.Tensor, ...],
+        direction: torch.Tensor,
+        moved: torch.Tensor,
+        left: torch.Tensor,
+        coefficients: torch.Tensor,
+        objective: torch.Tensor,
+        going: torch.Tensor,
+    ) -> None:
         # All lengths at once. The last one is 0, which changes nothing: that of a row that finds no other.
-        steps, worth, rest = self._lengths(lengths, direction)
+        steps, worth, rest = lengths
         tried = self._scratch(direction[:, None].expand(-1, len(steps), -1), name="tried")
         torch.mul(left, direction, out=tried[:, 0])
         torch.mul(moved, direction, out=tried[:, 1])

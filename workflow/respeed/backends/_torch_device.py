@@ -67,7 +67,7 @@ class OnAccelerator(TorchSteps):
         free = _never_held(of, here) + of.memory_reserved(here) - of.memory_allocated(here)
         if self._graphs:
             free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
-        return float(max(0, free))
+        return float(max(0, free - self._between.scratch_bytes))
 
     def sync(self) -> None:
         if self._device.type == "mps":  # there is one, and it is not named

@@ -1,22 +1,21 @@
 """Which way between the products a device takes: fused kernels where they can be had and are proved, else torch's."""
 
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 
+from respeed.backends._torch import is_out_of_memory
+from respeed.backends._torch_apart import proved_apart
 from respeed.backends._torch_between import Between, ByTorch, Scratch
-
-# How far two orders of rounding may be apart, relative and absolute.
-NEAR = {torch.float32: (1e-4, 1e-5), torch.bfloat16: (3e-2, 1e-2), torch.float16: (4e-3, 2e-3)}
-# Columns of the arrays that kernels are proved on: of 16 numbers at once, and of any; one piece of a row, and several.
-COLUMNS = (544, 531)
-Call = tuple[str, list[Any]]
+from respeed.backends._torch_prove import NEAR, in_words, prove
+from respeed.model.refused import FULL
 
 
 def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> Between:
-    """Kernels are compiled and compared with torch's operations here: never within a step, a graph or a time."""
+    """Kernels are compiled and compared with torch's operations here: never within a step, a graph or a time.
+
+    Want of memory and a full disk are raised: they say nothing of the kernels, and rounds would differ for them.
+    """
     if device.type != "cuda":
         return ByTorch(scratch)
     if torch.version.hip or dtype not in NEAR:
@@ -26,59 +25,15 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
     try:
         from respeed.backends._torch_triton import ByTriton
 
+        # What a faulty kernel leaves of a process's device is of no use to anyone.
+        if why := proved_apart(device, dtype):
+            return ByTorch(scratch, why)
         fused = ByTriton(scratch)
         prove(fused, ByTorch(scratch), device, dtype)
         torch.cuda.synchronize(device)
-    except (
-        Exception
-    ) as error:  # no Triton, no C compiler for its launchers, a GPU that it does not know, a wrong number
-        return ByTorch(scratch, f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
+    except Exception as error:  # no Triton, no C compiler, a GPU that it does not know, a wrong number
+        full = isinstance(error, OSError) and error.errno in FULL
+        if full or isinstance(error, MemoryError) or is_out_of_memory(error):
+            raise
+        return ByTorch(scratch, in_words(error))
     return fused
-
-
-def prove(fused: Between, plain: Between, device: torch.device, dtype: torch.dtype) -> None:
-    """Every variant of every kernel runs once, and agrees with torch's operations; AssertionError if one does not."""
-    random = torch.Generator().manual_seed(1)
-    relative, absolute = NEAR[dtype]
-    for columns in COLUMNS:
-        for name, arguments in _calls(columns, dtype, random, device):
-            # With arrays of its own each: most are written to.
-            mine, theirs = ([_again(argument) for argument in arguments] for _ in range(2))
-            getattr(fused, name)(*mine)
-            getattr(plain, name)(*theirs)
-            for found, wanted in zip(mine, theirs, strict=True):
-                if isinstance(wanted, torch.Tensor):
-                    torch.testing.assert_close(found, wanted, rtol=relative, atol=absolute, msg=f"{name} is wrong")
-
-
-def _again(argument: Any) -> Any:
-    return argument.clone() if isinstance(argument, torch.Tensor) else argument
-
-
-def _calls(columns: int, dtype: torch.dtype, random: torch.Generator, device: torch.device) -> Iterator[Call]:
-    """The kernels by name, with what they are given: drawn on the host, so that it is the same everywhere."""
-
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(shape, generator=random).to(device, dtype)
-
-    stack, rows = (2, 3, columns), (3, columns)
-    draws = torch.rand(stack, generator=random).to(device)
-    for bias in (None, normal(2, 1, columns)):
-        yield "sigmoid", [normal(*stack), bias, -1.0]
-        # Draws that no rounding brings to the other side of a probability.
-        yield "sample", [normal(*stack), bias, draws.round(), normal(*stack), -1.0]
-    yield "mask", [normal(*stack), draws, 0.5, normal(*stack)]
-    labels = torch.randint(columns, (3,), generator=random).to(device)
-    yield "softmax_error", [normal(*rows), labels, normal(*rows), normal(3, 1)]
-    if dtype == torch.float32:
-        yield from _sparse(columns, normal)
-
-
-def _sparse(columns: int, normal: Callable[..., torch.Tensor]) -> Iterator[Call]:
-    rows = (3, columns)
-    going = torch.ones_like(normal(3, 1))
-    going[1] = 0.0
-    yield "coordinate_step", [normal(*rows), normal(*rows), normal(columns).abs() + 0.5, 0.3, going, normal(*rows)]
-    arrays = [0.1 * normal(*rows) for _ in range(4)]  # small: sums of large ones differ by what is added to what first
-    yield "line_search", [*arrays, 0.3, (1.0, 0.1, 0.01), 1e-3, 1.0 + normal(3, 1).abs(), going]
-    yield "gradient_step", [normal(*rows), normal(*rows), normal(*rows), 0.3, normal(*rows)]

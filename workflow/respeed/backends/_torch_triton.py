@@ -16,6 +16,7 @@ operators = torch.ops.respeed
 
 class ByTriton(ByTorch):
     adds_biases = True
+    scratch_bytes = 0  # all lengths of a line search are tried within a row's program
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch)

@@ -14,6 +14,8 @@ MANY = tl.constexpr(1024)
 PIECE = tl.constexpr(256)
 # The most lengths that a line search may have.
 LANES = tl.constexpr(8)
+# Whether a * b + c is rounded once: what Triton does unless told otherwise is about to change.
+FUSED = {"enable_fp_fusion": True}
 
 
 def sigmoid(
@@ -109,6 +111,8 @@ def line_search(direction, moved, left, coefficients, lengths, objective, going,
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
     limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has
+    # All threads read these two, and one writes them: not before the last one has read, or a row takes two lengths.
+    tl.debug_barrier()
     tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, trial, 0.0), 0))
     tl.store(going + row, tl.where(chosen < LANES, 1.0, 0.0))
     for first in range(0, columns, PIECE):
@@ -153,7 +157,7 @@ class Compiled:
         addresses = [array.data_ptr() for array in arguments[: self._pointers]]
         numbers = arguments[self._pointers : self._pointers + self._wholes]
         aligned = not any(number % 16 for number in (*addresses, *numbers))
-        (self._sixteens if aligned else self._any)[grid](*arguments, **constants)
+        (self._sixteens if aligned else self._any)[grid](*arguments, **FUSED, **constants)
 
     def variants(self) -> int:
         """How many were compiled so far."""

@@ -23,6 +23,7 @@ def machine_facts(origin: Origin) -> dict[str, Any]:
         "rounds": [
             *([name, all_written(fact, origin.seen.get(fact, ())) or UNKNOWN] for fact, name in OF_ROUNDS.items()),
             *([["steps without graphs", origin.without_graphs]] if origin.plain_steps else []),
+            *([["between products", origin.elementwise]] if origin.between_products else []),
         ],
         "software": [
             *([name, ", ".join(numbers)] for name, numbers in origin.versions.items()),

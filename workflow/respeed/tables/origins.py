@@ -13,6 +13,7 @@ from respeed.tables.round_facts import (
     OF_ROUNDS,
     SEPARATOR,
     all_written,
+    between_products_of,
     libraries_of,
     plain_steps_of,
     values_of,
@@ -23,7 +24,7 @@ from respeed.tables.row_labels import tell_apart
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",
     "blocks", "discarded", "sockets", "physical_cores", "cpu_flags", "host", "accelerator_driver",
-    "frequency_governor", "software", "loaded", "without_graphs",
+    "frequency_governor", "software", "loaded", "without_graphs", "elementwise",
 )  # fmt: skip
 
 
@@ -48,11 +49,12 @@ class Origin:
     `rounds` counts these.
 
     `software` are the versions of packages, `loaded` the libraries that multiply, `without_graphs` the rows and cases
-    whose steps could not be captured, with the reason.
+    whose steps could not be captured, with the reason, `elementwise` the rows of GPUs with what fuses the work between
+    products, or why nothing does.
     What differs from round to round has all values that occurred, with semicolons between them.
     Not in the file: `hardware` (all facts as they were last), `seen` (all values of those that are shown), `commits`,
     `seeds`, `unchecked` (the number of records without a checksum), `versions` (by package), `libraries`,
-    `plain_steps`, `backends` (by profile) and `causes`, for which blocks were discarded.
+    `plain_steps`, `between_products`, `backends` (by profile) and `causes`, for which blocks were discarded.
     """
 
     machine: str
@@ -70,6 +72,7 @@ class Origin:
     versions: Mapping[str, tuple[str, ...]]
     libraries: tuple[str, ...]
     plain_steps: tuple[str, ...]
+    between_products: tuple[str, ...]
     backends: tuple[Backend, ...]
 
     @property
@@ -129,6 +132,10 @@ class Origin:
     def without_graphs(self) -> str:
         return SEPARATOR.join(self.plain_steps)
 
+    @property
+    def elementwise(self) -> str:
+        return SEPARATOR.join(self.between_products)
+
     def written(self, fact: str) -> str:
         """All values of a fact as text; empty if the system has none, or nothing tells it."""
         values = self.seen.get(fact, ())
@@ -163,6 +170,7 @@ def describe_origin(
         versions=versions_of(records),
         libraries=libraries_of(records),
         plain_steps=plain_steps_of(records),
+        between_products=between_products_of(records),
         backends=_backends(records),
     )
 

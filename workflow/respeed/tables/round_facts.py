@@ -59,6 +59,17 @@ def plain_steps_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(f"{label}, {', '.join(found)}: {told}" for (label, told), found in cases.items())
 
 
+def between_products_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What fused the work between products on each row of a device, or why nothing did; more than one where rounds
+    differ."""
+    found: dict[str, None] = {}
+    for record in records:
+        told = (record["provenance"].get("backend") or {}).get("elementwise", "torch")
+        if told != "torch":  # where nothing could be fused, nothing is to be told
+            found[f"{record['profile']['label']}: {told}"] = None
+    return tuple(found)
+
+
 def libraries_of(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """The libraries that multiplied, or shared the work among threads: openblas 0.3.30 (SkylakeX)."""
     found: dict[str, None] = {}
