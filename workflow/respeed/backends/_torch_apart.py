@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from respeed.model.refused import FULL
+from respeed.model.refused import DISK
 
 # Some twenty kernels are compiled the first time; after that torch starts, and little more.
 LIMIT_SECONDS = 300.0
@@ -40,7 +40,7 @@ def why_not(command: Sequence[str], limit: float) -> str | None:
     if not answers:
         return f"the process that proves the kernels {_ending(done.returncode)}"
     told: dict[str, Any] = json.loads(answers[-1])
-    if told["errno"] in FULL:
+    if told["errno"] in DISK:
         raise OSError(told["errno"], os.strerror(told["errno"]))
     if told["out_of_memory"]:
         raise torch.OutOfMemoryError(told["why"])

@@ -8,7 +8,7 @@ from respeed.backends._torch import is_out_of_memory
 from respeed.backends._torch_apart import proved_apart
 from respeed.backends._torch_between import Between, ByTorch, Scratch
 from respeed.backends._torch_prove import NEAR, in_words, prove
-from respeed.model.refused import FULL
+from respeed.model.refused import is_of_the_disk
 
 
 def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> Between:
@@ -32,8 +32,7 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
         prove(fused, ByTorch(scratch), device, dtype)
         torch.cuda.synchronize(device)
     except Exception as error:  # no Triton, no C compiler, a GPU that it does not know, a wrong number
-        full = isinstance(error, OSError) and error.errno in FULL
-        if full or isinstance(error, MemoryError) or is_out_of_memory(error):
+        if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
             raise
         return ByTorch(scratch, in_words(error))
     return fused

@@ -18,7 +18,7 @@ ADVICE = {
 }
 # These come of writing alone; a disk that fails is met by reading, too.
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_DISK = (*_WRITING, errno.EIO)
+DISK = (*_WRITING, errno.EIO)
 
 
 def refusal(error: OSError, path: str | os.PathLike[str]) -> UserError | None:
@@ -32,14 +32,14 @@ def refusal_anywhere(error: OSError, written: str = "a file, or what is printed"
     named = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
     if error.errno in _WRITING:
         return _line(named or written, "written", error)
-    if error.errno in ADVICE and (named or error.errno in _DISK):
+    if error.errno in ADVICE and (named or error.errno in DISK):
         return _line(named or "a file", "read or written", error)
     return None
 
 
 def is_of_the_disk(error: BaseException) -> bool:
     """Whether it says nothing of what was being done, such as a case that was measured."""
-    return isinstance(error, OSError) and error.errno in _DISK
+    return isinstance(error, OSError) and error.errno in DISK
 
 
 def _line(path: str | bytes | os.PathLike[str], done: str, error: OSError) -> UserError:
