@@ -1,13 +1,14 @@
 """Which way between the products a device takes: fused kernels where they can be had and are proved, else torch's."""
 
 import os
+from functools import cache
 
 import torch
 
 from respeed.backends._torch import is_out_of_memory
 from respeed.backends._torch_apart import proved_apart
 from respeed.backends._torch_between import Between, ByTorch, Scratch
-from respeed.backends._torch_prove import NEAR, in_words, prove
+from respeed.backends._torch_prove import NEAR, in_words, prove, scratch_anew
 from respeed.model.refused import is_of_the_disk
 
 
@@ -29,10 +30,18 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
         if why := proved_apart(device, dtype):
             return ByTorch(scratch, why)
         fused = ByTriton(scratch)
-        prove(fused, ByTorch(scratch), device, dtype)
-        torch.cuda.synchronize(device)
+        _proved_here(device, dtype)
     except Exception as error:  # no Triton, no C compiler, a GPU that it does not know, a wrong number
         if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
             raise
         return ByTorch(scratch, in_words(error))
     return fused
+
+
+@cache
+def _proved_here(device: torch.device, dtype: torch.dtype) -> None:
+    """Once a process: what is compiled stays."""
+    from respeed.backends._torch_triton import ByTriton
+
+    prove(ByTriton(scratch_anew), ByTorch(scratch_anew), device, dtype)
+    torch.cuda.synchronize(device)

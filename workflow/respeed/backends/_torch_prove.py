@@ -86,7 +86,7 @@ def main(name: str, dtype: str) -> None:
         device = torch.device(name)
         if device.index is not None:
             torch.cuda.set_device(device)
-        prove(ByTriton(_scratch), ByTorch(_scratch), device, getattr(torch, dtype))
+        prove(ByTriton(scratch_anew), ByTorch(scratch_anew), device, getattr(torch, dtype))
         torch.cuda.synchronize(device)
     except Exception as error:  # of any library: it is told
         number = error.errno if isinstance(error, OSError) else None
@@ -94,7 +94,7 @@ def main(name: str, dtype: str) -> None:
     answers.write(json.dumps(told) + "\n")
 
 
-def _scratch(like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
+def scratch_anew(like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
     return torch.empty(like.shape, dtype=dtype or like.dtype, device=like.device)
 
 
