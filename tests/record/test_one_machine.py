@@ -126,6 +126,17 @@ def test_a_folder_that_was_copied_by_hand_is_one_line_and_no_machine(
     assert recorded_machines(False) == {"box": 2}
 
 
+def test_a_description_of_another_machine_is_a_line(
+    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(make_record([0.1]), "box")
+    write_json(description_path("box", False), {"machine": "lab", "hardware": {}, "not_measurable": {}})
+    assert len(read_records(False, "box")) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "results/records/box: its description is left out: of the machine lab" in line
+    assert line.endswith("./run respeed rename box box")
+
+
 def test_records_that_cannot_be_read_are_one_line_a_reason(
     make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
