@@ -79,6 +79,7 @@ def test_a_replica_that_fails_is_told_and_the_next_program_has_others(method: st
     assert not set(anew.processes) & set(replicas.processes)
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("how", [signal.SIGKILL, None])
 def test_no_replica_outlives_the_process_that_started_it(how: signal.Signals | None) -> None:

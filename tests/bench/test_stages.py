@@ -49,6 +49,7 @@ def test_a_stage_that_fails_or_crashes_does_not_stop_the_next_and_tells_why(job:
     assert job.stages.exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_stage_that_hangs_is_ended_with_all_it_started_and_says_where_it_stood(job: Job) -> None:
     wait = "import time; time.sleep(60)"
     job.run("first", f"import subprocess as s; print('on'); s.run([{sys.executable!r}, '-c', {wait!r}])", 4)

@@ -58,6 +58,7 @@ def test_doctor_says_what_it_looked_at_and_what_to_do(project: Project) -> None:
     assert (done.stdout.splitlines()[-1] == "fit to measure") == (done.returncode == 0)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -65,6 +65,7 @@ def test_a_machine_without_measurements_has_the_papers_rows(make_record: MakeRec
     assert "nothing to compare yet" in texts["matmul"]
 
 
+@pytest.mark.slow
 def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
     make_record: MakeRecord, kept: dict[str, Figure]
 ) -> None:
@@ -123,6 +124,7 @@ def test_the_report_sets_the_words_of_a_figure_in_its_own_face(make_record: Make
     assert {face.removesuffix("-Identity-H") for face in faces} <= {"LibertinusSerif-Regular", "LibertinusSerif-Bold"}
 
 
+@pytest.mark.slow
 def test_letters_that_no_face_has_do_not_stop_the_report(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU, rounds=1, label="量子 🚀 ")
     build_figures(smoke=False)

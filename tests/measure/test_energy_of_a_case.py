@@ -60,6 +60,7 @@ def real_spec(device: str) -> RoundSpec:
     return replace(spec, timing=REAL, profile=replace(spec.profile, device=device))
 
 
+@pytest.mark.slow
 def test_a_device_whose_counter_is_slow_runs_on_until_it_tells() -> None:
     meter, told = slow_meter(0.1)
     facts = measure(real_spec("cuda"), meter)

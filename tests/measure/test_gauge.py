@@ -92,7 +92,7 @@ def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: list
         (lambda sheet: sheet | {"schema": 99}, "schema 99"),
         (lambda sheet: sheet | {"rounds": [{}]}, "rounds.0.schema is missing"),
         (lambda sheet: {key: value for key, value in sheet.items() if key != "memory"}, "memory is missing"),
-        (lambda sheet: sheet | {"machine": "another"}, "another machine"),
+        (lambda sheet: sheet | {"machine": "another"}, "its rounds are of the machine box"),
         (lambda sheet: sheet | {"smoke": False}, "another kind of run"),
         (lambda sheet: sheet | {"digest": "0" * 16}, "something else is measured by now"),
         (

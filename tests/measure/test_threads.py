@@ -101,6 +101,7 @@ def test_two_threads_on_one_core_leave_no_block_that_counts(profile: str) -> Non
         assert "waited for a core" in contamination(block, 2, math.inf, REAL)
 
 
+@pytest.mark.slow
 @two_cores
 def test_no_limit_is_caught_even_beside_a_busy_competitor() -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]

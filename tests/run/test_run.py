@@ -161,13 +161,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
         file.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr("tiny-1.dist-info/entry_points.txt", "[console_scripts]\ntiny = tiny:tell\n")
         file.writestr("tiny-1.dist-info/RECORD", "")
+        # The build backend of the real lock, from the environment that runs these tests.
+        file.writestr("tiny.pth", f"{distribution('hatchling').locate_file('')}\n")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash=sha256:{digest}\n")
     made = clone.run(
         "python", "--version", PATH=f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}", UV_OFFLINE="1",
         UV_NO_CONFIG="1", UV_CACHE_DIR=str(folder / "cache"), UV_PYTHON_DOWNLOADS="never",
-        # The build backend of the real lock, from the environment that runs these tests.
-        PYTHONPATH=str(distribution("hatchling").locate_file("")),
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     (clone.path / "uv").unlink()

@@ -117,6 +117,7 @@ def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules
     assert page.evaluate("document.querySelector('#app .prose h1').getBoundingClientRect().top") >= 0
 
 
+@pytest.mark.slow
 def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> None:
     claims = [
         Verdict(

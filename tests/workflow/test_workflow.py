@@ -116,6 +116,7 @@ def test_a_hardware_sheet_is_measured_once_and_again_only_where_it_cannot_be_use
     assert json.loads(sheet.read_text())["smoke"]
 
 
+@pytest.mark.slow
 def test_more_rounds_keep_the_ones_there_are(copy: Project) -> None:
     before = copy.records()
     copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
@@ -257,6 +258,7 @@ def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(
     assert not (project.folder / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_pdf_from_nothing_says_that_nothing_was_measured(project: Project) -> None:
     project.snakemake("pdf", CUDA_VISIBLE_DEVICES="")
     text = " ".join(PdfReader(project.folder / "report" / "report.pdf").pages[0].extract_text().split())
