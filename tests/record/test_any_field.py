@@ -4,8 +4,10 @@ with it. Nothing else ever happens, and the other records stay."""
 import contextlib
 import io
 import json
+import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -164,10 +166,11 @@ def test_work_is_left_out_where_no_axis_would_hold_it(only_round: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_only_round_of_a_machine_is_left_out_or_drawn_whatever_its_numbers(only_round: Path) -> None:
+@pytest.mark.parametrize("value", [1e-12, 1e24])
+def test_the_only_round_of_a_machine_is_left_out_or_drawn_whatever_its_numbers(only_round: Path, value: float) -> None:
     good = json.loads(only_round.read_text())
     for way in ways(good):
-        for value in (0, 1e-300, 1e-12, 1, 1e8, 1e24):
+        if type(reduce(operator.getitem, way, good)) in (int, float):
             only_round.write_text(text_of(change(good, way, value)))
             if read_machine(False, "box").records:
                 show(drawn=True)
