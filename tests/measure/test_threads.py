@@ -162,8 +162,8 @@ def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks(thread
     assert (case["status"], case["reason"]) == ("measured", None)
     assert facts["backend"]["threads_set"] == threads
     assert [facts["environment"][name] for name in ("PJRT_NPROC", "NPROC")] == 2 * [str(threads)]
-    assert {block["run_delay_seconds"] is None for block in case["blocks"]} == {threads > 1}
-    assert facts["threads_proof"]["threads_ran"] in ((1,) if threads == 1 else (2, 3))
+    assert {block["run_delay_seconds"] for block in case["blocks"]} == {None}
+    assert facts["threads_proof"]["threads_ran"] in (threads, threads + 1)
 
 
 @two_cores

@@ -44,7 +44,7 @@ class Jax:
         self.dtype = self.host_dtype = host_dtype(precision)
         self.memory_factor = self.host_dtype.itemsize / 4
         self.synchronous = kind == "cpu"
-        self.shares_cores = kind == "cpu" and threads > 1
+        self.shares_cores = kind == "cpu"
         self._programs: dict[str, Any] = {}
         self._asked: Any = ()
 
