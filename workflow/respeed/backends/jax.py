@@ -20,7 +20,8 @@ OFFERS = (
 PACKAGE = "jax"
 
 # Operations in one order. Or else XLA hands what could be done at once to its pool, though this is of one thread: that
-# one and the one that asks would take turns on one CPU. Read once in a process; as a compiler's option it does less.
+# one and the one that asks would take turns on one CPU, as at large sizes they still do. Read once in a process; as a
+# compiler's option it does less.
 ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 
