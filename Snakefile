@@ -9,17 +9,17 @@ from respeed.own_packages import own_packages_first
 
 own_packages_first()
 
-from respeed.plan.stopping import end_kindly_when_stopped
+from respeed.schedule.stopping import end_kindly_when_stopped
 
 # Before anything else: to load the rest takes a while.
 if workflow.is_main_process:
     end_kindly_when_stopped()
 
-from respeed.plan import contents
-from respeed.plan.announce import announcement, may_measure, say_farewell, say_unfinished
-from respeed.plan.failed_jobs import tell_failed_jobs
-from respeed.plan.stopping import cancel_jobs_when_stopped
-from respeed.plan.workflow import giving_up, load_workflow
+from respeed.schedule import contents
+from respeed.schedule.announce import announcement, may_measure, say_farewell, say_unfinished
+from respeed.schedule.failed_jobs import tell_failed_jobs
+from respeed.schedule.stopping import cancel_jobs_when_stopped
+from respeed.schedule.workflow import giving_up, load_workflow
 from snakemake.logging import logger
 from snakemake.utils import min_version
 

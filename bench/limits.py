@@ -17,7 +17,7 @@ import step_scaling
 from paired import Comparison, Step, compare, paired_ratio
 
 from respeed.backends import BackendContract, make_backend
-from respeed.load.papers import load_paper
+from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from respeed.workloads._geometry import Geometry

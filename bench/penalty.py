@@ -5,9 +5,9 @@
 
 import numpy as np
 
+from respeed.inputs.papers import load_papers
 from respeed.kernels.descent import descend
 from respeed.kernels.workspace import workspace
-from respeed.load.papers import load_papers
 from respeed.model.paper import Case
 from respeed.workloads import _sparse
 

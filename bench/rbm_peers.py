@@ -16,7 +16,7 @@ import torch
 from paired import Step, paired_ratio
 
 from respeed.backends import make_backend
-from respeed.load.papers import load_paper
+from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, rbm
 

@@ -40,16 +40,16 @@ from stages import Stage, Stages
 
 from respeed.bundle.export import export_bundle
 from respeed.data.photographs import keep_copy
-from respeed.load.config import load_config
-from respeed.load.hardware import load_profiles
+from respeed.inputs.config import load_config
+from respeed.inputs.hardware import load_profiles
+from respeed.machine.machine import machine_slug
+from respeed.machine.pretended import refuse_pretended
 from respeed.model.errors import UserError
 from respeed.model.identity import HOST
-from respeed.plan.availability import why_not
-from respeed.plan.description import make_description
-from respeed.provenance.machine import machine_slug
-from respeed.provenance.pretended import refuse_pretended
-from respeed.record.files import write_record
-from respeed.record.paths import description_path
+from respeed.records.files import write_record
+from respeed.records.paths import description_path
+from respeed.schedule.availability import why_not
+from respeed.schedule.description import make_description
 
 # Shares of the minutes, and most minutes, that stages may take; the last two have what is left.
 FIRST, CONFORMANCE, COMPARING = 0.25, 0.25, 0.15

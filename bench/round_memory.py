@@ -24,14 +24,14 @@ import numpy as np
 import psutil
 from paired import in_fresh_process
 
-from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_paper
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import SMOKE
-from respeed.plan.availability import resolve_threads, why_not
-from respeed.plan.spec import make_spec
 from respeed.process import bind
+from respeed.schedule.availability import resolve_threads, why_not
+from respeed.schedule.spec import make_spec
 
 # A round's peak is at most so many times what its program cannot do without.
 ALLOWED = 1.3

@@ -4,8 +4,8 @@ import argparse
 from collections import defaultdict
 from datetime import datetime
 
-from respeed.provenance.machine import machine_slug
-from respeed.record.one_machine import read_records
+from respeed.machine.machine import machine_slug
+from respeed.records.one_machine import read_records
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_papers
 from respeed.model.config import Preset
-from respeed.plan.history import History
-from respeed.plan.look import choose_unsettled
-from respeed.plan.work import Work
+from respeed.schedule.history import History
+from respeed.schedule.look import choose_unsettled
+from respeed.schedule.work import Work
 from respeed.tables import cells, speedups
 
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()

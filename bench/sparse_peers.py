@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from paired import paired_ratio
 
-from respeed.load.papers import load_paper
+from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 
 PAIRS = 9

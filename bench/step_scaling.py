@@ -22,9 +22,9 @@ from paired import RUN_SECONDS, bind_to, count_repeats, in_fresh_process, second
 from scaling_figure import Panel, Series, draw_scaling, save_scaling
 
 from respeed.estimators.intervals import estimate_location
+from respeed.machine.cpu import usable_cores
+from respeed.machine.machine import describe_machine
 from respeed.model.paper import Case
-from respeed.provenance.cpu import usable_cores
-from respeed.provenance.machine import describe_machine
 from respeed.timing.clock import utc_now
 
 BACKENDS = ("openblas", "torch")

@@ -21,7 +21,7 @@ from respeed.estimators.intervals import estimate_location
 from respeed.estimators.rounds import collect_rounds
 from respeed.measure.parent import measure_spec
 from respeed.model.round import RoundId, RoundSpec
-from respeed.plan.spec import make_spec
+from respeed.schedule.spec import make_spec
 
 MACHINES = 400
 BUSY_RUNS = 20

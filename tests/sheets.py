@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from respeed.record.files import write_json
-from respeed.record.hardware import PAPER
-from respeed.record.paths import hardware_path
-from respeed.record.shapes import SHEET_SCHEMA
+from respeed.records.files import write_json
+from respeed.records.hardware import PAPER
+from respeed.records.paths import hardware_path
+from respeed.records.shapes import SHEET_SCHEMA
 
 MakeRecord = Callable[..., dict[str, Any]]
 ACCELERATOR = "NVIDIA Something 80GB"

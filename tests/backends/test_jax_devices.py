@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from respeed.load.modules import workload_backends
+from respeed.inputs.modules import workload_backends
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 WORKLOADS = [name for name, backends in workload_backends().items() if "jax" in backends and name != "small_step"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from respeed.backends import _scipy_blas, _steered, accelerate, make_backend, netlib, openblas
+from respeed.inputs.modules import backend_libraries, workload_backends
 from respeed.kernels import scipy_blas
-from respeed.load.modules import backend_libraries, workload_backends
 from respeed.measure.correctness import TOLERANCE
 from respeed.model.blas import LIBRARIES
 from respeed.model.errors import NotMeasurable

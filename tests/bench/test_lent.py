@@ -7,8 +7,8 @@ import lent
 import pytest
 from stages import TIME_UP
 
-from respeed.load.config import load_config
-from respeed.load.hardware import load_profiles
+from respeed.inputs.config import load_config
+from respeed.inputs.hardware import load_profiles
 from respeed.measure.session import Outcome
 from respeed.model.errors import UserError
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from respeed.model.round import RoundId
-from respeed.record.files import write_json
-from respeed.record.paths import description_path, learning_path, next_session, round_path
+from respeed.records.files import write_json
+from respeed.records.paths import description_path, learning_path, next_session, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 

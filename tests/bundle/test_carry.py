@@ -16,10 +16,10 @@ from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.record.files import write_json
-from respeed.record.hold import hold_folder
-from respeed.record.layout import Kind
-from respeed.record.paths import description_path, learning_path, record_paths, round_path
+from respeed.records.files import write_json
+from respeed.records.hold import hold_folder
+from respeed.records.layout import Kind
+from respeed.records.paths import description_path, learning_path, record_paths, round_path
 from tests.bundle.carried import files, learned, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]

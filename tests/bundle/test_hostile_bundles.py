@@ -14,7 +14,7 @@ import pytest
 from respeed.bundle.importing import import_bundle
 from respeed.cli.carry import import_records
 from respeed.cli.main import main
-from respeed.load.folders import MACHINES
+from respeed.inputs.folders import MACHINES
 from respeed.model.errors import UserError
 from tests.bundle.carried import files, learned, write_box
 from tests.bundle.forge import bundle_of, zip_of

@@ -11,9 +11,9 @@ import pytest
 
 from respeed.bundle.contents import check_item
 from respeed.model.errors import UserError
-from respeed.record.files import write_json
-from respeed.record.layout import place_of
-from respeed.record.paths import description_path, hardware_path, learning_path, record_paths
+from respeed.records.files import write_json
+from respeed.records.layout import place_of
+from respeed.records.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from respeed.record.shape import misfit
-from respeed.record.shapes import RECORD
+from respeed.records.shape import misfit
+from respeed.records.shapes import RECORD
 
 RUN = {"steps": 9, "seconds": 1.1, "joules": {"GPU": 300.0}}
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from respeed.cli.main import main
-from respeed.load.folders import ROOT
-from respeed.record.paths import record_paths
+from respeed.inputs.folders import ROOT
+from respeed.records.paths import record_paths
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]

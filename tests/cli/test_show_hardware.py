@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from respeed.cli import hardware
-from respeed.load.config import load_config
-from respeed.load.folders import HARDWARE
-from respeed.load.hardware import read_profiles
+from respeed.inputs.config import load_config
+from respeed.inputs.folders import HARDWARE
+from respeed.inputs.hardware import read_profiles
 from respeed.model.cpus import Core, cores_as_facts
 
 

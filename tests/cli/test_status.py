@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from respeed.cli.main import main
-from respeed.provenance.machine import machine_slug
-from respeed.record.files import write_json
-from respeed.record.paths import description_path
+from respeed.machine.machine import machine_slug
+from respeed.records.files import write_json
+from respeed.records.paths import description_path
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.plan.stopping import STOPPED, STOPPED_BY_RUN
+from respeed.schedule.stopping import STOPPED, STOPPED_BY_RUN
 from tests.signals import CODES, hear_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which signals a process hears")
@@ -42,7 +42,7 @@ WRITING = """
 import os, sys, time
 from pathlib import Path
 from respeed.cli import main
-from respeed.record.files import write_text
+from respeed.records.files import write_text
 
 def flush(descriptor):
     print("writes", flush=True)

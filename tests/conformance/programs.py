@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.kernels.scipy_blas import scipy_library
-from respeed.load.modules import (
+from respeed.inputs.modules import (
     backend_devices,
     backend_libraries,
     backend_offers,
@@ -20,7 +19,8 @@ from respeed.load.modules import (
     workload_tests,
     workloads_with_products,
 )
-from respeed.load.papers import load_papers
+from respeed.inputs.papers import load_papers
+from respeed.kernels.scipy_blas import scipy_library
 from respeed.measure.correctness import state_errors
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case

@@ -5,7 +5,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from respeed.backends import REQUIRED, BackendContract, Facts, Required
-from respeed.load.modules import (
+from respeed.inputs.modules import (
     backend_devices,
     backend_offers,
     backend_precisions,

@@ -8,7 +8,7 @@ import pytest
 from respeed.backends import BackendContract
 from respeed.backends._host import OnHost
 from respeed.backends._torch_steps import TorchSteps
-from respeed.load.modules import backend_precisions, runs
+from respeed.inputs.modules import backend_precisions, runs
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload

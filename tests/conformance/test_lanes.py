@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.load.modules import backend_offers
+from respeed.inputs.modules import backend_offers
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import cd1_products, patches

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.load.modules import runs
+from respeed.inputs.modules import runs
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case

@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from respeed.backends import BackendContract
-from respeed.load.modules import workload_backends
+from respeed.inputs.modules import workload_backends
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from respeed.load.modules import workload_parameters
+from respeed.inputs.modules import workload_parameters
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_papers
 from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES
 from respeed.model.round import RoundId
-from respeed.record.files import write_json
-from respeed.record.paths import description_path, round_path
+from respeed.records.files import write_json
+from respeed.records.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from respeed.figures.roofline import draw_roofline
 from respeed.figures.style import save_figure
-from respeed.load.papers import load_paper
+from respeed.inputs.papers import load_paper
 from respeed.tables.roofline import Point, Roof, paper_roofs
 
 PAPER = load_paper("raina2009")

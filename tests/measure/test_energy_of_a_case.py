@@ -14,7 +14,7 @@ from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.model.round import RoundId, RoundSpec
 from respeed.model.timing import REAL
-from respeed.plan.spec import make_spec
+from respeed.schedule.spec import make_spec
 from respeed.timing.energy import Meter, make_meter
 
 WATTS = 80.0

@@ -2,8 +2,8 @@
 
 import pytest
 
+from respeed.machine.software import telling_environment
 from respeed.measure.environment import child_environment
-from respeed.provenance.software import telling_environment
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from respeed.measure.case import measure_case
 from respeed.measure.ceilings import COPY_BYTES, measure_ceilings
 from respeed.measure.correctness import TOLERANCE
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec
+from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1-fp64", 1, smoke=True)

@@ -17,6 +17,7 @@ import pytest
 
 from respeed.backends import openblas
 from respeed.estimators.rounds import collect_rounds
+from respeed.machine.required import check_provenance
 from respeed.measure.bench import make_bench
 from respeed.measure.case import is_disturbed, measure_case
 from respeed.measure.correctness import state_errors, what_is_wrong
@@ -26,9 +27,8 @@ from respeed.measure.parent import _shuffled, measure_spec, measure_turn
 from respeed.measure.seeds import derive_seed
 from respeed.model.errors import UserError
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec
-from respeed.provenance.required import check_provenance
-from respeed.record.files import read_record, write_json
+from respeed.records.files import read_record, write_json
+from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload
 from tests.signals import CODES, hear_all
 

@@ -14,7 +14,7 @@ from respeed.measure.case import measure_case
 from respeed.measure.parent import _Child, _how_it_ended
 from respeed.model.paper import Case
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec
+from respeed.schedule.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 # Larger than what an allocator may keep of other tests' arrays, which counts as free.
@@ -24,7 +24,7 @@ GROUP = Path("/sys/fs/cgroup/memory")
 # What is free before and after a limit of 100 MB more than there is, in a process that shares 500 MB, as libraries are.
 LIMITED = """
 import mmap, resource, sys, psutil
-from respeed.provenance.memory import memory_free
+from respeed.machine.memory import memory_free
 shared = mmap.mmap(-1, 500_000_000)
 before, used = memory_free(), psutil.Process().memory_info()
 limit, counted = sys.argv[1:]

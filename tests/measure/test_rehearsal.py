@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from respeed.load.modules import workload_backends, workload_parameters
+from respeed.inputs.modules import workload_backends, workload_parameters
 from tests.conformance.programs import case_of
 
 # Loads the libraries once, and does each workload in a process of its own, in which nothing was compiled yet.

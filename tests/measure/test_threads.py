@@ -12,14 +12,14 @@ from dataclasses import replace
 import pytest
 
 from respeed.backends import make_backend
+from respeed.machine.cpu import usable_cores
 from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
 from respeed.measure.parent import measure_spec
 from respeed.model.block import Block, contamination
 from respeed.model.round import RoundId
 from respeed.model.timing import REAL
-from respeed.plan.spec import make_spec
-from respeed.provenance.cpu import usable_cores
+from respeed.schedule.spec import make_spec
 from respeed.timing.disturbance import difference, take_snapshot
 
 pytestmark = pytest.mark.skipif(
@@ -173,7 +173,7 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
     code = """
         import json
         from respeed.process import bind
-        from respeed.provenance.cpu import usable_cores
+        from respeed.machine.cpu import usable_cores
         bind(tuple(usable_cores())[:2])
         from respeed.backends import make_backend
         from respeed.measure.bench import make_bench

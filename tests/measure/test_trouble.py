@@ -13,7 +13,7 @@ from respeed.measure.case import measure_case
 from respeed.measure.child import _run
 from respeed.model.errors import NotMeasurable
 from respeed.model.round import RoundId
-from respeed.plan.spec import make_spec
+from respeed.schedule.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 

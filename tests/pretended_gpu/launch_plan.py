@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from respeed.load.modules import workload_backends
-from respeed.record.files import write_text
+from respeed.inputs.modules import workload_backends
+from respeed.records.files import write_text
 from tests.pretended_gpu.environment import ROOT, environment
 
 # Its convolutions are of a library that is not pretended, or its replicas processes of their own.

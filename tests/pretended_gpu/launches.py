@@ -12,7 +12,7 @@ from typing import Any
 
 from respeed.backends import _torch_fused, make_backend
 from respeed.backends._torch_between import ByTorch
-from respeed.load.modules import workload_precisions, workload_tests
+from respeed.inputs.modules import workload_precisions, workload_tests
 from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.process import private_stdout

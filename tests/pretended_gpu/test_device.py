@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import make_backend
-from respeed.load.modules import workload_backends, workload_precisions
+from respeed.inputs.modules import workload_backends, workload_precisions
 from respeed.workloads import load_workload
 from tests.conformance.programs import case_of
 from tests.pretended_gpu.environment import is_pretended

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_papers
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_papers
 from respeed.tables import cells, speedups
 from respeed.tables.cells import Cell
 from respeed.tables.claims import Verdict, make_claims

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.load.hardware import load_profiles
-from respeed.load.papers import load_paper
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_paper
 from respeed.model.claim import Claim
 from respeed.tables.cells import make_cells
 from respeed.tables.claims import Verdict, make_claims

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from respeed.estimators.energy import OLDER
 from respeed.estimators.rounds import collect_rounds
-from respeed.load.papers import load_papers
+from respeed.inputs.papers import load_papers
 from respeed.model.told import Price, Told
 from respeed.tables import cells, cost, speedups
 from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.load.papers import load_paper
+from respeed.inputs.papers import load_paper
 from respeed.model.paper import Paper
 from respeed.model.unit import UNITS
 from respeed.tables import cells, speedups
@@ -17,7 +17,7 @@ from respeed.tables.factors import make_factors
 from respeed.tables.published import PAPER, PublishedTable, make_published_table
 from respeed.tables.units import in_unit
 from respeed.tables.why import make_why
-from tests.load.test_papers import CSV, YAML, written
+from tests.inputs.test_papers import CSV, YAML, written
 from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, seven
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}

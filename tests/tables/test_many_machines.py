@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from respeed.model.errors import UserError
-from respeed.record.files import read_placed, write_json
-from respeed.record.paths import description_path, results_folder
+from respeed.records.files import read_placed, write_json
+from respeed.records.paths import description_path, results_folder
 from respeed.tables import build
 from respeed.tables.others import read_others
 from tests.conftest import write_machines
@@ -135,7 +135,7 @@ def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
     read: list[Path] = []
     for module in ("files", "one_machine"):
         monkeypatch.setattr(
-            f"respeed.record.{module}.read_placed",
+            f"respeed.records.{module}.read_placed",
             lambda kind, path, smoke: read.append(path) or read_placed(kind, path, smoke),
         )
     build.make_tables(smoke=False, only=["box-00"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.load.papers import load_papers
+from respeed.inputs.papers import load_papers
 from respeed.tables.claims import Verdict
 from respeed.tables.folded import FoldedTable, Group, Note
 from respeed.tables.folded import Line as FoldedLine

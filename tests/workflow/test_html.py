@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.load.papers import load_papers
+from respeed.inputs.papers import load_papers
 from respeed.tables.claims import Verdict
 from respeed.tables.html import render_table
 from respeed.tables.verdict_pages import NONE_YET, make_front_tables

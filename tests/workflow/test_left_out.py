@@ -2,7 +2,7 @@
 
 from tests.conftest import Project
 
-LOAD = "from respeed.plan.workflow import load_workflow as load; run = load({}, measures={}); print(*run.papers)"
+LOAD = "from respeed.schedule.workflow import load_workflow as load; run = load({}, measures={}); print(*run.papers)"
 
 
 def load(project: Project, overrides: dict[str, str], *, measures: bool) -> tuple[int, list[str]]:

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from pypdf import PdfReader
 
-from respeed.plan.stopping import STOPPED
-from respeed.record.files import write_record
+from respeed.records.files import write_record
+from respeed.schedule.stopping import STOPPED
 from tests.conftest import Project
 from tests.signals import CODES, hear_all, still_run, words
 

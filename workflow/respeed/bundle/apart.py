@@ -8,7 +8,7 @@ from respeed.bundle.compare import why_apart
 from respeed.bundle.contents import Item, parse
 from respeed.bundle.folder import Folder
 from respeed.bundle.survey import Source
-from respeed.record.layout import Kind
+from respeed.records.layout import Kind
 
 
 def apart_lines(new: Iterable[Item], source: Source, ours: Iterable[Item], here: Folder) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 from respeed.bundle.plain import parse_plain
 from respeed.bundle.told import check_price
 from respeed.model.errors import UserError
-from respeed.record.check import check_kind, check_place
-from respeed.record.checksum import KEY, canonical, is_checked, resealed
-from respeed.record.files import json_text
-from respeed.record.layout import Kind, Place
+from respeed.records.check import check_kind, check_place
+from respeed.records.checksum import KEY, canonical, is_checked, resealed
+from respeed.records.files import json_text
+from respeed.records.layout import Kind, Place
 
 # What a machine's own folder may lack, in older records; what somebody sends has to say which machine it is of.
 _TOLD = (

@@ -9,8 +9,8 @@ from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
 from respeed.model.names import NAME
-from respeed.record.layout import ROOT, Kind, place_of, shown
-from respeed.record.paths import SET_ASIDE
+from respeed.records.layout import ROOT, Kind, place_of, shown
+from respeed.records.paths import SET_ASIDE
 
 # Machine, paper, experiment, profile.
 _DEEPEST = 4

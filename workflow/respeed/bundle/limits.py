@@ -1,6 +1,6 @@
 """How much a bundle may hold. A larger one is refused before it is read."""
 
-from respeed.record.layout import MANIFEST, Kind, place_of
+from respeed.records.layout import MANIFEST, Kind, place_of
 
 MIB = 2**20
 # A paper's rounds on all profiles of a machine are some hundred records; this has room for a hundred machines.

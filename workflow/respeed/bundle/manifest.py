@@ -8,9 +8,9 @@ from typing import Any
 from respeed.bundle.plain import parse_plain
 from respeed.model.errors import UserError
 from respeed.model.names import check_name
-from respeed.record.layout import place_of, shown
-from respeed.record.shape import Every, flag, like, misfit, text, whole
-from respeed.record.shapes import FINGERPRINT
+from respeed.records.layout import place_of, shown
+from respeed.records.shape import Every, flag, like, misfit, text, whole
+from respeed.records.shapes import FINGERPRINT
 
 SCHEMA = 1
 _ENTRY = {"path": text, "size": whole(1), "sha256": like("[0-9a-f]{64}")}

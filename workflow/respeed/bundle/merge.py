@@ -9,7 +9,7 @@ from respeed.bundle.contents import Item
 from respeed.bundle.survey import by_machine, fingerprint
 from respeed.model.errors import UserError
 from respeed.model.identity import difference
-from respeed.record.layout import Kind, Place
+from respeed.records.layout import Kind, Place
 
 _NUMBERED = (Kind.RECORD, Kind.SESSION)
 

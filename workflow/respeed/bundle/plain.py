@@ -5,8 +5,8 @@ from typing import Any
 
 from respeed.bundle.limits import MAX_TEXT, MAX_VALUES, MAX_WHOLE
 from respeed.model.errors import UserError
-from respeed.record.checksum import MAX_DEPTH
-from respeed.record.standard_json import parse_json
+from respeed.records.checksum import MAX_DEPTH
+from respeed.records.standard_json import parse_json
 
 
 def parse_plain(data: bytes, where: str) -> Any:

@@ -9,7 +9,7 @@ from respeed.bundle.contents import Item, check_item
 from respeed.bundle.folder import Folder
 from respeed.model.errors import UserError
 from respeed.model.identity import difference, fingerprint_of
-from respeed.record.layout import Kind, Place, place_of
+from respeed.records.layout import Kind, Place, place_of
 
 Source = Archive | Folder
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from respeed.bundle.plain import check_text
-from respeed.load.files import from_here
-from respeed.load.machines import check_told, read_told
-from respeed.load.yaml_file import parse_yaml
+from respeed.inputs.files import from_here
+from respeed.inputs.machines import check_told, read_told
+from respeed.inputs.yaml_file import parse_yaml
 from respeed.model.errors import UserError
 from respeed.model.told import Price
-from respeed.record.files import write_text
+from respeed.records.files import write_text
 
 # A price takes some hundred bytes, and no machine costs so much an hour.
 MAX_BYTES, MAX_PRICE = 4000, 1e6

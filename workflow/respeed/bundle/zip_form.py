@@ -9,7 +9,7 @@ from typing import IO
 
 from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
 from respeed.model.errors import UserError
-from respeed.record.layout import MANIFEST, shown
+from respeed.records.layout import MANIFEST, shown
 
 AGAIN = "carry it again, or have it exported again"
 # A bundle that any other program packed.

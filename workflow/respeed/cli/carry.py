@@ -5,7 +5,7 @@ from pathlib import Path
 
 from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import Imported, import_bundle
-from respeed.record.layout import Kind, shown
+from respeed.records.layout import Kind, shown
 
 
 def export_records(file: Path, smoke: bool, machine: str | None) -> None:

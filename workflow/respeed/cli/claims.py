@@ -3,11 +3,11 @@
 import shutil
 import textwrap
 
-from respeed.load.config import load_config
+from respeed.inputs.config import load_config
+from respeed.machine.machine import machine_slug
 from respeed.model.errors import UserError, nearest
 from respeed.model.timing import SMOKE_STAMP
-from respeed.provenance.machine import machine_slug
-from respeed.record.files import recorded_machines
+from respeed.records.files import recorded_machines
 from respeed.tables.build import make_tables
 from respeed.tables.claims import Verdict
 from respeed.tables.summary import summarize

@@ -7,25 +7,25 @@ from respeed.cli.measure import wait_seconds
 
 def learn(options: argparse.Namespace) -> None:
     from respeed.measure.learning import learn
-    from respeed.record.room import check_room
+    from respeed.records.room import check_room
 
     check_room(smoke=False)
     learn(options.path, wait_seconds(options))
 
 
 def describe(options: argparse.Namespace) -> None:
-    from respeed.plan.description import write_description
-    from respeed.plan.shown import profiles_shown
+    from respeed.schedule.description import write_description
+    from respeed.schedule.shown import profiles_shown
 
     write_description(options.path, profiles_shown())
 
 
 def gauge(options: argparse.Namespace) -> None:
-    from respeed.load.config import load_config
+    from respeed.inputs.config import load_config
+    from respeed.machine.machine import machine_slug
     from respeed.measure.gauge import measure_gauge
-    from respeed.provenance.machine import machine_slug
-    from respeed.record.paths import hardware_path
-    from respeed.record.room import check_room
+    from respeed.records.paths import hardware_path
+    from respeed.records.room import check_room
 
     check_room(smoke=False)
     path = options.path or hardware_path(load_config().machine or machine_slug(), smoke=False)
@@ -58,8 +58,8 @@ def claims(options: argparse.Namespace) -> None:
 
 def status(options: argparse.Namespace) -> None:
     from respeed.cli.status import show_status
-    from respeed.load.config import parse_settings
-    from respeed.plan.workflow import resolve_workflow
+    from respeed.inputs.config import parse_settings
+    from respeed.schedule.workflow import resolve_workflow
 
     settings = parse_settings(options.config) | ({"preset": "smoke"} if options.smoke else {})
     show_status(resolve_workflow(settings), options.machine, every_cell=options.all)

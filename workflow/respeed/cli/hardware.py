@@ -5,17 +5,17 @@ from typing import Any
 
 from tabulate import tabulate
 
-from respeed.load.config import load_config
-from respeed.load.hardware import read_profiles
-from respeed.load.machines import read_told, told_machines
+from respeed.inputs.config import load_config
+from respeed.inputs.hardware import read_profiles
+from respeed.inputs.machines import read_told, told_machines
+from respeed.machine.energy import energy_in_a_line
+from respeed.machine.machine import describe_machine, machine_slug
 from respeed.model.blas import library_label
 from respeed.model.cpus import cores_of_facts, show_list
 from respeed.model.errors import NotMeasurable
 from respeed.model.identity import FIELDS
 from respeed.model.profile import Profile
-from respeed.plan.availability import resolve_threads
-from respeed.provenance.energy import energy_in_a_line
-from respeed.provenance.machine import describe_machine, machine_slug
+from respeed.schedule.availability import resolve_threads
 
 
 def show_hardware() -> None:

@@ -10,7 +10,7 @@ from respeed.cli import commands as verbs
 from respeed.cli.measure import measure as measure_cells
 from respeed.model.errors import UserError
 from respeed.model.refused import refusal_anywhere
-from respeed.plan.stopping import end_when_stopped
+from respeed.schedule.stopping import end_when_stopped
 
 
 def main(arguments: list[str] | None = None) -> int:

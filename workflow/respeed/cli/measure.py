@@ -14,15 +14,15 @@ UNFINISHED = 75
 
 
 def measure(options: argparse.Namespace) -> int:
-    from respeed.load.config import parse_settings
+    from respeed.inputs.config import parse_settings
     from respeed.measure.session import measure_session
-    from respeed.plan.description import write_description
-    from respeed.plan.duration import parse_duration
-    from respeed.plan.shown import profiles_shown
-    from respeed.plan.slurm import PROFILE
-    from respeed.plan.workflow import resolve_workflow
-    from respeed.record.files import write_record
-    from respeed.record.room import check_room
+    from respeed.records.files import write_record
+    from respeed.records.room import check_room
+    from respeed.schedule.description import write_description
+    from respeed.schedule.duration import parse_duration
+    from respeed.schedule.shown import profiles_shown
+    from respeed.schedule.slurm import PROFILE
+    from respeed.schedule.workflow import resolve_workflow
 
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
     wait = wait_seconds(options)
@@ -86,6 +86,6 @@ def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 
 def wait_seconds(options: argparse.Namespace) -> float | None:
     """How long --wait lets it wait for another measurement; None until that is done."""
-    from respeed.plan.duration import parse_duration
+    from respeed.schedule.duration import parse_duration
 
     return None if options.wait is None else parse_duration(options.wait, "--wait", or_none_at_all=True)

@@ -4,7 +4,7 @@ import keyword
 from dataclasses import dataclass
 from pathlib import Path
 
-from respeed.load.folders import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS
+from respeed.inputs.folders import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS
 from respeed.model.errors import UserError, nearest
 from respeed.model.names import check_name
 

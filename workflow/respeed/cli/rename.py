@@ -2,12 +2,12 @@
 
 import os
 
-from respeed.load.config import load_config
+from respeed.inputs.config import load_config
+from respeed.machine.machine import machine_slug
 from respeed.model.errors import UserError
-from respeed.provenance.machine import machine_slug
-from respeed.record.hold import hold_folder
-from respeed.record.paths import records_folder
-from respeed.record.renaming import adopt_strangers, rename_left_out, rename_machine
+from respeed.records.hold import hold_folder
+from respeed.records.paths import records_folder
+from respeed.records.renaming import adopt_strangers, rename_left_out, rename_machine
 
 
 def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:

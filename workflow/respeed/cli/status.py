@@ -7,13 +7,13 @@ from tabulate import tabulate
 from respeed.estimators.rounds import collect_rounds
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
-from respeed.plan.announce import announcement
-from respeed.plan.asked import choose_asked
-from respeed.plan.work import chosen_experiments
-from respeed.plan.workflow import Workflow
-from respeed.record.files import read_description, recorded_machines
-from respeed.record.one_machine import read_records
-from respeed.record.paths import record_folders
+from respeed.records.files import read_description, recorded_machines
+from respeed.records.one_machine import read_records
+from respeed.records.paths import record_folders
+from respeed.schedule.announce import announcement
+from respeed.schedule.asked import choose_asked
+from respeed.schedule.work import chosen_experiments
+from respeed.schedule.workflow import Workflow
 from respeed.tables.cells import Cell, make_cells
 from respeed.tables.numbers import format_measured
 from respeed.tables.progress import STATES, Progress, measure_progress

@@ -15,8 +15,8 @@ from respeed.figures.speedup import chart_speedup
 from respeed.figures.style import save_figure
 from respeed.model.paper import Experiment, Paper
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.machines import machines_in_full
-from respeed.record.paths import results_folder
+from respeed.records.paths import results_folder
+from respeed.schedule.machines import machines_in_full
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others, read_others
 from respeed.tables.published import PAPER
@@ -28,7 +28,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
     results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; and of its hardware sheet
     results/figures/<machine>-{scaling,rates}.{svg,pdf,png}.
 
-    Of all machines while they are few, or else of `machine`, all others together behind it (see plan.machines).
+    Of all machines while they are few, or else of `machine`, all others together behind it (see schedule.machines).
     """
     in_full = machines_in_full(smoke, machine)
     tables, others = make_tables(smoke, in_full, papers), read_others(smoke, in_full)

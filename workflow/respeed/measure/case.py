@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from respeed.backends import BackendContract
+from respeed.machine.memory import memory_free
 from respeed.measure.bench import Bench, shares_cores
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.energy_run import energy_run
@@ -18,7 +19,6 @@ from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
 from respeed.model.refused import is_of_the_disk
 from respeed.model.round import RoundSpec
-from respeed.provenance.memory import memory_free
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
 from respeed.timing.energy import NO_METER

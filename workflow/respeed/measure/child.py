@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _run(text: str, events: TextIO) -> None:
-    from respeed.plan.spec import order_from_json
+    from respeed.schedule.spec import order_from_json
 
     if not text.endswith("}"):  # whoever started this process was stopped before it had said what to measure
         return
@@ -42,13 +42,13 @@ def _run(text: str, events: TextIO) -> None:
     bind(spec.cpus)
 
     from respeed.backends import make_backend
+    from respeed.machine.energy import energy_counters
+    from respeed.machine.software import blas_libraries, package_versions, telling_environment
     from respeed.measure.bench import make_bench, shares_cores, thread_complaint
     from respeed.measure.case import is_disturbed, measure_case
     from respeed.measure.ceilings import measure_ceilings
     from respeed.measure.seeds import derive_seed
     from respeed.model.errors import NotMeasurable
-    from respeed.provenance.energy import energy_counters
-    from respeed.provenance.software import blas_libraries, package_versions, telling_environment
     from respeed.timing.energy import make_meter
 
     def emit(event: str, **facts: Any) -> None:

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from respeed.estimators.gauged import disturbed_profiles
-from respeed.load.folders import ROOT
+from respeed.inputs.folders import ROOT
+from respeed.machine.cpu import usable_cores
+from respeed.machine.memory import accelerator_bytes, cache_bytes
+from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
 from respeed.model.round import RoundSpec
-from respeed.plan.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
-from respeed.plan.same_machine import check_is_this_machine, describe_as
-from respeed.provenance.cpu import usable_cores
-from respeed.provenance.memory import accelerator_bytes, cache_bytes
-from respeed.provenance.software import package_versions, source_commit
-from respeed.record.files import set_aside, write_record
-from respeed.record.paths import parse_hardware_path
-from respeed.record.shapes import SHEET_SCHEMA
+from respeed.records.files import set_aside, write_record
+from respeed.records.paths import parse_hardware_path
+from respeed.records.shapes import SHEET_SCHEMA
+from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
+from respeed.schedule.same_machine import check_is_this_machine, describe_as
 from respeed.timing.clock import seconds_now, utc_now
 
 # What all processes share stands once in the sheet.

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from respeed.load.folders import ROOT
-from respeed.load.papers import load_paper
+from respeed.inputs.folders import ROOT
+from respeed.inputs.papers import load_paper
+from respeed.machine.cpu import usable_cores
+from respeed.machine.pretended import refuse_pretended
+from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case
-from respeed.plan.same_machine import check_is_this_machine
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
-from respeed.provenance.cpu import usable_cores
-from respeed.provenance.pretended import refuse_pretended
-from respeed.provenance.software import source_commit
-from respeed.record.files import write_record
-from respeed.record.paths import parse_learning_path
-from respeed.record.shapes import LEARNING_SCHEMA
+from respeed.records.files import write_record
+from respeed.records.paths import parse_learning_path
+from respeed.records.shapes import LEARNING_SCHEMA
+from respeed.schedule.same_machine import check_is_this_machine
 from respeed.timing.clock import seconds_now, utc_now
 
 # Seconds of steps for each program; a smoke run only shows that it works.

@@ -17,7 +17,7 @@ from pathlib import Path
 from respeed.measure.holder import Holder
 from respeed.measure.lock_places import HeldError, KernelName, LockFile, Place
 from respeed.model.errors import UserError
-from respeed.plan.duration import in_words
+from respeed.schedule.duration import in_words
 from respeed.timing.clock import seconds_now
 
 # What holds it: for a child to inherit.

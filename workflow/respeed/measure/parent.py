@@ -11,18 +11,18 @@ from random import Random
 from typing import Any
 
 from respeed.control_group import memory_kills
-from respeed.load.folders import ROOT
+from respeed.inputs.folders import ROOT
+from respeed.machine.pretended import refuse_pretended
+from respeed.machine.required import check_provenance
+from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import Held, machine_lock
 from respeed.model.errors import UserError
 from respeed.model.paper import Case
 from respeed.model.round import RoundId, RoundSpec
-from respeed.plan.same_machine import describe_as
 from respeed.process import ignore_interrupts
-from respeed.provenance.pretended import refuse_pretended
-from respeed.provenance.required import check_provenance
-from respeed.provenance.software import source_commit
-from respeed.record.shapes import SCHEMA
+from respeed.records.shapes import SCHEMA
+from respeed.schedule.same_machine import describe_as
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.

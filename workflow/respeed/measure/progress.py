@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Callable
 
-from respeed.plan.duration import in_words
-from respeed.plan.next_turn import Plan, Turn
+from respeed.schedule.duration import in_words
+from respeed.schedule.next_turn import Plan, Turn
 
 WIDTH = 110
 

@@ -8,15 +8,15 @@ from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.parent import measure_turn
 from respeed.measure.progress import Progress
 from respeed.model.errors import NotMeasurable, UserError
-from respeed.plan.duration import in_words
-from respeed.plan.history import History, read_history
-from respeed.plan.next_turn import Plan, Turn, rounds_of
-from respeed.plan.same_machine import check_same_machine, describe_as
-from respeed.plan.spec import Digests, make_spec
-from respeed.plan.work import Work
-from respeed.record.files import set_aside, write_record
-from respeed.record.paths import round_path
-from respeed.record.shapes import SESSION_SCHEMA
+from respeed.records.files import set_aside, write_record
+from respeed.records.paths import round_path
+from respeed.records.shapes import SESSION_SCHEMA
+from respeed.schedule.duration import in_words
+from respeed.schedule.history import History, read_history
+from respeed.schedule.next_turn import Plan, Turn, rounds_of
+from respeed.schedule.same_machine import check_same_machine, describe_as
+from respeed.schedule.spec import Digests, make_spec
+from respeed.schedule.work import Work
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 

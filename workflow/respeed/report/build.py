@@ -8,10 +8,10 @@ from typing import Any
 import typst
 
 from respeed.model.errors import UserError
-from respeed.plan.machines import machines_in_full
-from respeed.record.files import replacing, write_json
+from respeed.records.files import replacing, write_json
 from respeed.report.facts import gather_facts
 from respeed.report.letters import with_letters_only
+from respeed.schedule.machines import machines_in_full
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 
@@ -24,7 +24,7 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write report/report.pdf, or report/smoke.pdf, from the records and figures that exist; returns its path.
 
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
-    (see plan.machines)."""
+    (see schedule.machines)."""
     if not TEMPLATE.exists():
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"

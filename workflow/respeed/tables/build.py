@@ -8,13 +8,13 @@ from typing import Any
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
-from respeed.plan.asked import choose_asked
-from respeed.plan.machines import machines_in_full
-from respeed.plan.shown import papers_shown, profiles_shown, told_shown
-from respeed.record.files import read_description, read_learning, write_text
-from respeed.record.hardware import read_machines_hardware
-from respeed.record.one_machine import read_machines
-from respeed.record.paths import results_folder
+from respeed.records.files import read_description, read_learning, write_text
+from respeed.records.hardware import read_machines_hardware
+from respeed.records.one_machine import read_machines
+from respeed.records.paths import results_folder
+from respeed.schedule.asked import choose_asked
+from respeed.schedule.machines import machines_in_full
+from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
 from respeed.tables import (
     breakdown,
     cells,
@@ -72,7 +72,7 @@ class Tables:
 
 def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
-    (see plan.shown)."""
+    (see schedule.shown)."""
     shown = papers_shown(smoke, papers)
     descriptions: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
@@ -126,7 +126,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and what is read as .html; and
     results/README.md.
 
-    All machines are in each .csv; in what people read, those that are shown in full (see plan.machines).
+    All machines are in each .csv; in what people read, those that are shown in full (see schedule.machines).
     """
     tables = make_tables(smoke, papers=papers)
     folder = results_folder(smoke) / "tables"

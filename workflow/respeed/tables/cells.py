@@ -9,12 +9,12 @@ import numpy as np
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.load.modules import why_not_run, workload_backends
+from respeed.inputs.modules import why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
-from respeed.plan.requirements import other_library
+from respeed.schedule.requirements import other_library
 from respeed.tables.row_labels import tell_apart
 
 # What a row shows of its profile, and what decides on which programs it runs.

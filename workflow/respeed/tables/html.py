@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from respeed.record.files import write_text
+from respeed.records.files import write_text
 from respeed.tables.numbers import NO_INTERVAL
 
 STYLE = Path(__file__).with_name("page.css")

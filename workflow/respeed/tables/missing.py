@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from respeed.plan.gauge_cases import CACHES
+from respeed.schedule.gauge_cases import CACHES
 from respeed.tables.numbers import format_number
 from respeed.tables.reached import CACHE, COPY, MEMORY, PRODUCT, Reached, place_name
 from respeed.tables.scaling import Scaled

@@ -7,8 +7,8 @@ from typing import Any
 
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.identity import FIELDS
-from respeed.record.checksum import is_checked
-from respeed.record.one_machine import made_on
+from respeed.records.checksum import is_checked
+from respeed.records.one_machine import made_on
 from respeed.tables.round_facts import (
     OF_ROUNDS,
     SEPARATOR,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from respeed.model.errors import UserError
-from respeed.record.files import recorded_machines
-from respeed.record.paths import results_folder
+from respeed.records.files import recorded_machines
+from respeed.records.paths import results_folder
 from respeed.tables.cost import Cost, read_cost
 from respeed.tables.spread import Spread
 from respeed.tables.standings import Standing

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from respeed.record.files import write_text
+from respeed.records.files import write_text
 from respeed.tables.folded import fold
 from respeed.tables.latex import write_latex
 from respeed.tables.markdown import write_markdown

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from respeed.record.files import write_text
+from respeed.records.files import write_text
 from respeed.tables.cost_page import make_cost_page
 from respeed.tables.folded import fold
 from respeed.tables.html import render_table, write_page

@@ -1,0 +1,78 @@
+"""Which accelerators are there, under which numbers."""
+
+from pathlib import Path
+
+import pytest
+
+from respeed.machine import accelerators
+
+NAMES = ["NVIDIA A100", "NVIDIA T4", "NVIDIA H100"]
+UUIDS = ["GPU-aa01", "GPU-ab02", "GPU-bc03"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        ("0,2", ["NVIDIA A100", "NVIDIA H100"]),
+        ("2, 0", ["NVIDIA H100", "NVIDIA A100"]),
+        ("GPU-b", ["NVIDIA H100"]),
+        ("GPU-ab02,0", ["NVIDIA T4", "NVIDIA A100"]),
+        ("GPU-a", []),  # of two
+        ("1,7,0", ["NVIDIA T4"]),
+        ("1,-1,0", ["NVIDIA T4"]),
+        ("MIG-1234", ["NVIDIA A100 MIG"]),
+    ],
+)
+def test_visible_devices_are_numbered_as_cuda_numbers_them(visible: str, found: list[str]) -> None:
+    assert accelerators.visible_devices(visible, NAMES, UUIDS, by_bus=True) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "visible", "found"),
+    [
+        (NAMES, "0", ["NVIDIA A100 or NVIDIA H100 or NVIDIA T4"]),
+        (NAMES, "GPU-ab02", ["NVIDIA T4"]),
+        (["NVIDIA T4"] * 3, "2,0", ["NVIDIA T4", "NVIDIA T4"]),
+    ],
+)
+def test_a_number_names_a_device_only_where_its_order_is_known(
+    names: list[str], visible: str, found: list[str]
+) -> None:
+    assert accelerators.visible_devices(visible, names, UUIDS) == found
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        ("cpu", None),
+        ("cuda", None),
+        ("cuda:1", None),
+        ("cuda:2", "no CUDA device 2: there are 2, numbered from 0"),
+        ("xpu:3", None),  # how many there are is not told
+        ("mps:1", "no MPS device 1: there is 1, numbered from 0"),
+    ],
+)
+def test_a_device_is_there_if_its_number_is(device: str, reason: str | None) -> None:
+    assert accelerators.missing_device(device, {"cuda": 2, "xpu": None, "mps": 1}) == reason
+
+
+def test_a_device_that_is_hidden_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    accelerators.accelerator_names.cache_clear()
+    monkeypatch.setattr(accelerators.Path, "exists", lambda path: False)
+    assert accelerators.missing_device("cuda:0") == accelerators.missing_device("cuda") == "no CUDA device"
+    accelerators.accelerator_names.cache_clear()
+
+
+def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(tmp_path: Path) -> None:
+    v5e, network_card, another = ("0x1ae0", "0x0063"), ("0x1ae0", "0x0042"), ("0x10de", "0x0063")
+    for place, (vendor, device) in enumerate([v5e, network_card, v5e, another]):
+        folder = tmp_path / f"0000:00:0{place}.0"
+        folder.mkdir()
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "device").write_text(f"{device}\n")
+    assert accelerators.count_tpus(tmp_path) == 2
+    assert accelerators.count_tpus(tmp_path / "no bus") == 0
+    assert accelerators.missing_device("tpu:1", {"tpu": 2}) is None
+    assert accelerators.missing_device("tpu:2", {"tpu": 2}) == "no TPU device 2: there are 2, numbered from 0"
+    assert accelerators.missing_device("tpu", {}) == "no TPU device"

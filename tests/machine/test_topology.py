@@ -1,0 +1,105 @@
+"""Which CPUs are a core, a socket, a kind: from the files that Linux has of them."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.machine import topology
+from respeed.model.cpus import Core, cores_as_facts, cores_of_facts, parse_list, show_list
+
+
+def write(sys: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = sys / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+
+def cpu_files(cpu: int, siblings: str, socket: int = 0, **others: int) -> dict[str, str]:
+    at = f"system/cpu/cpu{cpu}"
+    files = {f"{at}/topology/thread_siblings_list": siblings, f"{at}/topology/physical_package_id": str(socket)}
+    return files | {f"{at}/{name.replace('__', '/')}": str(value) for name, value in others.items()}
+
+
+@pytest.fixture
+def allow(monkeypatch: pytest.MonkeyPatch) -> object:
+    def allow(*cpus: int) -> None:
+        monkeypatch.setattr(topology.os, "sched_getaffinity", lambda _: set(cpus), raising=False)
+
+    return allow
+
+
+def test_cores_have_their_logical_cpus_and_their_socket(tmp_path: Path, allow: object) -> None:
+    for cpu in range(8):
+        write(tmp_path, cpu_files(cpu, f"{cpu % 4},{cpu % 4 + 4}", socket=cpu % 4 // 2))
+    allow(*range(8))  # type: ignore[operator]
+    assert topology.usable_topology(tmp_path) == tuple(Core((n, n + 4), n // 2) for n in range(4))
+    allow(1, 3, 7)  # type: ignore[operator]
+    assert topology.usable_topology(tmp_path) == (Core((1,), 0), Core((3, 7), 1))
+
+
+def kinds(tmp_path: Path) -> list[str | None]:
+    return [core.kind for core in topology.usable_topology(tmp_path) or ()]
+
+
+def test_a_hybrid_cpu_has_performance_and_efficiency_cores(tmp_path: Path, allow: object) -> None:
+    for cpu, siblings in enumerate(("0-1", "0-1", "2", "3")):
+        write(tmp_path, cpu_files(cpu, siblings))
+    write(tmp_path, {"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"})
+    allow(*range(4))  # type: ignore[operator]
+    assert kinds(tmp_path) == ["performance", "efficiency", "efficiency"]
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "expected"),
+    [
+        ("cpu_capacity", (530, 530, 1024, 1024), ["efficiency"] * 2 + ["performance"] * 2),
+        ("cpufreq__cpuinfo_max_freq", (5100000, 5000000, 3300000, 3300000), ["performance"] * 2 + ["efficiency"] * 2),
+        ("cpufreq__cpuinfo_max_freq", (5800000, 5500000, 5500000, 5300000), [None] * 4),
+        ("cpu_capacity", (1024, 1024, 1024, 1024), [None] * 4),
+    ],
+)
+def test_cores_that_can_do_much_less_are_efficiency_cores(
+    tmp_path: Path, allow: object, file: str, values: tuple[int, ...], expected: list[str | None]
+) -> None:
+    for cpu, value in enumerate(values):
+        write(tmp_path, cpu_files(cpu, str(cpu), **{file: value}))
+    allow(*range(4))  # type: ignore[operator]
+    assert kinds(tmp_path) == expected
+
+
+def test_a_system_that_binds_nobody_to_cpus_tells_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(topology.os, "sched_getaffinity", raising=False)
+    assert topology.usable_topology() is None
+
+
+def test_macos_tells_how_many_cores_of_each_kind_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"hw.perflevel0.physicalcpu": 8, "hw.perflevel1.physicalcpu": 4}
+    monkeypatch.setattr(topology.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(topology, "_sysctl", lambda name: counts[name])
+    assert topology.kind_counts() == {"performance": 8, "efficiency": 4}
+    counts["hw.perflevel1.physicalcpu"] = 0
+    assert topology.kind_counts() == {}
+
+
+cpu_sets = st.sets(st.integers(0, 300), min_size=1, max_size=20)
+
+
+@given(cpu_sets)
+def test_a_list_of_cpus_is_read_as_it_is_shown(cpus: set[int]) -> None:
+    assert parse_list(show_list(cpus)) == tuple(sorted(cpus))
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "0-", "-1", "0,,1", "0-999999", "1.5"])
+def test_anything_else_is_no_list_of_cpus(text: str) -> None:
+    assert parse_list(text) is None
+
+
+cores = st.builds(Core, cpu_sets.map(lambda cpus: tuple(sorted(cpus))), st.none() | st.integers(0, 3))
+
+
+@given(st.lists(cores, max_size=8))
+def test_facts_hold_every_core(made: list[Core]) -> None:
+    assert sorted(map(repr, cores_of_facts(cores_as_facts(made)))) == sorted(map(repr, made))

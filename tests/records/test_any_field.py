@@ -1,0 +1,197 @@
+"""Whatever stands in one field of one file: it is left out with a line, or plan, tables, figures and report can be made
+with it. Nothing else ever happens, and the other records stay."""
+
+import contextlib
+import io
+import json
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.bundle.contents import check_item
+from respeed.bundle.verify import verify
+from respeed.figures.build import build_figures
+from respeed.inputs.config import load_config
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_papers
+from respeed.model.errors import UserError
+from respeed.records.files import _leave_out, read_description, read_learning, write_json
+from respeed.records.hardware import read_machines_hardware
+from respeed.records.layout import place_in_folders
+from respeed.records.one_machine import read_machine
+from respeed.records.paths import description_path, hardware_path, learning_path, record_paths
+from respeed.report.facts import gather_facts
+from respeed.schedule.history import read_history
+from respeed.schedule.next_turn import Plan
+from respeed.schedule.work import make_work
+from respeed.tables.build import build_tables, make_tables
+from respeed.tables.others import read_others
+from tests.bundle.carried import write_box
+from tests.odd import INSTEAD, added, change, text_of, ways
+from tests.sheets import hardware_sheet, no_gpu, write_sheet
+
+MakeRecord = Callable[..., dict[str, Any]]
+ROUNDS = 6
+
+
+@pytest.fixture
+def box(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A machine with some rounds and all other files there can be; every fact that one may have is there."""
+    monkeypatch.chdir(tmp_path)
+    write_box(make_record, profiles=("torch-1",), rounds=ROUNDS)
+    write_sheet(hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]))
+    paths = {
+        "record": record_paths(False)[1],
+        "description": description_path("box", False),
+        "sheet": hardware_path("box", False),
+        "learning": learning_path("box", "raina2009", "rbm", False),
+    }
+    asked = {"asked": "0" * 16}
+    add(
+        paths["description"],
+        profiles={"torch-1": asked | {"threads": 1}, "gpu": asked | {"reason": "no CUDA device"}},
+    )
+    record = json.loads(paths["record"].read_text())
+    record["provenance"] |= {
+        "energy": {"reason": None, "update_seconds": {"package-0": 0.001}},
+        "versions": {"torch": "2.9"},
+        "libraries": [{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],
+        "environment": {"OMP_NUM_THREADS": "1"},
+        "threads_proof": {"threads_ran": 1},
+    }
+    record["provenance"]["machine"] |= {"host": "a" * 16, "sockets": 1, "physical_cores": 2, "frequency_governor": None}
+    record["clock"] = {"boot": "0" * 8, "seconds": 7.5}
+    case = record["cases"][0]
+    case |= {"errors": {"weights": 1e-6}, "parts": {"whole": 1.0}, "attempts": 1}
+    case["energy_run"] = {"steps": 9, "seconds": 1.1, "joules": {"package-0": 3.5}}
+    block = case["blocks"][0]
+    block |= {"joules": {"package-0": 3.5}, "slept_seconds": 0.0, "part_seconds": [block["sample_seconds"]]}
+    write_json(paths["record"], record)
+    return paths
+
+
+def add(path: Path, **facts: Any) -> None:
+    write_json(path, json.loads(path.read_text()) | facts)
+
+
+def is_usable(kind: str, path: Path) -> bool:
+    """Whether it is read; where not, a line says so. What checks files comes to an end as well."""
+    said = io.StringIO()
+    verify(path)
+    place = place_in_folders(path)
+    assert place is not None
+    with contextlib.suppress(UserError):
+        check_item(place, path.read_bytes(), False, "file")
+    with contextlib.redirect_stderr(said):
+        match kind:
+            case "record":
+                found = read_machine(False, "box")
+                usable = path in found.records
+                said.write("".join(found.lines))
+                assert len(found.records) >= ROUNDS - 1
+            case "description":
+                _leave_out.cache_clear()
+                usable = read_description("box", False) is not None
+                said.write("".join(read_machine(False, "box").lines))
+            case "sheet":
+                usable = read_machines_hardware("box", False, {}) is not None
+            case _:
+                _leave_out.cache_clear()
+                usable = bool(read_learning(False, "box"))
+    assert usable or "left out" in said.getvalue()
+    return usable
+
+
+def plan() -> None:
+    """What a run would measure next."""
+    config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
+    work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box", lambda profile: None)
+    history, _ = read_history(work, lambda *place: "0" * 16)
+    Plan(history).next_turn()
+    history.session_probes("torch-1", "2026-01-01T00:00:00+00:00")
+
+
+def show(*, drawn: bool) -> None:
+    """Plan, tables and report's facts, and if it is `drawn` the files of tables and figures."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        plan()
+        try:
+            tables = make_tables(False)
+        except UserError as error:  # a description of another machine than all the records are of
+            assert "can be used" in str(error)  # noqa: PT017
+            return
+        json.dumps(gather_facts(tables, read_others(False, ["box"])), allow_nan=False)
+        if drawn:
+            build_tables(False)
+            build_figures(False)
+
+
+def try_each(kind: str, path: Path, stride: int, shown: int, drawn: int) -> None:
+    """Put one wrong value in so many into the file; of those with which it is used, show and draw one in so many."""
+    good = json.loads(path.read_text())
+    assert is_usable(kind, path)
+    used = 0
+    tried = [(way, value) for way in ways(good) for value in INSTEAD][::stride]
+    for way, value in [*tried, *list(added(good))[:: max(1, stride // 10)]]:
+        path.write_text(text_of(change(good, way, value)))
+        if is_usable(kind, path):
+            used += 1
+            if used % shown == 0:
+                show(drawn=used % drawn == 0)
+
+
+@pytest.fixture
+def only_round(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The record of a machine that has no other: what it says is not lost in a median."""
+    monkeypatch.chdir(tmp_path)
+    write_box(make_record, profiles=("torch-1",), rounds=1)
+    return record_paths(False)[0]
+
+
+def test_work_is_left_out_where_no_axis_would_hold_it(only_round: Path) -> None:
+    good = json.loads(only_round.read_text())
+    for value in (1e-300, 0.5, 1e25):
+        for key in ("flops", "traffic_bytes"):
+            only_round.write_text(text_of(change(good, ("cases", 0, key), value)))
+            assert not read_machine(False, "box").records
+    good["cases"][0] |= {"flops": 1, "traffic_bytes": 1e24}
+    only_round.write_text(text_of(good))
+    assert read_machine(False, "box").records
+    show(drawn=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [1e-12, 1e24])
+def test_the_only_round_of_a_machine_is_left_out_or_drawn_whatever_its_numbers(only_round: Path, value: float) -> None:
+    good = json.loads(only_round.read_text())
+    for way in ways(good):
+        if type(reduce(operator.getitem, way, good)) in (int, float):
+            only_round.write_text(text_of(change(good, way, value)))
+            if read_machine(False, "box").records:
+                show(drawn=True)
+
+
+@pytest.mark.parametrize(("kind", "stride"), [("record", 61), ("description", 23), ("sheet", 197), ("learning", 23)])
+def test_a_file_with_one_field_wrong_is_left_out_or_can_be_used(kind: str, stride: int, box: dict[str, Path]) -> None:
+    try_each(kind, box[kind], stride, 4, 10**9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["record", "description", "sheet", "learning"])
+def test_a_file_with_any_field_wrong_is_left_out_or_can_be_used(kind: str, box: dict[str, Path]) -> None:
+    try_each(kind, box[kind], 1, 25, 100)
+
+
+def test_what_is_left_out_is_measured_again(box: dict[str, Path]) -> None:
+    box["record"].write_text(text_of(change(json.loads(box["record"].read_text()), ("id", "smoke"), True)))
+    config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
+    work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box", lambda profile: None)
+    history, unusable = read_history(work, lambda *place: "0" * 16)
+    assert len(history.records) == ROUNDS - 1
+    assert list(unusable) == [box["record"]]
+    assert "is of the smoke kind, and lies among the real ones" in unusable[box["record"]]

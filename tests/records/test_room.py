@@ -1,0 +1,115 @@
+"""Whether all can be written is known before anything is measured."""
+
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from respeed.model.errors import UserError
+from respeed.records.room import NEEDED_BYTES, check_room, check_snakemake
+from tests.conftest import Project
+from tests.systems import as_nobody, on_small_disk
+
+Usage = namedtuple("Usage", "total used free")
+MEASURE = ["measure", "--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
+
+
+def refused(command: list[str], folder: Path) -> str:
+    """The one line of a command that is refused."""
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    return done.stderr
+
+
+def test_a_disk_that_is_nearly_full_stops_what_measures_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("respeed.records.room.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
+    with pytest.raises(UserError, match=r"^results/smoke: 100 MB are free there, and a run may need 100 MB; make room"):
+        check_room(smoke=True)
+    check_room(smoke=True, measures=False)
+    monkeypatch.setattr("respeed.records.room.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
+    check_room(smoke=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_of_64_kilobytes_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    told = refused([*on_small_disk(tmp_path, "64k"), sys.executable, "-m", "respeed", *MEASURE], tmp_path)
+    assert told.startswith("respeed: results/smoke: 0 MB are free there, and a run may need 100 MB; make room")
+
+
+@pytest.mark.parametrize(
+    ("folder", "named"), [("", ""), ("results", "results"), ("results/smoke/records/box", "results/smoke/records/box")]
+)
+def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(
+    tmp_path: Path, folder: str, named: str
+) -> None:
+    closed = tmp_path / folder
+    tmp_path.chmod(0o777)
+    closed.mkdir(parents=True, exist_ok=True)
+    for path in (tmp_path / "results").rglob("*"):
+        path.chmod(0o777)
+    closed.chmod(0o555)
+    told = refused([*as_nobody(), sys.executable, "-m", "respeed", *MEASURE], tmp_path)
+    closed.chmod(0o755)
+    assert f"{named}: cannot be written" in told
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_log_of_another_user_is_told_with_his_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = Path("results/logs/tables.log")
+    log.parent.mkdir(parents=True)
+    log.touch()
+    monkeypatch.setattr("respeed.records.room.os.access", lambda path, _: Path(path).is_dir())
+    with pytest.raises(UserError, match=rf"^{log}: cannot be written, and belongs to \w+; run in a clone of your own"):
+        check_room(smoke=False)
+
+
+def test_a_log_that_is_a_link_to_nothing_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = Path("results/logs/tables.log")
+    log.parent.mkdir(parents=True)
+    log.symlink_to("nowhere/tables.log")
+    with pytest.raises(UserError, match=rf"^{log}: is a link to nothing that can be reached; delete it"):
+        check_room(smoke=False)
+
+
+def test_a_folder_in_which_snakemake_cannot_write_is_refused_in_a_dry_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("respeed.records.room.os.access", lambda path, _: Path(path).name != "metadata")
+    folder = tmp_path / ".snakemake"
+    check_snakemake(folder)
+    (folder / "metadata").mkdir(parents=True)
+    with pytest.raises(UserError, match="metadata: cannot be written, and belongs to"):
+        check_snakemake(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["-n"], [], ["pdf"]])
+def test_a_second_user_in_somebody_elses_checkout_is_told_so_by_one_line(
+    project: Project, arguments: list[str]
+) -> None:
+    cache = project.folder.parent / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    project.folder.chmod(0o555)
+    done = project.run(
+        *as_nobody(),
+        "snakemake",
+        *arguments,
+        "--config",
+        "preset=smoke",
+        check=False,
+        XDG_CACHE_HOME=str(cache),
+    )
+    project.folder.chmod(0o755)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("respeed: ")]
+    assert done.returncode == 2
+    assert len(lines) == 1, done.stdout
+    assert "Traceback" not in done.stdout
+    assert f"respeed: {project.folder}: cannot be written: Permission denied; copy the project" in lines[0]

@@ -1,0 +1,57 @@
+"""A change and its undoing: no measurement is lost, and tables show what this checkout would measure."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.inputs.config import load_config
+from respeed.inputs.hardware import load_profiles
+from respeed.inputs.papers import load_papers
+from respeed.model.round import RoundId
+from respeed.records.files import write_json
+from respeed.records.paths import description_path, round_path
+from respeed.schedule.answers import answers_here
+from respeed.schedule.asked import choose_asked
+from respeed.schedule.history import read_history
+from respeed.schedule.spec import Digests
+from respeed.schedule.work import make_work
+
+MakeRecord = Callable[..., dict[str, Any]]
+PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
+NOW = Digests(load_config().seed, PAPERS).of("raina2009", "rbm", "openblas-1", False, False)
+
+
+@pytest.fixture
+def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> list[dict[str, Any]]:
+    """One as it would be measured now, and a later one of another measurement."""
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for index, digest in ((1, NOW), (2, "0" * 16)):
+        record = make_record(
+            [0.1], index=index, profile="openblas-1", digest=digest, started=f"2026-01-0{index}T00:00:00+00:00"
+        )
+        write_json(round_path(RoundId("box", "raina2009", "rbm", "openblas-1", index)), record)
+        found.append(record)
+    return found
+
+
+def test_records_of_another_measurement_are_neither_used_nor_set_aside(records: list[dict[str, Any]]) -> None:
+    work = make_work(replace(load_config(), profiles=("openblas-1",)), PAPERS, PROFILES, "box")
+    history, unusable = read_history(work, Digests(work.seed, work.papers).of)
+    assert [record["id"]["index"] for record in history.records.values()] == [1]
+    assert (history.otherwise, unusable) == (1, {})
+    assert history.next_index("raina2009", "rbm", "openblas-1") == 3
+
+
+def test_tables_show_what_would_be_measured_now_though_another_is_later(records: list[dict[str, Any]]) -> None:
+    write_json(description_path("box", False), {"machine": "box", "hardware": {}, "profiles": answers_here(PROFILES)})
+    assert choose_asked("box", False, records, PAPERS) == records[:1]
+    assert choose_asked("box", False, records[1:], PAPERS) == records[1:]
+
+
+def test_where_nobody_can_tell_what_would_be_measured_all_stay(records: list[dict[str, Any]]) -> None:
+    assert choose_asked("box", False, records, PAPERS) == records
+    assert choose_asked("box", False, records, {}) == records

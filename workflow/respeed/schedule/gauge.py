@@ -1,0 +1,173 @@
+"""What is measured for the hardware sheet: which processes, each of which cases, and when the sheet is made anew."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from respeed.estimators.gauged import is_lost
+from respeed.inputs.hardware import read_profiles
+from respeed.inputs.modules import backend_devices, backend_precisions
+from respeed.machine.cpu import usable_cores
+from respeed.machine.machine import describe_machine
+from respeed.machine.topology import usable_topology
+from respeed.model.errors import UserError
+from respeed.model.paper import Case
+from respeed.model.profile import Profile
+from respeed.model.round import RoundId, RoundSpec
+from respeed.model.timing import GAUGE, SMOKE
+from respeed.records.hardware import PAPER, misplaced, read_hardware
+from respeed.schedule.availability import why_not
+from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts
+from respeed.schedule.same_machine import describe_as
+
+# Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
+SCALED = "openblas"
+# All passes end within so many seconds, but for the least number of them. Where these are disturbed, none begins beyond
+# so many times the seconds.
+SECONDS, LEAST_PASSES, MOST_PASSES, PATIENCE = 60.0, 3, 12, 2
+NOT_GAUGED = "not measured yet"
+# A first guess, until there is a sheet: what a process takes to start, and each of its cases.
+START_SECONDS, CASE_SECONDS = 2.0, 0.4
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """`often` are the processes of a pass, each on its own number of threads, in every pass; `once` those before the
+    first, and again with a later one only if they were disturbed. `absent` cannot run here, each with the reason.
+    `digest` is a checksum of all that is measured."""
+
+    often: tuple[RoundSpec, ...]
+    once: tuple[RoundSpec, ...]
+    absent: tuple[tuple[RoundSpec, str], ...]
+    digest: str
+
+    @property
+    def smoke(self) -> bool:
+        return self.often[0].id.smoke
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes."""
+        often, once = (
+            sum(START_SECONDS + CASE_SECONDS * len(spec.cases) for spec in specs) for specs in (self.often, self.once)
+        )
+        return once + often if self.smoke else max(SECONDS, once + LEAST_PASSES * often)
+
+
+def plan_gauge(machine: str, smoke: bool) -> Gauge:
+    """What is measured of this machine. A smoke run has a tiny step on one core and on all, and no measurement."""
+    cores, facts = usable_cores(), describe_machine()
+    # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
+    profiles = read_profiles()[0].values()
+    packages = {profile.backend: profile.package for profile in profiles}
+    scaled = _scaled_backend(profiles, facts)
+    often = [
+        _spec(machine, packages, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
+        for threads in _ladder(cores, smoke)
+    ]
+    once = [
+        _spec(machine, packages, backend, device, precision, threads, cases, smoke)
+        for backend, device, precision in ([] if smoke else _kinds(profiles, facts))
+        if (backend, device, precision) != (scaled, "cpu", "fp32")
+        for threads in _threads(device, len(cores))
+        if (cases := rate_cases(backend, device, precision, threads))
+    ]
+    why = {spec.id.profile: reason for spec in (*often, *once) if (reason := why_not(spec.profile, facts))}
+    absent = tuple((spec, why[spec.id.profile]) for spec in (*often, *once) if spec.id.profile in why)
+    often, once = ([spec for spec in specs if spec.id.profile not in why] for specs in (often, once))
+    digest = _digest([*often, *once])
+    often, once = ([replace(spec, digest=digest) for spec in specs] for specs in (often, once))
+    return Gauge(tuple(often), tuple(once), absent, digest)
+
+
+def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
+    """Why the sheet must be measured, or measured anew; None if it can be used as it is."""
+    if not path.exists():
+        return NOT_GAUGED
+    try:
+        sheet = read_hardware(path)
+    except UserError as error:
+        return str(error)
+    if reason := misplaced(sheet, machine, gauge.smoke, describe_as(machine)):
+        return reason
+    if sheet["digest"] != gauge.digest:
+        return "something else is measured by now"
+    return "everything was disturbed on one thread or on all" if is_lost(sheet) else None
+
+
+def _ladder(cores: Collection[int], smoke: bool) -> list[int]:
+    return sorted({1, len(cores)}) if smoke else thread_counts(len(cores))
+
+
+def _threads(device: str, cores: int) -> list[int]:
+    return sorted({1, cores}) if device == "cpu" else [cores]
+
+
+def _only_optional(profiles: Collection[Profile]) -> set[str]:
+    """The backends that are measured only where a profile of theirs is named: the sheet is made without them."""
+    optional, others = ({one.backend for one in profiles if one.optional is which} for which in (True, False))
+    return optional - others
+
+
+def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Every (backend, device, precision) that is here, in single precision at least, or on a device that hardware
+    profiles name: of that it is said that it is missing."""
+    named, left_out = {profile.device for profile in profiles if not profile.is_cpu}, _only_optional(profiles)
+    return [
+        (backend, device, precision)
+        for backend, devices in backend_devices().items()
+        if backend not in left_out
+        for device in devices
+        if device in named or _is_there(backend, device, facts)
+        for precision in backend_precisions()[backend]
+        if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
+    ]
+
+
+def _is_there(backend: str, device: str, facts: Mapping[str, Any]) -> bool:
+    return why_not(_profile(backend, backend, device, "fp32", 1), facts) is None
+
+
+def _scaled_backend(profiles: Collection[Profile], facts: Mapping[str, Any]) -> str:
+    on_cpu = [name for name, devices in backend_devices().items() if "cpu" in devices]
+    there = [name for name in on_cpu if name not in _only_optional(profiles) and _is_there(name, "cpu", facts)]
+    return SCALED if SCALED in there else there[0]
+
+
+def _profile(package: str, backend: str, device: str, precision: str, threads: int) -> Profile:
+    architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
+    name = f"{backend}-{device}-{precision}-{threads}"
+    return Profile(name, package, package, architecture, backend, device, threads, precision, optional=True)
+
+
+def _spec(
+    machine: str, packages: Mapping[str, str], backend: str, device: str, precision: str, threads: int,
+    cases: Iterable[Case], smoke: bool,
+) -> RoundSpec:  # fmt: skip
+    profile = _profile(packages.get(backend, backend), backend, device, precision, threads)
+    cases = tuple(cases)
+    return RoundSpec(
+        id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
+        profile=profile,
+        threads=threads,
+        cpus=cores_in_turn(usable_cores(), usable_topology() or ())[:threads] if device == "cpu" else (),
+        cases=cases,
+        whole_steps=(),
+        timing=SMOKE if smoke else GAUGE,
+        seed=1,
+        digest="",
+        rehearsals=rehearsals_of(cases),
+    )
+
+
+def _digest(specs: Iterable[RoundSpec]) -> str:
+    """Of the cases, where each runs, and how long it is timed: not of names, nor of which cores."""
+    facts = [
+        [spec.profile.backend, spec.profile.device, spec.profile.precision, spec.threads, asdict(spec.timing),
+         [asdict(case) for case in spec.cases]]
+        for spec in specs
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

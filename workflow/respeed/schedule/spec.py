@@ -1,0 +1,130 @@
+"""What one round measures, complete: the measuring process needs no other file."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from respeed.inputs.hardware import load_profile
+from respeed.inputs.modules import runs
+from respeed.inputs.papers import load_paper
+from respeed.model.errors import UserError, nearest
+from respeed.model.paper import Case, Experiment, Paper
+from respeed.model.profile import Profile
+from respeed.model.round import RoundId, RoundSpec
+from respeed.model.timing import REAL, SMOKE, TimingProtocol
+from respeed.schedule.answers import Resolve
+from respeed.schedule.availability import resolve_threads
+
+
+def make_spec(
+    round_id: RoundId,
+    seed: int,
+    cases: tuple[Case, ...] | None = None,
+    paper: Paper | None = None,
+    resolve: Resolve | None = None,
+) -> RoundSpec:
+    """Resolve a round to its cases, by default all that its profile runs, threads and timing; NotMeasurable if the
+    machine, by default this one, cannot run the profile."""
+    paper = paper or load_paper(round_id.paper)
+    if round_id.experiment not in paper.experiments:
+        known = nearest(round_id.experiment, paper.experiments)
+        raise UserError(f"{round_id.paper}: no experiment {round_id.experiment!r}{known}")
+    experiment = paper.experiments[round_id.experiment]
+    profile = load_profile(round_id.profile)
+    threads, cpus = (resolve or resolve_threads)(profile)
+    every = tuple(
+        _as_measured(case, experiment, round_id.whole)
+        for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
+        if runs(case.workload, profile.backend, profile.precision)
+        and experiment.runs_on(case.workload, profile.architecture)
+        and case.name not in experiment.sources
+    )
+    spec = RoundSpec(
+        id=round_id,
+        profile=profile,
+        threads=threads,
+        cpus=cpus,
+        cases=every,
+        whole_steps=tuple(math.ceil(experiment.steps(case)) for case in every) if round_id.whole else (),
+        timing=SMOKE if round_id.smoke else REAL,
+        seed=seed,
+        digest="",
+        rehearsals=experiment.smoke_cases,
+    )
+    spec = replace(spec, digest=_digest(spec))
+    return spec if cases is None else _only(spec, cases)
+
+
+def _only(spec: RoundSpec, cases: tuple[Case, ...]) -> RoundSpec:
+    """The round of some of its cases: of the same measurement, so of the same digest."""
+    wanted = {(case.name, case.workload) for case in cases}
+    chosen = [index for index, case in enumerate(spec.cases) if (case.name, case.workload) in wanted]
+    return replace(
+        spec,
+        cases=tuple(spec.cases[index] for index in chosen),
+        whole_steps=tuple(spec.whole_steps[index] for index in chosen) if spec.whole_steps else (),
+    )
+
+
+def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
+    """The case as it is, or with the parameters of a whole run in which nothing is extrapolated."""
+    if not (whole and experiment.whole_parameters):
+        return case
+    return replace(case, parameters={**case.parameters, **experiment.whole_parameters})
+
+
+def _digest(spec: RoundSpec) -> str:
+    """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
+    experiment is measured again.
+
+    Labels do not decide a measurement, nor what must be there for it; nor does which of the cores it was pinned to, as
+    long as the profile does not say so, nor a rehearsal.
+    """
+    facts = asdict(spec)
+    for key in ("label", "package", "architecture", "requires", "optional"):
+        del facts["profile"][key]
+    # What a profile leaves to the machine is as it was before it could be said.
+    for key in ("cpus", "smt"):
+        if not facts["profile"][key]:
+            del facts["profile"][key]
+    del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Digests:
+    """The digests that a machine's records must have now, each worked out once, of these papers."""
+
+    def __init__(self, seed: int, papers: Mapping[str, Paper], resolve: Resolve | None = None) -> None:
+        self._seed, self._papers, self._resolve = seed, papers, resolve
+        self._known: dict[tuple[str, str, str, bool, bool], str] = {}
+
+    def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
+        key = (paper, experiment, profile, whole, smoke)
+        if key not in self._known:
+            round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
+            self._known[key] = make_spec(round_id, self._seed, paper=self._papers[paper], resolve=self._resolve).digest
+        return self._known[key]
+
+
+def order_from_json(text: str) -> tuple[list[RoundSpec], list[float]]:
+    """The inverse of json.dumps({"specs": [asdict(spec), ...], "probes": [...]})."""
+    order = json.loads(text)
+    return [_spec(data) for data in order["specs"]], order["probes"]
+
+
+def _spec(data: dict[str, Any]) -> RoundSpec:
+    return RoundSpec(
+        id=RoundId(**data["id"]),
+        profile=Profile(**data["profile"]),
+        threads=data["threads"],
+        cpus=tuple(data["cpus"]),
+        cases=tuple(Case(**case) for case in data["cases"]),
+        whole_steps=tuple(data["whole_steps"]),
+        timing=TimingProtocol(**data["timing"]),
+        seed=data["seed"],
+        digest=data["digest"],
+        rehearsals=tuple(Case(**case) for case in data["rehearsals"]),
+    )
