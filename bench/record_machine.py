@@ -2,8 +2,8 @@
 
 python bench/record_machine.py --minutes 9 --bundle records.zip
 
-Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, psutil, threadpoolctl, nvidia-ml-py and pytest, no network,
-no Snakemake, no Typst and no set-up of the project. It goes in stages, the most telling first:
+Needs Python 3.11 with torch, NumPy, SciPy, Numba, PyYAML, pydantic, psutil, threadpoolctl, nvidia-ml-py and pytest,
+no network, no Snakemake, no Typst and no set-up of the project. It goes in stages, the most telling first:
 
     device       what torch and the driver say of the accelerators, and whether each of their rows can be set up
     first        one round of everything on their rows
@@ -19,9 +19,6 @@ when and why (records-stages.json). Called again on the same machine with the sa
 passed is not run again, and what had too little time is. It ends with 0 if all stages passed, with 75 if only the time
 was up for some, and else with 1.
 In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all pdf shows them.
-
-Where scikit-learn's pictures will be missing, run this here first and take results/data along:
-python bench/record_machine.py --photographs
 """
 
 import argparse
@@ -39,7 +36,6 @@ from lent import STEPS
 from stages import Stage, Stages
 
 from respeed.bundle.export import export_bundle
-from respeed.data.photographs import keep_copy
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.machine.machine import machine_slug
@@ -107,16 +103,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=9.0, help="how long all of it may take (9)")
     parser.add_argument("--bundle", type=Path, default=Path("records.zip"), help="where to pack the records")
     parser.add_argument("--preset", help="in place of the one in config.yaml")
-    parser.add_argument("--photographs", action="store_true", help="only keep a copy of scikit-learn's pictures")
     parser.add_argument("--step", choices=STEPS, help="only this one, in this process, and no bundle")
     parser.add_argument("--seconds", type=float, default=60.0, help="with --step: how long it may take")
     options = parser.parse_args()
     bundle, deadline = options.bundle.absolute(), BEGAN + 60 * options.minutes
     os.chdir(ROOT)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "workflow"), os.environ.get("PYTHONPATH")]))
-    if options.photographs:
-        print(keep_copy())
-        return 0
     config = load_config(overrides={"preset": options.preset} if options.preset else {})
     machine, profiles, smoke = config.machine or machine_slug(), load_profiles(), config.preset.is_smoke
     if options.step:

@@ -1,5 +1,7 @@
 """Whitened patches of natural images, the usual input of sparse coding.
 
+The images are two photographs, `photographs.npz` beside this file; `photographs.txt` says whose they are (CC BY 2.0).
+
 Every image is whitened as a whole by the filter R(f) = f exp(-(f / f0)^4), which flattens the 1/f spectrum of natural
 images and takes away what the pixel grid cannot hold; f0 is 0.4 cycles a pixel. Patches are then cut at random places,
 their mean is taken away, and they are brought to the same norm.
@@ -7,13 +9,19 @@ Source: Olshausen and Field, Sparse coding with an overcomplete basis set, 1997,
 """
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
-from respeed.data.photographs import photographs
-
+PHOTOGRAPHS = Path(__file__).with_name("photographs.npz")
 CUTOFF = 0.4
 LEAST_CONTRAST = 0.1
+
+
+def photographs() -> dict[str, np.ndarray]:
+    """The photographs by name, grey, (height, width) in [0, 1]."""
+    with np.load(PHOTOGRAPHS) as kept:
+        return {name: kept[name] / np.float64(255) for name in ("china", "flower")}
 
 
 @functools.cache
