@@ -1,1 +1,21 @@
 """respeed: published speedup tables, re-run on your hardware. CONTRIBUTING.md has the words and the layers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.DataFrame]":
+    """Every tidy table of a run by its name, in the dtypes that docs/tables.md tells. UserError if one is not there."""
+    from respeed.analysis.columns import load_tables as load
+
+    return load(Path(folder))
+
+
+def load_rounds(folder: str | Path = "results/tables") -> "pandas.DataFrame":
+    """The rounds of a run, a row a round and case: where every statistic begins."""
+    from respeed.analysis.columns import load_table
+
+    return load_table("rounds", Path(folder))

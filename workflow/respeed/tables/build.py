@@ -1,10 +1,14 @@
 """Builds every table from the records that exist."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
+from respeed.analysis.cells import describe_work
+from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
@@ -37,7 +41,7 @@ from respeed.tables import (
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.readme import write_readme
 from respeed.tables.why import make_why
-from respeed.tables.write import write_published, write_tidy
+from respeed.tables.write import write_published
 from respeed.tables.write_pages import write_pages
 
 
@@ -130,25 +134,53 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     """
     tables = make_tables(smoke, papers=papers)
     folder = results_folder(smoke) / "tables"
-    write_tidy(folder / "cells.csv", cells.COLUMNS, tables.cells)
-    write_tidy(folder / "speedups.csv", speedups.COLUMNS, tables.speedups)
-    write_tidy(folder / "claims.csv", claims.COLUMNS, tables.claims)
-    write_tidy(folder / "factors.csv", factors.COLUMNS, tables.factors)
-    write_tidy(folder / "why.csv", breakdown.COLUMNS, tables.why)
-    write_tidy(folder / "roofline.csv", roofline.COLUMNS, tables.roofline)
-    write_tidy(folder / "parts.csv", parts.COLUMNS, tables.parts)
-    write_tidy(folder / "totals.csv", totals.COLUMNS, tables.totals)
-    write_tidy(folder / "wholes.csv", wholes.COLUMNS, tables.wholes)
-    write_tidy(folder / "machines.csv", machines.COLUMNS, tables.across)
-    write_tidy(folder / "cost.csv", cost.COLUMNS, tables.costs)
-    write_tidy(folder / "spread.csv", spread.COLUMNS, spread.measure_spread(tables.cells, tables.speedups))
-    write_tidy(folder / "standings.csv", standings.COLUMNS, standings.rank_machines(tables.cells, tables.rounds))
-    write_tidy(folder / "rates.csv", reached.COLUMNS, tables.reached)
-    write_tidy(folder / "scaling.csv", scaling.COLUMNS, tables.scaling)
-    write_tidy(folder / "hardware.csv", origins.COLUMNS, tables.origins.values())
+    for name, frame in _frames(tables).items():
+        write_table(frame, name, folder)
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for table in tables.published:
         write_published(folder / table.paper, table, stamp, in_full, tables.origins)
     readme = write_readme(tables.papers, tables.claims, tables.origins, in_full, stamp)
     write_text(results_folder(smoke) / "README.md", readme)
     write_pages(folder, tables, in_full, stamp, machine)
+
+
+def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The tidy tables as frames, while they move to respeed.analysis."""
+    rows: dict[str, Iterable[Any]] = {
+        "speedups": tables.speedups,
+        "claims": tables.claims,
+        "factors": tables.factors,
+        "why": tables.why,
+        "roofline": tables.roofline,
+        "parts": tables.parts,
+        "totals": tables.totals,
+        "wholes": tables.wholes,
+        "machines": tables.across,
+        "cost": tables.costs,
+        "spread": spread.measure_spread(tables.cells, tables.speedups),
+        "standings": standings.rank_machines(tables.cells, tables.rounds),
+        "rates": tables.reached,
+        "scaling": tables.scaling,
+        "hardware": tables.origins.values(),
+    }
+    found = {
+        name: make_frame(({column: getattr(row, column) for column in TABLES[name].columns} for row in mine), name)
+        for name, mine in rows.items()
+    }
+    return {"rounds": make_frame([], "rounds"), "cells": _cells_frame(tables), **found}
+
+
+def _cells_frame(tables: Tables) -> pd.DataFrame:
+    rows = []
+    for cell in tables.cells:
+        experiment = tables.papers[cell.paper].experiments[cell.experiment]
+        cases = (
+            (*experiment.smoke_cases, *experiment.cases)
+            if tables.smoke
+            else (*experiment.cases, *experiment.smoke_cases)
+        )
+        case = next(case for case in cases if (case.name, case.workload) == (cell.case, cell.workload))
+        more: dict[str, Any] = {"flops": cell.work, "traffic_bytes": cell.traffic, "steps": experiment.steps(case)}
+        more["work"] = describe_work(experiment, case)
+        rows.append({name: more.get(name, getattr(cell, name, None)) for name in TABLES["cells"].columns})
+    return make_frame(rows, "cells")

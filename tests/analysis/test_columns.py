@@ -1,0 +1,61 @@
+"""The declaration of the tidy tables: files, frames and docs/tables.md."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import respeed
+from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_table, make_frame, rows_of, write_table
+from respeed.model.errors import UserError
+from respeed.model.text import printable
+from tests.conftest import ROOT
+
+
+def test_the_data_dictionary_says_what_is_declared() -> None:
+    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
+    assert page == describe_tables(), "make it again: ./run python -m respeed.analysis.columns > docs/tables.md"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_a_key_of_its_own_columns_and_a_meaning_of_each(name: str) -> None:
+    table = TABLES[name]
+    assert set(table.key) <= set(table.columns)
+    assert all(column.meaning and column.dtype for column in table.columns.values())
+
+
+@given(
+    st.text(st.characters(codec="utf-8")),
+    st.floats(allow_infinity=False),
+    st.none() | st.integers(0, 10**9),
+    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formula(
+    tmp_path_factory: pytest.TempPathFactory, text: str, number: float, count: int | None, high: float | None
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    row = dict.fromkeys(TABLES["rates"].columns) | {"what": text, "value": number, "threads": count, "high": high}
+    written = make_frame([{**row, "passes": 7}], "rates")
+    write_table(written, "rates", folder)
+    back = load_table("rates", folder)
+    plain = written.assign(what=[printable(text)])
+    # A text that has the apostrophe of a guarded one loses it.
+    if not (text.startswith("'") and text[1:].lstrip().startswith(FORMULA)):
+        pd.testing.assert_frame_equal(back, plain, rtol=1e-8)
+    assert (
+        not pd.read_csv(folder / "rates.csv", dtype=str, keep_default_na=False)["what"][0].lstrip().startswith(FORMULA)
+    )
+
+
+def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
+    (row,) = rows_of(
+        make_frame([{"machine": "box", "share": 1.0, "machines": 2, "cases": 1, "all_cases": 2}], "standings")
+    )
+    assert (row.machine, row.paper, row.share, row.rank, row.cases) == ("box", "", 1.0, None, 1)
+
+
+def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"rounds\.csv: not found; build the tables first: respeed tables"):
+        respeed.load_tables(tmp_path)

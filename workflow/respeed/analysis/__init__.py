@@ -1,0 +1,1 @@
+"""From records to tidy tables: pandas DataFrames, whose columns `columns` declares."""

@@ -1,0 +1,169 @@
+"""Every tidy table, results/tables/<name>.csv, as `columns.toml` declares it: the dtypes of its frame, its file written
+and read, and docs/tables.md, which is made by
+
+    ./run python -m respeed.analysis.columns > docs/tables.md
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from respeed.model.errors import UserError
+from respeed.model.text import printable
+from respeed.records.files import write_text
+
+# A number in a tidy table: more digits than any measurement has, fewer than a float prints.
+DIGITS = 9
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `kind` is text, number, count (a whole number) or flag; `empty` says what an empty field means, and
+    is empty itself where there is none."""
+
+    kind: str
+    unit: str
+    meaning: str
+    empty: str
+
+    @property
+    def dtype(self) -> str:
+        """Of the frame. A missing number is NaN, a missing text is ""; a count that may be missing is nullable."""
+        count = "Int64" if self.empty else "int64"
+        return {"text": "str", "number": "float64", "count": count, "flag": "bool"}[self.kind]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tidy table: what a row is, which columns tell rows apart, and all columns in their order, by name."""
+
+    row: str
+    key: tuple[str, ...]
+    columns: dict[str, Column]
+
+    @property
+    def texts(self) -> list[str]:
+        return [name for name, column in self.columns.items() if column.kind == "text"]
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        return {name: column.dtype for name, column in self.columns.items()}
+
+
+def _declared() -> dict[str, Table]:
+    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    shared = told.pop("shared")
+    return {
+        name: Table(
+            table["row"],
+            tuple(table["key"]),
+            {column: Column(*(facts or shared[column])) for column, facts in table["columns"].items()},
+        )
+        for name, table in told.items()
+    }
+
+
+TABLES = _declared()
+
+
+def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The declared columns of the table, in order, each in its dtype. KeyError if one is not there."""
+    table = TABLES[name]
+    found = frame[list(table.columns)]
+    return found.assign(**{column: found[column].fillna("") for column in table.texts}).astype(table.dtypes)
+
+
+def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
+    """A table of rows, by the names of its columns; of none, with no row."""
+    return apply_dtypes(pd.DataFrame(list(rows), columns=list(TABLES[name].columns), dtype=object), name)
+
+
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows, one by one: attributes named as the columns; None, not NaN, where a number is missing."""
+    plain = frame.astype(object)
+    return plain.where(plain.notna(), None).itertuples(index=False, name="Row")
+
+
+def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
+    """Write the declared columns of the table as <folder>/<name>.csv."""
+    write_csv(apply_dtypes(frame, name), folder / f"{name}.csv")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame without its index: numbers with nine digits, texts that no spreadsheet computes, nothing where a
+    number is missing."""
+    plain = pd.DataFrame({name: [_plain(value) for value in frame[name]] for name in frame}, dtype=object)
+    write_text(path, plain.to_csv(index=False, lineterminator="\n"))
+
+
+def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """Every table by its name, as `respeed tables` wrote it. UserError if one is not there."""
+    return {name: load_table(name, folder) for name in TABLES}
+
+
+def load_table(name: str, folder: Path) -> pd.DataFrame:
+    """<folder>/<name>.csv in its dtypes. UserError if it is not there."""
+    table, path = TABLES[name], folder / f"{name}.csv"
+    if not path.exists():
+        raise UserError(f"{path}: not found; build the tables first: respeed tables")
+    missing = {column: [""] for column in table.columns if column not in table.texts}
+    frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
+    return apply_dtypes(frame.assign(**{column: frame[column].map(_unguarded) for column in table.texts}), name)
+
+
+def _plain(value: Any) -> Any:
+    """A number with so many digits, a text without what cannot be printed. Before one that a spreadsheet would compute
+    stands an apostrophe, which makes it a text there."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, str):
+        shown = printable(value)
+        return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
+    return value
+
+
+def _unguarded(shown: str) -> str:
+    return shown[1:] if shown.startswith("'") and shown[1:].lstrip().startswith(FORMULA) else shown
+
+
+INTRODUCTION = """# Tables
+
+`results/tables/*.csv`, for your own statistics; `respeed.analysis.columns` writes them and this page.
+
+```python
+import respeed
+
+tables = respeed.load_tables()  # pandas DataFrames by name, of the run in results/tables
+cells = tables["cells"]
+timed = cells[cells["seconds"].notna() & cells["is_cpu"]]
+print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["seconds"].idxmin(), ["case", "profile"]])
+
+rounds = respeed.load_rounds()  # where every statistic begins
+by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
+print(by_cell["seconds"].agg(["median", "std", "count"]))
+```
+
+An empty field is NaN in a frame where the column is of numbers, and an empty text where it is of texts. A text that a
+spreadsheet would compute has an apostrophe before it in the file, and none in the frame.
+"""
+
+
+def describe_tables() -> str:
+    """docs/tables.md: what every row and column of every table is."""
+    text = INTRODUCTION
+    for name, table in TABLES.items():
+        text += f"\n## {name}.csv\n\n{table.row} Key: {', '.join(table.key)}.\n\n"
+        text += "| column | kind | unit | meaning | empty if |\n| --- | --- | --- | --- | --- |\n"
+        for column, one in table.columns.items():
+            text += f"| {column} | {one.kind} | {one.unit} | {one.meaning} | {one.empty} |\n"
+    return text
+
+
+if __name__ == "__main__":
+    print(describe_tables(), end="")
