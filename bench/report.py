@@ -3,14 +3,15 @@
 ./run python bench/report.py                          of 25, 50, 100 and 200 synthetic machines, over those of 25
 ./run python bench/report.py --machines 1 4           of other numbers of them, over the first
 ./run python bench/report.py --folder FOLDER          in this empty folder, which is kept with all that was built
+./run python bench/report.py --records FOLDER         of the machines under this one, not results/records
+./run python bench/report.py --stages tables          of these stages alone
 
-A synthetic machine has all the records of the real one that has most under results/records, under a name of its own:
-its times are scaled, and jittered round by round. Every second one has an accelerator besides; its rounds are those of
-PyTorch on all cores, at a multiple of their speed.
+A synthetic machine has all the records of the real one that has most of them, under a name of its own: its times are
+scaled, and jittered round by round. Every second one has an accelerator besides; its rounds are those of PyTorch on
+all cores, at a multiple of their speed. A record that is left out ends the comparison: it would cost no time.
 """
 
 import argparse
-import json
 import os
 import random
 import resource
@@ -18,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 from respeed.inputs.hardware import load_profiles
 from respeed.measure.lock import machine_lock
 from respeed.model.round import RoundId
-from respeed.records.files import read_json, read_record
+from respeed.records.files import read_json, read_record, write_record
 from respeed.records.paths import description_path, records_folder, round_path
 from respeed.timing.clock import seconds_now
 
@@ -52,14 +53,14 @@ def add_machine(donor: Path, target: Path, number: int) -> None:
         for one in made:
             if accelerated:
                 one["provenance"]["machine"]["accelerators"] = [ACCELERATOR]
-            _write(target / round_path(RoundId(**one["id"])), one)
+            write_record(target / round_path(RoundId(**one["id"])), one)
     sheet = read_json(donor / "machine.json")
     if accelerated:
         sheet = sheet | {"hardware": sheet["hardware"] | {"accelerators": [ACCELERATOR]}, "not_measurable": {}}
-    _write(target / description_path(machine, smoke=False), sheet | {"machine": machine})
+    write_record(target / description_path(machine, smoke=False), sheet | {"machine": machine})
     for path in donor.glob("*/*/learning.json"):
         learned = target / records_folder(smoke=False) / machine / path.relative_to(donor)
-        learned.write_text(path.read_text().replace(f'"{donor.name}"', f'"{machine}"'))
+        write_record(learned, read_json(path) | {"machine": machine})
 
 
 def machine_name(donor: Path, number: int) -> str:
@@ -104,31 +105,30 @@ def _accelerated(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"id": record["id"] | {"profile": ACCELERATED}, "profile": profile, "threads": 1}
 
 
-def _write(path: Path, data: Any) -> None:
-    """As records are written, but for the wait until they are on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n")
-
-
-def build(folder: Path, machine: str) -> dict[str, float]:
+def build(folder: Path, machine: str, stages: Sequence[str]) -> dict[str, float]:
     """Seconds of each stage, as the rules of Snakemake call them: a process each, while nothing else measures."""
     paths = {"PYTHONPATH": str(ROOT / "workflow")}
     took = {}
-    for stage in STAGES:
+    for stage in stages:
         command = [sys.executable, "-m", "respeed", stage, "--machine", machine]
         with machine_lock():
             start = seconds_now()
-            subprocess.run(command, cwd=folder, env={**os.environ, **paths}, check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run(command, cwd=folder, env={**os.environ, **paths}, text=True, capture_output=True,
+                check=False,
+            )  # fmt: skip
             took[stage] = seconds_now() - start
+        if done.returncode or "left out" in done.stderr:
+            sys.exit(f"{done.stderr}respeed: {stage} failed, or has not all records")
     return took | {"all": sum(took.values())}
 
 
-def compare(folder: Path, numbers: list[int]) -> None:
-    """Build the report of more and more machines in `folder`, and print how much longer each stage takes."""
-    donors = [path.parent for path in (ROOT / records_folder(smoke=False)).glob("*/machine.json")]
+def compare(folder: Path, records: Path, numbers: Sequence[int], stages: Sequence[str]) -> None:
+    """Build the report of more and more machines in `folder`, made of one under `records`, and print how much longer
+    each stage takes."""
+    donors = [path.parent for path in records.glob("*/machine.json")]
     donor = max(donors, key=lambda path: len(_paths_of(path)), default=None)
     if donor is None:
-        sys.exit("respeed: no machine under results/records to make others of; measure first: ./run snakemake")
+        sys.exit(f"respeed: no machine under {records} to make others of; measure first: ./run snakemake")
     (folder / "report").mkdir(parents=True, exist_ok=True)
     for template in (ROOT / "report").glob("*.typ"):
         shutil.copy(template, folder / "report")
@@ -138,7 +138,7 @@ def compare(folder: Path, numbers: list[int]) -> None:
         for index in range(there, number):
             add_machine(donor, folder, index + 1)
         there = number
-        took = build(folder, machine_name(donor, 1))
+        took = build(folder, machine_name(donor, 1), stages)
         first = first or took
         times = ", ".join(f"{stage} {took[stage] / first[stage]:.2f}" for stage in took)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
@@ -153,12 +153,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, nargs="+", default=MACHINES)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--records", type=Path, default=ROOT / records_folder(smoke=False))
+    parser.add_argument("--stages", choices=STAGES, nargs="+", default=STAGES)
     options = parser.parse_args()
+    what = options.records.resolve(), options.machines, options.stages
     if options.folder:
-        compare(options.folder.resolve(), options.machines)
+        compare(options.folder.resolve(), *what)
         return
     with tempfile.TemporaryDirectory() as folder:
-        compare(Path(folder), options.machines)
+        compare(Path(folder), *what)
 
 
 if __name__ == "__main__":
