@@ -113,9 +113,9 @@ def build(folder: Path, machine: str, stages: Sequence[str]) -> dict[str, float]
         command = [sys.executable, "-m", "respeed", stage, "--machine", machine]
         with machine_lock():
             start = seconds_now()
-            done = subprocess.run(command, cwd=folder, env={**os.environ, **paths}, text=True, capture_output=True,
-                check=False,
-            )  # fmt: skip
+            done = subprocess.run(
+                command, cwd=folder, env={**os.environ, **paths}, text=True, capture_output=True, check=False
+            )
             took[stage] = seconds_now() - start
         if done.returncode or "left out" in done.stderr:
             sys.exit(f"{done.stderr}respeed: {stage} failed, or has not all records")

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import report
 
+import report
 from respeed.model.round import RoundId
 from respeed.records.files import read_json, write_record
 from respeed.records.paths import description_path, learning_path, records_folder, round_path
@@ -38,13 +38,9 @@ def test_of_synthetic_machines_no_record_is_left_out(donor: Path, tmp_path: Path
     report.compare(built, donor, [2], ["tables"])
     with (built / "results/tables/cells.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["seconds"]]
+    profiles = {"box-001": ("torch-1", "torch-all", "gpu"), "box-002": ("torch-1", "torch-all")}
     assert {(row["machine"], row["profile"], row["rounds"]) for row in rows} == {
-        (machine, profile, str(ROUNDS))
-        for machine, profiles in {
-            "box-001": ("torch-1", "torch-all", "gpu"),
-            "box-002": ("torch-1", "torch-all"),
-        }.items()
-        for profile in profiles
+        (machine, profile, str(ROUNDS)) for machine, names in profiles.items() for profile in names
     }
     learning = [read_json(path) for path in (built / records_folder(False)).glob("*/*/*/learning.json")]
     assert {one["machine"] for one in learning} == {"box-001", "box-002"}
