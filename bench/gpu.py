@@ -24,10 +24,10 @@ from stages import TIME_UP
 
 from respeed.backends import BackendContract, make_backend
 from respeed.backends._torch import is_out_of_memory
+from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
 from respeed.machine.pretended import is_pretended
 from respeed.measure.lock import machine_lock
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now
 from respeed.workloads import load_workload, rbm_streamed

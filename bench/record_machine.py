@@ -36,14 +36,14 @@ from lent import STEPS
 from stages import Stage, Stages
 
 from respeed.bundle.export import export_bundle
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.machine.machine import machine_slug
 from respeed.machine.pretended import refuse_pretended
-from respeed.model.errors import UserError
 from respeed.model.identity import HOST
+from respeed.paths import description_path
 from respeed.records.files import write_record
-from respeed.records.paths import description_path
 from respeed.schedule.availability import why_not
 from respeed.schedule.description import make_description
 

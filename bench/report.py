@@ -26,9 +26,8 @@ from typing import Any
 
 from respeed.inputs.hardware import load_profiles
 from respeed.measure.lock import machine_lock
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, records_folder, round_path
 from respeed.records.files import read_json, read_record, write_record
-from respeed.records.paths import description_path, records_folder, round_path
 from respeed.timing.clock import seconds_now
 
 ROOT = Path(__file__).resolve().parents[1]

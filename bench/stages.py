@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.files import read_json, write_json
 from respeed.timing.clock import utc_now
 

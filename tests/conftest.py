@@ -14,10 +14,9 @@ import hypothesis
 import pytest
 
 from respeed.machine.cpu import usable_cores
-from respeed.model.round import RoundId
 from respeed.model.timing import REAL
+from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import round_path
 
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
 hypothesis.settings.register_profile("respeed", deadline=None)

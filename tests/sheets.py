@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from respeed.paths import hardware_path
 from respeed.records.files import write_json
 from respeed.records.hardware import PAPER
-from respeed.records.paths import hardware_path
 from respeed.records.shapes import SHEET_SCHEMA
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import respeed
 from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_table, make_frame, rows_of, write_table
-from respeed.model.errors import UserError
-from respeed.model.text import printable
+from respeed.errors import UserError
+from respeed.text import printable
 from tests.conftest import ROOT
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from respeed.backends import make_backend
 from respeed.backends._jax_pool import NAMES, pool_size, set_pool
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import workload_backends
-from respeed.model.errors import NotMeasurable
 from respeed.workloads import load_workload
 from tests.conformance.programs import case_of
 

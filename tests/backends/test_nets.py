@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import Activation, BackendContract, make_backend
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 HERE = [
     (name, "cpu", precision, threads)

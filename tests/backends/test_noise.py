@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 HERE = [("openblas", "fp32", 1), ("openblas", "fp32", 2), ("torch", "fp32", 1), ("torch", "fp32", 2)]
 HERE += [("openblas", "fp64", 1), ("torch", "fp64", 1)]

@@ -15,7 +15,7 @@ import pytest
 
 from respeed.backends import BackendContract, make_backend
 from respeed.backends._torch_replicas import _pool
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from tests.backends.ranks import Ranks
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")

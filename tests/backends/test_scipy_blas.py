@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from respeed.backends import _scipy_blas, _steered, accelerate, make_backend, netlib, openblas
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import backend_libraries, workload_backends
 from respeed.kernels import scipy_blas
 from respeed.measure.correctness import TOLERANCE
 from respeed.model.blas import LIBRARIES
-from respeed.model.errors import NotMeasurable
 from tests.conformance.programs import case_of, errors_of
 
 

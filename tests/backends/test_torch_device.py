@@ -8,7 +8,7 @@ import torch
 from respeed.backends import _torch_device, _torch_replicas, make_backend
 from respeed.backends._torch_between import TRIED_BYTES
 from respeed.backends._torch_fused import between_for
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 
 def with_devices(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:

@@ -7,7 +7,7 @@ import torch
 
 from respeed.backends import make_backend
 from respeed.backends._torch_mixed import Mixed
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 
 def raising(text: str, kind: type[Exception] = RuntimeError) -> Any:

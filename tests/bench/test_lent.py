@@ -7,10 +7,10 @@ import lent
 import pytest
 from stages import TIME_UP
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.measure.session import Outcome
-from respeed.model.errors import UserError
 
 
 def do(step: str, seconds: float = 600.0) -> int:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import report
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, learning_path, records_folder, round_path
 from respeed.records.files import read_json, write_record
-from respeed.records.paths import description_path, learning_path, records_folder, round_path
 from tests.bundle.carried import learned
 from tests.conftest import MakeRecord
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, learning_path, next_session, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import description_path, learning_path, next_session, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 

@@ -13,10 +13,10 @@ from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import import_bundle
 from respeed.bundle.limits import MIB
 from respeed.cli.main import main
-from respeed.model.errors import UserError
+from respeed.errors import UserError
+from respeed.paths import description_path, record_paths
 from respeed.records.files import write_json
 from respeed.records.layout import Kind
-from respeed.records.paths import description_path, record_paths
 from tests.bundle.carried import files, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.errors import UserError
+from respeed.paths import RoundId, description_path, learning_path, record_paths, round_path
 from respeed.records.files import write_json
 from respeed.records.hold import hold_folder
 from respeed.records.layout import Kind
-from respeed.records.paths import description_path, learning_path, record_paths, round_path
 from tests.bundle.carried import files, learned, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from respeed.bundle.contents import check_item
-from respeed.model.errors import UserError
+from respeed.errors import UserError
+from respeed.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.records.files import write_json
 from respeed.records.layout import place_of
-from respeed.records.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from respeed.cli.claims import _lines, show_claims
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from tests.conftest import MakeRecord, write_machines
 from tests.tables.test_summary import UNTESTED
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from respeed.cli.main import main
-from respeed.inputs.folders import ROOT
-from respeed.records.paths import record_paths
+from respeed.paths import ROOT, record_paths
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]

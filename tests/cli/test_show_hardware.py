@@ -7,9 +7,9 @@ import pytest
 
 from respeed.cli import hardware
 from respeed.inputs.config import load_config
-from respeed.inputs.folders import HARDWARE
 from respeed.inputs.hardware import read_profiles
 from respeed.model.cpus import Core, cores_as_facts
+from respeed.paths import HARDWARE
 
 
 def test_every_profile_has_a_line_also_one_whose_file_is_wrong(

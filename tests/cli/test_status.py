@@ -9,8 +9,8 @@ import pytest
 
 from respeed.cli.main import main
 from respeed.machine.machine import machine_slug
+from respeed.paths import description_path
 from respeed.records.files import write_json
-from respeed.records.paths import description_path
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -10,10 +10,9 @@ import pytest
 from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.errors import UserError
+from respeed.paths import RoundId, hardware_path, round_path
 from respeed.records.files import read_json, write_json, write_record
-from respeed.records.paths import hardware_path, round_path
 from tests.bundle.carried import write_box
 from tests.bundle.forge import bundle_of, zip_of
 from tests.sheets import hardware_sheet

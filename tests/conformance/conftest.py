@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from tests.pretended_gpu.environment import is_pretended
 
 # XLA takes up to seconds to compile a step. By default these are tried, a step each; `-m slow` tries all.

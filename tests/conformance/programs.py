@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from respeed.backends import BackendContract, make_backend
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import (
     backend_devices,
     backend_libraries,
@@ -22,7 +23,6 @@ from respeed.inputs.modules import (
 from respeed.inputs.papers import load_papers
 from respeed.kernels.scipy_blas import scipy_library
 from respeed.measure.correctness import state_errors
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 

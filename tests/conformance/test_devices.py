@@ -9,13 +9,13 @@ import pytest
 from respeed.backends import BackendContract, make_backend
 from respeed.backends._host import OnHost
 from respeed.backends._torch_steps import TorchSteps
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import backend_devices, workload_backends, workload_precisions
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload, rbm, rbm_streamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of

@@ -11,7 +11,7 @@ import torch
 
 from respeed.backends import _torch_graphs, make_backend
 from respeed.backends._torch_between import ByTorch
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.workloads import rbm_streamed
 from tests.conformance.programs import case_of
 

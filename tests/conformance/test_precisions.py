@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import runs
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from tests.conformance.programs import (

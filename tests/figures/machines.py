@@ -9,9 +9,8 @@ from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 

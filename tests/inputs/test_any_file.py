@@ -10,12 +10,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.inputs.config import check_config, load_config
-from respeed.inputs.folders import HARDWARE, PAPERS, ROOT
 from respeed.inputs.hardware import read_profile
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
-from respeed.model.errors import UserError
+from respeed.paths import HARDWARE, PAPERS, ROOT
 
 TOLD = """
 price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}

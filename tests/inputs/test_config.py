@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs import config, hardware, papers
 from respeed.inputs.config import check_command_line, check_config, load_config, parse_settings
-from respeed.model.errors import UserError
 
 
 @pytest.mark.parametrize(

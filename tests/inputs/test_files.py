@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.files import from_here, read_bounded
-from respeed.inputs.folders import HARDWARE, ROOT
 from respeed.inputs.hardware import read_profile
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
 from respeed.inputs.source import WORKLOAD, what_is_wrong
-from respeed.model.errors import UserError
+from respeed.paths import HARDWARE, ROOT
 from respeed.records.files import read_json, why_no_learning
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.folders import HARDWARE, PAPERS, ROOT
 from respeed.inputs.hardware import load_profile, load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.model.errors import UserError
+from respeed.paths import HARDWARE, PAPERS, ROOT
 
 CONFIG = (ROOT / "config.yaml").read_text()
 PROFILE = (HARDWARE / "torch-1.yaml").read_text()

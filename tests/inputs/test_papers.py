@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.inputs.papers import load_paper, load_papers, paper_names, read_paper
-from respeed.model.errors import UserError
 from respeed.model.unit import UNITS
 
 NUMBERS = st.floats(1e-6, 1e9)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from respeed.inputs.folders import HARDWARE
+from respeed.errors import UserError
 from respeed.inputs.hardware import default_profiles, load_profile, load_profiles, read_profiles
-from respeed.model.errors import UserError
 from respeed.model.profile import Profile
+from respeed.paths import HARDWARE
 from respeed.schedule.shown import profiles_shown
 
 CPU = (HARDWARE / "torch-all.yaml").read_text()

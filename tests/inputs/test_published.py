@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.papers import load_paper
 from respeed.inputs.published import COLUMNS, MAX_BYTES, MAX_LINES, Numbers, positive, read_published
-from respeed.model.errors import UserError
 
 HEAD = f"{','.join(COLUMNS)}\n"
 EXPERIMENTS = load_paper("raina2009").experiments

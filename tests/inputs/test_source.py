@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.inputs import experiments, hardware, modules, source
-from respeed.inputs.folders import BACKENDS, WORKLOADS
 from respeed.inputs.hardware import read_profile
 from respeed.inputs.papers import read_paper
 from respeed.inputs.source import BACKEND, WORKLOAD, what_is_wrong
+from respeed.paths import BACKENDS, WORKLOADS
 
 WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs.machines import load_told, read_told
-from respeed.model.errors import UserError
 from respeed.model.told import Price, SlurmNode
 
 PRICE = "{per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}"

@@ -10,14 +10,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.folders import HARDWARE, PAPERS, ROOT
 from respeed.inputs.hardware import read_profile
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
 from respeed.inputs.schema import misfits
-from respeed.model.errors import UserError
-from respeed.model.text import is_unprintable
+from respeed.paths import HARDWARE, PAPERS, ROOT
+from respeed.text import is_unprintable
 
 TOLD = "price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}\nslurm: {partition: gpu}\n"
 FILES = {

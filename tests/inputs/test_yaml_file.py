@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.inputs.yaml_file import MAX_BYTES, read_yaml
-from respeed.model.errors import UserError
 
 
 def read(tmp_path: Path, text: str) -> Any:

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from respeed.inputs.folders import SCHEMAS
 from respeed.machine import accelerators, cpu, machine
 from respeed.machine.software import source_commit
-from respeed.model.names import NAME
+from respeed.paths import NAME, SCHEMAS
 
 
 @pytest.mark.parametrize(

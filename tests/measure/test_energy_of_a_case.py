@@ -12,8 +12,9 @@ from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.model.block import Block
 from respeed.model.energy import FEWEST_UPDATES, EnergyCounter
-from respeed.model.round import RoundId, RoundSpec
+from respeed.model.round import RoundSpec
 from respeed.model.timing import REAL
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 from respeed.timing.energy import Meter, make_meter
 

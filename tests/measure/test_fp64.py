@@ -10,7 +10,7 @@ from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.measure.ceilings import COPY_BYTES, measure_ceilings
 from respeed.measure.correctness import TOLERANCE
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload
 

@@ -16,16 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.machine.cpu import usable_cores
 from respeed.machine.memory import cache_bytes
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
 from respeed.model.cpus import Core
-from respeed.model.errors import UserError
-from respeed.model.names import NAME
+from respeed.paths import NAME, hardware_path
 from respeed.records.files import write_record
 from respeed.records.hardware import read_hardware
-from respeed.records.paths import hardware_path
 from respeed.schedule import gauge as planning
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, thread_counts

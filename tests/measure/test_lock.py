@@ -13,11 +13,11 @@ import pytest
 
 from respeed.cli import doctor
 from respeed.cli.main import main
+from respeed.errors import UserError
 from respeed.measure import lock as lock_module
 from respeed.measure.holder import Holder, read_holder, written_down
 from respeed.measure.lock import Places, machine_lock, who_measures
 from respeed.measure.lock_places import KernelName, LockFile
-from respeed.model.errors import UserError
 
 LINUX = sys.platform == "linux"
 only_linux = pytest.mark.skipif(not LINUX, reason="abstract sockets are Linux's")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import openblas
+from respeed.errors import UserError
 from respeed.estimators.rounds import collect_rounds
 from respeed.machine.required import check_provenance
 from respeed.measure.bench import make_bench
@@ -25,8 +26,7 @@ from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.measure.parent import _shuffled, measure_spec, measure_turn
 from respeed.measure.seeds import derive_seed
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.records.files import read_record, write_json
 from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload

@@ -13,7 +13,7 @@ from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.measure.parent import _Child, _how_it_ended
 from respeed.model.paper import Case
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)

@@ -15,7 +15,7 @@ PROGRAM = """
 import importlib, json, os, pkgutil, sys
 from respeed import kernels
 from respeed.backends import make_backend
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 

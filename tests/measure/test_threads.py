@@ -17,8 +17,8 @@ from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
 from respeed.measure.parent import measure_spec
 from respeed.model.block import Block, contamination
-from respeed.model.round import RoundId
 from respeed.model.timing import REAL
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 from respeed.timing.disturbance import difference, take_snapshot
 

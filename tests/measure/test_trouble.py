@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from respeed.backends import make_backend
+from respeed.errors import NotMeasurable
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.measure.child import _run
-from respeed.model.errors import NotMeasurable
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.io import PeriodicityDetector
 
-from respeed.model.errors import UserError
-from respeed.model.names import check_name
+from respeed.errors import UserError
+from respeed.paths import check_name
 
 
 @given(

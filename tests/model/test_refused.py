@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from respeed.cli.main import main
-from respeed.model.refused import ADVICE, refusal, refusal_anywhere
+from respeed.errors import ADVICE, refusal, refusal_anywhere
 
 
 @pytest.mark.parametrize("number", ADVICE)

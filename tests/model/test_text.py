@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.model.errors import UserError
-from respeed.model.text import is_unprintable, name_unprintable, printable, visible
+from respeed.errors import UserError
+from respeed.text import is_unprintable, name_unprintable, printable, visible
 
 ANY = st.text(st.characters())
 

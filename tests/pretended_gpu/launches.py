@@ -12,8 +12,8 @@ from typing import Any
 
 from respeed.backends import _torch_fused, make_backend
 from respeed.backends._torch_between import ByTorch
+from respeed.errors import NotMeasurable
 from respeed.inputs.modules import workload_precisions, workload_tests
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.process import private_stdout
 from respeed.workloads import load_workload

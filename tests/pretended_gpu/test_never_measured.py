@@ -14,7 +14,7 @@ from tests.pretended_gpu.build import LIBRARY
 REFUSE = """
 import sys
 from pathlib import Path
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.machine.pretended import refuse_pretended
 try:
     refuse_pretended(Path(sys.argv[1]), smoke=sys.argv[2] == "smoke")

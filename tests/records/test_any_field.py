@@ -15,16 +15,16 @@ import pytest
 
 from respeed.bundle.contents import check_item
 from respeed.bundle.verify import verify
+from respeed.errors import UserError
 from respeed.figures.build import build_figures
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.model.errors import UserError
+from respeed.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.records.files import _leave_out, read_description, read_learning, write_json
 from respeed.records.hardware import read_machines_hardware
 from respeed.records.layout import place_in_folders
 from respeed.records.one_machine import read_machine
-from respeed.records.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history
 from respeed.schedule.next_turn import Plan

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from respeed.bundle.export import export_bundle
 from respeed.bundle.importing import import_bundle
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.errors import UserError
+from respeed.paths import RoundId, round_path
 from respeed.records.checksum import KEY, checksum_of, resealed, sealed
 from respeed.records.files import read_json, read_record, write_json, write_record
 from respeed.records.one_machine import read_machine
-from respeed.records.paths import round_path
 from respeed.records.renaming import adopt_strangers, rename_machine
 from tests.odd import INSTEAD, change, text_of, ways
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from respeed.cli.measure import _logging_to
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
+from respeed.errors import UserError
+from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import round_path
 from tests.conftest import ROOT, MakeRecord
 from tests.systems import on_small_disk
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from respeed.errors import UserError
 from respeed.estimators.rounds import collect_rounds
-from respeed.model.errors import UserError
 from respeed.model.identity import FIELDS, difference
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, round_path
 from respeed.records.files import read_description, recorded_machines, why_no_description, write_json
 from respeed.records.one_machine import read_machine, read_machines, read_records
-from respeed.records.paths import description_path, round_path
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
-from respeed.records.files import read_learning, read_record, write_json
-from respeed.records.one_machine import read_records
-from respeed.records.paths import (
+from respeed.errors import UserError
+from respeed.paths import (
+    RoundId,
     learning_path,
     next_session,
     parse_learning_path,
@@ -23,6 +21,8 @@ from respeed.records.paths import (
     round_path,
     session_paths,
 )
+from respeed.records.files import read_learning, read_record, write_json
+from respeed.records.one_machine import read_records
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId
-from respeed.records import renaming
-from respeed.records.files import write_json, write_text
-from respeed.records.one_machine import read_machine
-from respeed.records.paths import (
+from respeed.errors import UserError
+from respeed.paths import (
+    RoundId,
     description_path,
     hardware_path,
     learning_path,
@@ -23,6 +20,9 @@ from respeed.records.paths import (
     renaming_mark,
     round_path,
 )
+from respeed.records import renaming
+from respeed.records.files import write_json, write_text
+from respeed.records.one_machine import read_machine
 from respeed.records.renaming import adopt_strangers, rename_left_out, rename_machine
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.room import NEEDED_BYTES, check_room, check_snakemake
 from tests.conftest import Project
 from tests.systems import as_nobody, on_small_disk

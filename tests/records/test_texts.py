@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.model.errors import UserError
-from respeed.model.text import is_unprintable
+from respeed.errors import UserError
+from respeed.paths import description_path
 from respeed.records import files
 from respeed.records.files import read_description, read_learning, read_record, write_json
-from respeed.records.paths import description_path
 from respeed.records.texts import MOST_LETTERS, printable_texts
+from respeed.text import is_unprintable
 
 NASTY = "=1+1\x1b[31m\0\r\n\u202e\ud800\ufffe$x_{^}%&#~\\<b>`|\"'"
 MakeRecord = Callable[..., dict[str, Any]]

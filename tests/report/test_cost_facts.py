@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from respeed.model.round import RoundId
 from respeed.model.told import Price, Told
+from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json, write_text
-from respeed.records.paths import round_path
 from respeed.report.build import build_report
 from respeed.report.facts import gather_facts
 from respeed.tables import build

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from respeed.inputs.papers import load_paper
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import round_path
 from respeed.report.why_facts import roofline_facts, why_facts
 from respeed.tables.build import Tables, make_tables
 

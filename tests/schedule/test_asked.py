@@ -10,9 +10,8 @@ import pytest
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import description_path, round_path
 from respeed.schedule.answers import answers_here
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.history import read_history

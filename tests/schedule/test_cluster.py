@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.told import SlurmNode, Told
 from respeed.records.files import write_json
 from respeed.schedule.announce import announcement

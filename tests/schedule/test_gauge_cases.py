@@ -1,7 +1,7 @@
 """What a hardware sheet is made of, on machines that are not here."""
 
 from respeed.inputs.hardware import load_profile
-from respeed.model.names import check_name
+from respeed.paths import check_name
 from respeed.schedule.gauge import plan_gauge
 from respeed.schedule.gauge_cases import rate_cases
 

@@ -9,8 +9,8 @@ import pytest
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.paths import description_path
 from respeed.records.files import write_json
-from respeed.records.paths import description_path
 from respeed.schedule.machines import FEW, machines_in_full
 from respeed.schedule.workflow import Workflow
 from tests.conftest import write_machines

@@ -18,7 +18,7 @@ from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model.config import Preset
-from respeed.records.paths import round_path
+from respeed.paths import round_path
 from respeed.schedule.availability import why_not
 from respeed.schedule.history import History
 from respeed.schedule.look import NO_INTERVAL, UNDECIDED, WIDE, choose_unsettled

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.measure.gauge import measure_gauge
 from respeed.measure.learning import learn
-from respeed.model.errors import UserError
 from respeed.model.identity import FIELDS
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, description_path, round_path
 from respeed.records.files import write_json
 from respeed.records.one_machine import read_machine
-from respeed.records.paths import description_path, round_path
 from respeed.schedule.announce import announcement
 from respeed.schedule.description import write_description
 from respeed.schedule.history import read_history

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs import machines
 from respeed.inputs.machines import read_told
-from respeed.model.errors import UserError
 from respeed.schedule import shown
 from respeed.schedule.shown import papers_shown, told_shown
 

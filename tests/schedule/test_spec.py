@@ -6,11 +6,12 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.inputs.hardware import load_profile
 from respeed.inputs.papers import load_papers
 from respeed.machine.cpu import usable_cores
-from respeed.model.errors import UserError
-from respeed.model.round import RoundId, RoundSpec
+from respeed.model.round import RoundSpec
+from respeed.paths import RoundId
 from respeed.schedule.duration import in_words, parse_duration
 from respeed.schedule.spec import Digests, make_spec, order_from_json
 

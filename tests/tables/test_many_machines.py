@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
+from respeed.paths import description_path, results_folder
 from respeed.records.files import read_placed, write_json
-from respeed.records.paths import description_path, results_folder
 from respeed.tables import build
 from respeed.tables.others import read_others
 from tests.conftest import write_machines

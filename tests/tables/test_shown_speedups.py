@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from respeed.inputs.papers import load_papers
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json
-from respeed.records.paths import round_path
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others
 from respeed.tables.shown_speedups import (

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
+from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import patches
 from respeed.workloads._geometry import Geometry

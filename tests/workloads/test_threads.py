@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from respeed.backends import make_backend
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import difference, take_snapshot

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.model.errors import UserError
-from respeed.model.text import printable
+from respeed.errors import UserError
 from respeed.records.files import write_text
+from respeed.text import printable
 
 # A number in a tidy table: more digits than any measurement has, fewer than a float prints.
 DIGITS = 9

@@ -14,8 +14,8 @@ from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_box import Box
 from respeed.backends._jax_pool import pool_size
 from respeed.backends._jax_program import Program
+from respeed.errors import NotMeasurable
 from respeed.model.devices import NAMES, split_device, too_high
-from respeed.model.errors import NotMeasurable
 
 # JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}

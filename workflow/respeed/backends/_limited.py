@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Any
 
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 
 class Limited:

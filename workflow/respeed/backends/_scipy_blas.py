@@ -10,12 +10,12 @@ from scipy.linalg.blas import dgemv, sgemv
 
 from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
+from respeed.errors import NotMeasurable
 from respeed.kernels import aligned, scipy_blas
 from respeed.kernels.gemm import TAKES_INT, make_gemm
 from respeed.kernels.lu import LuFactors
 from respeed.kernels.workers import Workers
 from respeed.model.blas import library_label
-from respeed.model.errors import NotMeasurable
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")

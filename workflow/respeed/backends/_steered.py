@@ -6,9 +6,9 @@ from threadpoolctl import threadpool_limits
 
 from respeed.backends import Facts
 from respeed.backends._scipy_blas import ScipyBlas
+from respeed.errors import NotMeasurable
 from respeed.kernels import scipy_blas
 from respeed.model.blas import library_label
-from respeed.model.errors import NotMeasurable
 
 
 class SteeredFacts(Facts):

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from respeed.model.refused import DISK
+from respeed.errors import DISK
 
 # Some twenty kernels are compiled the first time; after that torch starts, and little more.
 LIMIT_SECONDS = 300.0

@@ -14,8 +14,8 @@ from respeed.backends._torch_cuda import PinnedChunks
 from respeed.backends._torch_graphs import Graphs
 from respeed.backends._torch_mirror import HostTwin
 from respeed.backends._torch_steps import TorchSteps
+from respeed.errors import NotMeasurable
 from respeed.model.devices import NAMES, split_device, too_high
-from respeed.model.errors import NotMeasurable
 
 
 class OnAccelerator(TorchSteps):

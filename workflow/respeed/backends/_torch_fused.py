@@ -9,7 +9,7 @@ from respeed.backends._torch import is_out_of_memory
 from respeed.backends._torch_apart import proved_apart
 from respeed.backends._torch_between import Between, ByTorch, Scratch
 from respeed.backends._torch_prove import NEAR, in_words, prove, scratch_anew
-from respeed.model.refused import is_of_the_disk
+from respeed.errors import is_of_the_disk
 
 
 def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> Between:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from respeed.backends import Step
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 # From this version on a graph finds generators by itself: to name them does nothing but warn, and will be an error.
 FINDS_GENERATORS = (2, 14)

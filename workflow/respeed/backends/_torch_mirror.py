@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 
 class HostTwin:

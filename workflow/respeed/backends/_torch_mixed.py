@@ -17,7 +17,7 @@ import torch
 
 from respeed.backends._torch import TorchFacts, is_out_of_memory, operands
 from respeed.backends._torch_steps import TorchSteps
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 LOW = ("bf16", "fp16")
 

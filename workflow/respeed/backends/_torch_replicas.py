@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from respeed.backends._torch_replica import LIBRARIES
+from respeed.errors import NotMeasurable
 from respeed.model.devices import split_device
-from respeed.model.errors import NotMeasurable
 from respeed.process import allowed_cpus, ignore_interrupts
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"

@@ -8,7 +8,7 @@ import os
 
 from respeed.backends import Required
 from respeed.backends._jax_pool import set_pool
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "tpu")
 PRECISIONS = ("fp64", "fp32")

@@ -2,7 +2,7 @@
 
 from respeed.backends import Facts, _scipy_blas
 from respeed.backends._scipy_blas import ScipyBlas
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 DEVICES = _scipy_blas.DEVICES
 PRECISIONS = _scipy_blas.PRECISIONS

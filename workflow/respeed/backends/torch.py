@@ -13,7 +13,7 @@ from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_between import Between, ByTorch
 from respeed.backends._torch_device import OnAccelerator
 from respeed.backends._torch_mixed import LOW, Mixed
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")

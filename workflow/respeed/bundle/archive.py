@@ -13,7 +13,7 @@ from typing import IO
 
 from respeed.bundle.manifest import Manifest, read_manifest
 from respeed.bundle.zip_form import AGAIN, check_end, check_members
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.layout import MANIFEST, shown
 
 _DAMAGE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from respeed.bundle.plain import parse_plain
 from respeed.bundle.told import check_price
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.check import check_kind, check_place
 from respeed.records.checksum import KEY, canonical, is_checked, resealed
 from respeed.records.files import json_text

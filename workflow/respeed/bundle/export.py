@@ -14,12 +14,11 @@ from respeed.bundle.manifest import Manifest, Member
 from respeed.bundle.survey import by_machine, fingerprint, survey_folder
 from respeed.bundle.told import carried_price
 from respeed.bundle.zip_form import ANY_TIME, REGULAR, UNIX
-from respeed.inputs.folders import MACHINES
+from respeed.errors import UserError, nearest
 from respeed.machine.software import package_versions
-from respeed.model.errors import UserError, nearest
+from respeed.paths import MACHINES, records_folder
 from respeed.records.files import json_text, recorded_machines, replacing
 from respeed.records.layout import MANIFEST, Kind, Place
-from respeed.records.paths import records_folder
 
 _LEVEL = 6
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from respeed.bundle.limits import MAX_MEMBERS, MIB, most_bytes
 from respeed.bundle.plain import parse_plain
-from respeed.model.errors import UserError
-from respeed.model.names import NAME
+from respeed.errors import UserError
+from respeed.paths import NAME, SET_ASIDE
 from respeed.records.layout import ROOT, Kind, place_of, shown
-from respeed.records.paths import SET_ASIDE
 
 # Machine, paper, experiment, profile.
 _DEEPEST = 4

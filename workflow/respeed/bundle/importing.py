@@ -15,15 +15,13 @@ from respeed.bundle.folder import open_folder, open_machines
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
 from respeed.bundle.survey import Source, by_machine, fingerprint, survey_archive, survey_folder
 from respeed.bundle.told import keep_price
-from respeed.inputs.folders import MACHINES
-from respeed.model.errors import UserError
-from respeed.model.names import check_name
+from respeed.errors import UserError
+from respeed.paths import MACHINES, check_name, records_folder
 from respeed.records.files import write_text
 from respeed.records.hold import hold_folder
 from respeed.records.known_host import name_of
 from respeed.records.layout import Kind, shown
 from respeed.records.one_machine import read_machine
-from respeed.records.paths import records_folder
 
 
 @dataclass

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from respeed.bundle.plain import parse_plain
-from respeed.model.errors import UserError
-from respeed.model.names import check_name
+from respeed.errors import UserError
+from respeed.paths import check_name
 from respeed.records.layout import place_of, shown
 from respeed.records.shape import Every, flag, like, misfit, text, whole
 from respeed.records.shapes import FINGERPRINT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from respeed.bundle.contents import Item
 from respeed.bundle.survey import by_machine, fingerprint
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.model.identity import difference
 from respeed.records.layout import Kind, Place
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from respeed.bundle.limits import MAX_TEXT, MAX_VALUES, MAX_WHOLE
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.checksum import MAX_DEPTH
 from respeed.records.standard_json import parse_json
 

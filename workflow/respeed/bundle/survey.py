@@ -7,7 +7,7 @@ from typing import Any
 from respeed.bundle.archive import Archive
 from respeed.bundle.contents import Item, check_item
 from respeed.bundle.folder import Folder
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.model.identity import difference, fingerprint_of
 from respeed.records.layout import Kind, Place, place_of
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from respeed.bundle.plain import check_text
+from respeed.errors import UserError
 from respeed.inputs.files import from_here
 from respeed.inputs.machines import check_told, read_told
 from respeed.inputs.yaml_file import parse_yaml
-from respeed.model.errors import UserError
 from respeed.model.told import Price
 from respeed.records.files import write_text
 

@@ -11,13 +11,13 @@ from respeed.bundle.archive import open_archive
 from respeed.bundle.limits import most_bytes
 from respeed.bundle.plain import parse_plain
 from respeed.bundle.survey import survey_archive
+from respeed.errors import UserError
 from respeed.inputs.files import read_bounded
-from respeed.model.errors import UserError
-from respeed.model.text import visible
+from respeed.paths import records_folder
 from respeed.records.check import check_kind, check_place, made_of
 from respeed.records.checksum import is_checked
 from respeed.records.layout import ROOT, Place, place_in_folders, place_of
-from respeed.records.paths import records_folder
+from respeed.text import visible
 
 # The folders of results/smoke/records/<machine>/<paper>/<experiment>/<profile>; and those from records on.
 _DEEPEST, _DEEPEST_BELOW_RECORDS = 7, 5

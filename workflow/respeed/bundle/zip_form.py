@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.layout import MANIFEST, shown
 
 AGAIN = "carry it again, or have it exported again"

@@ -1,14 +1,14 @@
 """respeed check: every mistake in every file that people write, at once."""
 
 from respeed.inputs.config import check_config
-from respeed.inputs.folders import BACKENDS, WORKLOADS
 from respeed.inputs.hardware import read_profiles
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.modules import broken_modules
 from respeed.inputs.overlooked import overlooked
 from respeed.inputs.papers import check_folders, paper_names, read_paper
-from respeed.model.text import visible
+from respeed.paths import BACKENDS, WORKLOADS
+from respeed.text import visible
 
 
 def check_files() -> bool:

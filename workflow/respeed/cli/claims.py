@@ -3,9 +3,9 @@
 import shutil
 import textwrap
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine.machine import machine_slug
-from respeed.model.errors import UserError, nearest
 from respeed.model.timing import SMOKE_STAMP
 from respeed.records.files import recorded_machines
 from respeed.tables.build import make_tables

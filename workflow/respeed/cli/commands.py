@@ -24,7 +24,7 @@ def gauge(options: argparse.Namespace) -> None:
     from respeed.inputs.config import load_config
     from respeed.machine.machine import machine_slug
     from respeed.measure.gauge import measure_gauge
-    from respeed.records.paths import hardware_path
+    from respeed.paths import hardware_path
     from respeed.records.room import check_room
 
     check_room(smoke=False)

@@ -6,13 +6,13 @@ import importlib.util
 from tabulate import tabulate
 
 from respeed.backends import make_backend, scipy_backend
+from respeed.errors import NotMeasurable
 from respeed.machine.cpu import usable_cores
 from respeed.machine.fitness import Finding, examine_machine
 from respeed.measure.bench import make_bench
 from respeed.measure.holder import Holder
 from respeed.measure.lock import who_measures
 from respeed.model.block import quiet_probe
-from respeed.model.errors import NotMeasurable
 from respeed.model.timing import REAL
 
 # Probes of a few milliseconds each: a second of what a round would see.

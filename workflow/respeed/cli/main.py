@@ -8,8 +8,7 @@ from pathlib import Path
 
 from respeed.cli import commands as verbs
 from respeed.cli.measure import measure as measure_cells
-from respeed.model.errors import UserError
-from respeed.model.refused import refusal_anywhere
+from respeed.errors import UserError, refusal_anywhere
 from respeed.schedule.stopping import end_when_stopped
 
 

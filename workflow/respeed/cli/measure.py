@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from respeed.model.errors import UserError
-from respeed.model.refused import refusal
+from respeed.errors import UserError, refusal
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75

@@ -4,9 +4,8 @@ import keyword
 from dataclasses import dataclass
 from pathlib import Path
 
-from respeed.inputs.folders import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
+from respeed.errors import UserError, nearest
+from respeed.paths import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS, check_name
 
 # What stands for the name in a starter.
 PLACEHOLDER = "NAME"

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from respeed.errors import UserError, nearest
 from respeed.estimators.rounds import collect_rounds
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
+from respeed.paths import record_folders
 from respeed.records.files import read_description, recorded_machines
 from respeed.records.one_machine import read_records
-from respeed.records.paths import record_folders
 from respeed.schedule.announce import announcement
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.work import chosen_experiments

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from respeed.bundle.verify import verify
-from respeed.records.paths import records_folder
+from respeed.paths import records_folder
 
 
 def verify_records(path: Path | None, smoke: bool) -> bool:

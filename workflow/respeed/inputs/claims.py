@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.modules import workload_parameters
 from respeed.model.claim import Claim
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Experiment
 from respeed.model.published import PublishedRow
 

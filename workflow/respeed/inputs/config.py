@@ -4,16 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import HARDWARE, PAPERS, ROOT
 from respeed.inputs.hardware import default_profiles, profile_names, read_profile
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.schema import check_schema, misfits
 from respeed.inputs.yaml_file import parse_yaml, read_yaml
 from respeed.model.config import Config, Preset
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
+from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
 
 
 def load_config(

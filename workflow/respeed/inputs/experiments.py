@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.modules import check_module, workload_parameters
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
 from respeed.model.paper import Algorithm, Case, Experiment, Fact
 from respeed.model.published import ARCHITECTURES
 from respeed.model.unit import SECONDS, UNITS
+from respeed.paths import check_name
 
 # What a case says beside its parameters.
 NOT_PARAMETERS = {"case", "workload", "from", "column", "examples"}

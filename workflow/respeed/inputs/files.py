@@ -4,8 +4,8 @@ import os
 import stat
 from pathlib import Path
 
-from respeed.inputs.folders import ROOT
-from respeed.model.errors import UserError
+from respeed.errors import UserError
+from respeed.paths import ROOT
 
 
 def from_here(path: Path) -> Path:

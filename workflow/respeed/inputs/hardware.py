@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import HARDWARE
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.modules import backend_devices, backend_precisions, check_module
 from respeed.inputs.schema import misfits
 from respeed.inputs.yaml_file import read_yaml
 from respeed.model.cpus import CHOICES, choice_as_text
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import NAME, check_name
 from respeed.model.profile import Profile
+from respeed.paths import HARDWARE, NAME, check_name
 
 # Keys that lived in a profile once, and where what they said is said now.
 MOVED = {

@@ -4,15 +4,14 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import MACHINES
 from respeed.inputs.hardware import profile_names
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.schema import misfits
 from respeed.inputs.yaml_file import parse_yaml, read_text
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import check_name
 from respeed.model.told import Price, SlurmNode, Told
+from respeed.paths import MACHINES, check_name
 
 
 def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:

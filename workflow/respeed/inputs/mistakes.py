@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 
 
 class Mistakes(list[str]):

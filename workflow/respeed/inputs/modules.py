@@ -4,10 +4,10 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.folders import BACKENDS, WORKLOADS
+from respeed.errors import UserError
 from respeed.inputs.source import BACKEND, WORKLOAD, what_is_wrong
 from respeed.inputs.source import read_constant as _constant
-from respeed.model.errors import UserError
+from respeed.paths import BACKENDS, WORKLOADS
 
 
 def _files(folder: Path) -> dict[str, Path]:

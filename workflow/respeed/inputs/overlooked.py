@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import HARDWARE, MACHINES, PAPERS
+from respeed.paths import HARDWARE, MACHINES, PAPERS
 
 # How others end the names of YAML files.
 ENDINGS = (".yml", ".YAML", ".YML")

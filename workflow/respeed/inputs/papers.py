@@ -4,18 +4,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.claims import read_claim
 from respeed.inputs.experiments import check_measured_once, read_experiment
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import PAPERS
 from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.published import Numbers, read_published
 from respeed.inputs.schema import misfits
 from respeed.inputs.yaml_file import read_yaml
-from respeed.model.errors import UserError, nearest
-from respeed.model.names import NAME, check_name
 from respeed.model.paper import Experiment, Fact, Paper
 from respeed.model.published import CPU_ARCHITECTURES, Hardware, PublishedRow
+from respeed.paths import NAME, PAPERS, check_name
 
 # Of these mappings one entry may be wrong and the others be looked at all the same.
 SECTIONS = ("rows", "claims", "experiments")

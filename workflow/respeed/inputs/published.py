@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_text
 from respeed.inputs.mistakes import Mistakes
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Experiment
 from respeed.model.published import Place, Printed
-from respeed.model.text import clip, name_unprintable
 from respeed.model.unit import SPEEDUP
+from respeed.text import clip, name_unprintable
 
 COLUMNS = ["experiment", "case", "row", "value", "unit", "printed"]
 # No printed table has more, no line of one is longer, and none of its numbers has more digits.

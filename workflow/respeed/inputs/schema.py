@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.folders import SCHEMAS
-from respeed.model.errors import UserError, nearest
-from respeed.model.text import clip, name_unprintable, visible
+from respeed.paths import SCHEMAS
+from respeed.text import clip, name_unprintable, visible
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

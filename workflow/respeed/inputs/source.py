@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError
 from respeed.inputs.files import from_here, read_text
-from respeed.model.errors import UserError
-from respeed.model.text import is_unprintable
+from respeed.text import is_unprintable
 
 MAX_BYTES = 1_000_000
 

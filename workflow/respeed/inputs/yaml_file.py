@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
+from respeed.errors import UserError
 from respeed.inputs import files
 from respeed.inputs.files import from_here
-from respeed.model.errors import UserError
-from respeed.model.text import clip
+from respeed.text import clip
 
 # These files are passed around: size, depth and numbers are bounded before anything is built. The longest paper has
 # 19 kB and 2,000 values; a file at the bounds is read in some seconds.

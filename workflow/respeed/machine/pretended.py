@@ -4,7 +4,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 
 # What that library alone has, whatever it is called.
 SYMBOL = "respeed_pretended_gpu"

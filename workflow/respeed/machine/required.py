@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 
 # Hoefler and Belli, SC 2015, rule 9: a number without these cannot be interpreted. None may be null.
 REQUIRED = (

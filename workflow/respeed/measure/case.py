@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from respeed.backends import BackendContract
+from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.memory import memory_free
 from respeed.measure.bench import Bench, shares_cores
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
 from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
-from respeed.model.refused import is_of_the_disk
 from respeed.model.round import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any, TextIO
 
-from respeed.model.refused import is_of_the_disk, refusal_anywhere
+from respeed.errors import is_of_the_disk, refusal_anywhere
 from respeed.process import allowed_cpus, bind, die_first_for_memory, die_with_parent, private_stdout
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
@@ -42,13 +42,13 @@ def _run(text: str, events: TextIO) -> None:
     bind(spec.cpus)
 
     from respeed.backends import make_backend
+    from respeed.errors import NotMeasurable
     from respeed.machine.energy import energy_counters
     from respeed.machine.software import blas_libraries, package_versions, telling_environment
     from respeed.measure.bench import make_bench, shares_cores, thread_complaint
     from respeed.measure.case import is_disturbed, measure_case
     from respeed.measure.ceilings import measure_ceilings
     from respeed.measure.seeds import derive_seed
-    from respeed.model.errors import NotMeasurable
     from respeed.timing.energy import make_meter
 
     def emit(event: str, **facts: Any) -> None:

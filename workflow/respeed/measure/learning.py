@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from respeed.inputs.folders import ROOT
+from respeed.errors import UserError, nearest
 from respeed.inputs.papers import load_paper
 from respeed.machine.cpu import usable_cores
 from respeed.machine.pretended import refuse_pretended
 from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case
+from respeed.paths import ROOT, parse_learning_path
 from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.records.files import write_record
-from respeed.records.paths import parse_learning_path
 from respeed.records.shapes import LEARNING_SCHEMA
 from respeed.schedule.same_machine import check_is_this_machine
 from respeed.timing.clock import seconds_now, utc_now
@@ -87,7 +86,7 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
 
 def _run(order: dict[str, Any]) -> list[dict[str, Any]]:
     from respeed.backends import make_backend, scipy_backend
-    from respeed.model.errors import NotMeasurable
+    from respeed.errors import NotMeasurable
 
     how: dict[str, Any] = {"device": "cpu", "precision": "fp32", "seed": 1}
     try:

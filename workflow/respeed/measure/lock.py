@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from respeed.errors import UserError
 from respeed.measure.holder import Holder
 from respeed.measure.lock_places import HeldError, KernelName, LockFile, Place
-from respeed.model.errors import UserError
 from respeed.schedule.duration import in_words
 from respeed.timing.clock import seconds_now
 

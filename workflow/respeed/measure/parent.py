@@ -11,15 +11,15 @@ from random import Random
 from typing import Any
 
 from respeed.control_group import memory_kills
-from respeed.inputs.folders import ROOT
+from respeed.errors import UserError
 from respeed.machine.pretended import refuse_pretended
 from respeed.machine.required import check_provenance
 from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import Held, machine_lock
-from respeed.model.errors import UserError
 from respeed.model.paper import Case
-from respeed.model.round import RoundId, RoundSpec
+from respeed.model.round import RoundSpec
+from respeed.paths import ROOT, RoundId
 from respeed.process import ignore_interrupts
 from respeed.records.shapes import SCHEMA
 from respeed.schedule.same_machine import describe_as

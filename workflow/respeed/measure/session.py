@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from respeed.errors import NotMeasurable, UserError
 from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.parent import measure_turn
 from respeed.measure.progress import Progress
-from respeed.model.errors import NotMeasurable, UserError
+from respeed.paths import round_path
 from respeed.records.files import set_aside, write_record
-from respeed.records.paths import round_path
 from respeed.records.shapes import SESSION_SCHEMA
 from respeed.schedule.duration import in_words
 from respeed.schedule.history import History, read_history

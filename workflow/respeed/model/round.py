@@ -5,20 +5,7 @@ from dataclasses import dataclass
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
 from respeed.model.timing import TimingProtocol
-
-
-@dataclass(frozen=True, order=True)
-class RoundId:
-    """Which round it is. `index` counts from 1; `whole` is a run in which nothing is extrapolated,
-    `smoke` one of tiny sizes that is no measurement."""
-
-    machine: str
-    paper: str
-    experiment: str
-    profile: str
-    index: int
-    whole: bool = False
-    smoke: bool = False
+from respeed.paths import RoundId
 
 
 @dataclass(frozen=True)

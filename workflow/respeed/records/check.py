@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.records.checksum import check_checksum
 from respeed.records.layout import Kind, Place
 from respeed.records.shape import misfit

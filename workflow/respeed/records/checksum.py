@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 
 KEY = "checksum"
 # Real records are 7 deep.

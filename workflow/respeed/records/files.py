@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from respeed.errors import UserError, refusal
 from respeed.inputs.files import read_text
-from respeed.model.errors import UserError
-from respeed.model.refused import refusal
-from respeed.model.text import visible
+from respeed.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
 from respeed.records.check import check_kind, check_record, why_misplaced
 from respeed.records.checksum import sealed
 from respeed.records.layout import Kind, place_in_folders
-from respeed.records.paths import SET_ASIDE, description_path, record_folders, record_paths, records_folder
 from respeed.records.standard_json import parse_json
+from respeed.text import visible
 
 # A hundred times as large as the largest so far.
 MAX_BYTES = 50_000_000

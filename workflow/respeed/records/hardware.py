@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.model.identity import difference
+from respeed.paths import hardware_path
 from respeed.records.check import check_kind
 from respeed.records.files import made_anew, read_json
 from respeed.records.layout import Kind
-from respeed.records.paths import hardware_path
 
 # What stands in a round's place for paper and experiment.
 PAPER = "hardware"

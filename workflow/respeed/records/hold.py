@@ -3,8 +3,8 @@
 import fcntl
 import os
 
-from respeed.model.errors import UserError
-from respeed.records.paths import results_folder
+from respeed.errors import UserError
+from respeed.paths import results_folder
 
 
 def hold_folder(smoke: bool) -> int:

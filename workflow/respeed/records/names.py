@@ -2,7 +2,7 @@
 
 import itertools
 
-from respeed.records.paths import records_folder
+from respeed.paths import records_folder
 
 # Of a host's mark: enough to tell a handful of machines of one kind apart, in this folder and in others.
 MARK_LETTERS = 4

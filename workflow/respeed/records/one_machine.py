@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.model.identity import HOST, difference, fingerprint_of
-from respeed.model.text import visible
+from respeed.paths import record_folders, record_paths, records_folder, renaming_mark
 from respeed.records.files import described_as, made_anew, read_description, read_json, read_placed
 from respeed.records.layout import Kind
 from respeed.records.names import free_name
-from respeed.records.paths import record_folders, record_paths, records_folder, renaming_mark
+from respeed.text import visible
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.folders import MACHINES
-from respeed.model.errors import UserError, nearest
+from respeed.errors import UserError, nearest
 from respeed.model.identity import HOST, difference, fingerprint_of
-from respeed.model.names import check_name
-from respeed.records.checksum import KEY, canonical, resealed
-from respeed.records.files import json_text, read_json, set_aside, write_json, write_record, write_text
-from respeed.records.one_machine import read_machine, rename_command
-from respeed.records.paths import (
+from respeed.paths import (
+    MACHINES,
+    check_name,
     description_path,
     hardware_path,
     record_folders,
@@ -26,6 +23,9 @@ from respeed.records.paths import (
     renaming_folder,
     renaming_mark,
 )
+from respeed.records.checksum import KEY, canonical, resealed
+from respeed.records.files import json_text, read_json, set_aside, write_json, write_record, write_text
+from respeed.records.one_machine import read_machine, rename_command
 from respeed.records.standard_json import parse_json
 
 

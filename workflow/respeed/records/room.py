@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from respeed.model.errors import UserError
-from respeed.model.refused import GOES_ON, refusal
-from respeed.records.paths import results_folder
+from respeed.errors import GOES_ON, UserError, refusal
+from respeed.paths import results_folder
 
 REPORT, SNAKEMAKE = Path("report"), Path(".snakemake")
 # Several times what a run of all papers wrote, with its report and the compiled kernels: 20 MB.

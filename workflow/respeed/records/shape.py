@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from respeed.model.errors import UserError
-from respeed.model.names import check_name
+from respeed.errors import UserError
+from respeed.paths import check_name
 
 Test = Callable[[Any], bool]
 

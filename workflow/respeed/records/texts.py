@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from respeed.model.text import clip, printable
+from respeed.text import clip, printable
 
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500

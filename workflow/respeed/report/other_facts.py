@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.model.paper import Experiment, Paper
-from respeed.records.paths import results_folder
+from respeed.paths import results_folder
 from respeed.tables.build import Tables
 from respeed.tables.numbers import format_number
 from respeed.tables.others import Others

@@ -3,7 +3,7 @@
 from typing import Any
 
 from respeed.model.paper import Experiment, Paper
-from respeed.records.paths import results_folder
+from respeed.paths import results_folder
 from respeed.report.other_facts import behind
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell

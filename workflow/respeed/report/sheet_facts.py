@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from respeed.figures.scaling import why_no_curve
-from respeed.records.paths import results_folder
+from respeed.paths import results_folder
 from respeed.tables.build import Tables
 from respeed.tables.missing import missing_scaling
 from respeed.tables.sheets import Line, beside_machines, differing_peaks, make_sheet_table, scaling_lines

@@ -4,7 +4,7 @@ from typing import Any
 
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
-from respeed.records.paths import results_folder
+from respeed.paths import results_folder
 from respeed.tables.breakdown import Breakdown
 from respeed.tables.build import Tables
 from respeed.tables.explain import explain

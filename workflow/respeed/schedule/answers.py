@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from respeed.model.errors import NotMeasurable, UserError
+from respeed.errors import NotMeasurable, UserError
 from respeed.model.profile import Profile
 from respeed.records.files import read_json
 from respeed.schedule.availability import resolve_threads

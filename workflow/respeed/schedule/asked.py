@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
-from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.paper import Paper
-from respeed.records.paths import description_path
+from respeed.paths import description_path
 from respeed.schedule.answers import read_answers
 from respeed.schedule.spec import Digests
 

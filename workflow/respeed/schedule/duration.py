@@ -2,7 +2,7 @@
 
 import re
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")

@@ -7,17 +7,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError
 from respeed.estimators.gauged import is_lost
 from respeed.inputs.hardware import read_profiles
 from respeed.inputs.modules import backend_devices, backend_precisions
 from respeed.machine.cpu import usable_cores
 from respeed.machine.machine import describe_machine
 from respeed.machine.topology import usable_topology
-from respeed.model.errors import UserError
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
-from respeed.model.round import RoundId, RoundSpec
+from respeed.model.round import RoundSpec
 from respeed.model.timing import GAUGE, SMOKE
+from respeed.paths import RoundId
 from respeed.records.hardware import PAPER, misplaced, read_hardware
 from respeed.schedule.availability import why_not
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts

@@ -10,9 +10,8 @@ from typing import Any
 
 from respeed.estimators.rounds import CellKey, probes_by_row
 from respeed.estimators.sessions import in_order, number_sessions
-from respeed.model.round import RoundId
+from respeed.paths import RoundId, round_path
 from respeed.records.one_machine import MachineRecords, read_machine
-from respeed.records.paths import round_path
 from respeed.schedule.work import Work
 
 # A smoke round is mostly the start of its process.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
 from respeed.model.profile import Profile
 from respeed.schedule.answers import checksum
 from respeed.schedule.description import make_description

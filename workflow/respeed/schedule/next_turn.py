@@ -8,7 +8,7 @@ from typing import TypeVar
 from respeed.estimators.intervals import smallest_sample
 from respeed.estimators.rounds import CellKey, collect_rounds
 from respeed.model.paper import Case
-from respeed.model.round import RoundId
+from respeed.paths import RoundId
 from respeed.schedule.history import History
 from respeed.schedule.look import NO_INTERVAL, choose_unsettled
 from respeed.schedule.work import Work, by_experiment

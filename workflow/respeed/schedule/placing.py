@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from respeed.errors import NotMeasurable
 from respeed.machine.cpu import paid_cpus
 from respeed.model.cpus import Core, cores_of_facts, kind_of, parse_list, show_list, socket_of
-from respeed.model.errors import NotMeasurable
 from respeed.model.profile import Profile
 
 

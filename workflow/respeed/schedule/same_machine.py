@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.inputs.folders import MACHINES, ROOT
+from respeed.errors import UserError
 from respeed.inputs.machines import told_of
 from respeed.machine.machine import describe_machine
-from respeed.model.errors import UserError
 from respeed.model.identity import HOST, difference
+from respeed.paths import MACHINES, ROOT
 from respeed.records.known_host import name_of
 from respeed.records.names import free_name
 from respeed.records.one_machine import MachineRecords, read_machine

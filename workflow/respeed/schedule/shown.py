@@ -13,9 +13,9 @@ from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.model.config import Config
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
-from respeed.model.text import visible
 from respeed.model.told import Told
 from respeed.records.files import recorded_papers
+from respeed.text import visible
 
 
 def read_choice(overrides: Mapping[str, Any], *, measures: bool) -> tuple[Config, dict[str, Paper], dict[str, Profile]]:

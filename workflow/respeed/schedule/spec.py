@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.hardware import load_profile
 from respeed.inputs.modules import runs
 from respeed.inputs.papers import load_paper
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
-from respeed.model.round import RoundId, RoundSpec
+from respeed.model.round import RoundSpec
 from respeed.model.timing import REAL, SMOKE, TimingProtocol
+from respeed.paths import RoundId
 from respeed.schedule.answers import Resolve
 from respeed.schedule.availability import resolve_threads
 

@@ -6,15 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.folders import MACHINES, ROOT
+from respeed.errors import NotMeasurable, UserError
 from respeed.model.config import Config
-from respeed.model.errors import NotMeasurable, UserError
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.told import SlurmNode, Told
+from respeed.paths import MACHINES, ROOT, description_path, hardware_path, learning_path, next_session, session_paths
 from respeed.records.files import read_description
 from respeed.records.hardware import misplaced, read_hardware
-from respeed.records.paths import description_path, hardware_path, learning_path, next_session, session_paths
 from respeed.schedule.answers import Answers, Resolve, read_answers
 from respeed.schedule.availability import resolve_threads, why_not
 from respeed.schedule.duration import in_words

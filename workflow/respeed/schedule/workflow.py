@@ -9,19 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import UserError, nearest
 from respeed.inputs.config import check_command_line
-from respeed.inputs.folders import HARDWARE, MACHINES, PAPERS, ROOT
 from respeed.inputs.machines import load_told, told_of
 from respeed.machine.machine import machine_slug
 from respeed.model.config import Config
-from respeed.model.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
 from respeed.model.timing import SMOKE_STAMP
 from respeed.model.told import SlurmNode
-from respeed.records.files import recorded_machines, set_aside, why_no_description, why_no_learning
-from respeed.records.hold import hold_folder
-from respeed.records.paths import (
+from respeed.paths import (
+    HARDWARE,
+    MACHINES,
+    PAPERS,
+    ROOT,
     description_path,
     hardware_path,
     learning_path,
@@ -29,6 +30,8 @@ from respeed.records.paths import (
     records_folder,
     results_folder,
 )
+from respeed.records.files import recorded_machines, set_aside, why_no_description, why_no_learning
+from respeed.records.hold import hold_folder
 from respeed.records.room import REPORT, check_room, check_snakemake
 from respeed.schedule.jobs import Jobs, as_settings
 from respeed.schedule.machines import choose_in_full

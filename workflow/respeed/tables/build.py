@@ -12,10 +12,10 @@ from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
+from respeed.paths import results_folder
 from respeed.records.files import read_description, read_learning, write_text
 from respeed.records.hardware import read_machines_hardware
 from respeed.records.one_machine import read_machines
-from respeed.records.paths import results_folder
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.machines import machines_in_full
 from respeed.schedule.shown import papers_shown, profiles_shown, told_shown

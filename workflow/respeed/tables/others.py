@@ -5,9 +5,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from respeed.model.errors import UserError
+from respeed.errors import UserError
+from respeed.paths import results_folder
 from respeed.records.files import recorded_machines
-from respeed.records.paths import results_folder
 from respeed.tables.cost import Cost, read_cost
 from respeed.tables.spread import Spread
 from respeed.tables.standings import Standing

@@ -1,6 +1,6 @@
 """Texts for people: what of them can be printed, and lists of words."""
 
-from respeed.model.text import printable as printable
+from respeed.text import printable as printable
 
 
 def join_words(words: list[str]) -> str:

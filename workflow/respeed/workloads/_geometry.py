@@ -1,6 +1,6 @@
 """Where the overlapping patches of an image lie, and how they are worked off; of the workload `patches`."""
 
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 
 

@@ -7,7 +7,7 @@ CPU there are not two memories: the case is not run there.
 import numpy as np
 
 from respeed.backends import BackendContract
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, _sums
 from respeed.workloads._drawn import Drawn

@@ -13,7 +13,7 @@ On a CPU an operation is finished when it returns: there is nothing to queue, an
 import numpy as np
 
 from respeed.backends import BackendContract, Step
-from respeed.model.errors import NotMeasurable
+from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._sigmoid import sigmoid

@@ -1,9 +1,11 @@
-"""What the system refuses a program, such as a disk that is full: the user's to mend, and told in a line."""
+"""What is the user's to mend, a line each: mistakes in what was given, and what the system refuses."""
 
+import difflib
 import errno
 import os
+from collections.abc import Iterable
 
-from respeed.model.errors import UserError
+from respeed.text import clip, visible
 
 GOES_ON = "the same command goes on"
 # What to do about it. Any other error is a mistake of the program, whose traceback helps to find it.
@@ -19,6 +21,27 @@ ADVICE = {
 # These come of writing alone; a disk that fails is met by reading, too.
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 DISK = (*_WRITING, errno.EIO)
+
+
+class UserError(Exception):
+    """A mistake in what the user gave: one line that says what, which file and key, and what to write instead.
+
+    What was given may be anything: what of it cannot be printed is written as an escape."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visible(text))
+
+
+class NotMeasurable(Exception):
+    """A profile or a case that this machine cannot run; the text is the reason that the tables show."""
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """The end of an error line about a name that does not exist: the nearest one that does, and all of them."""
+    names = [str(name) for name in allowed]
+    close = difflib.get_close_matches(clip(str(word), 80), names, n=1, cutoff=0.6)
+    guess = f" (did you mean {close[0]}?)" if close else ""
+    return f"{guess}; there are: {', '.join(sorted(names)) or 'none'}"
 
 
 def refusal(error: OSError, path: str | os.PathLike[str]) -> UserError | None:

@@ -1,10 +1,22 @@
-"""results/[smoke/]records/<machine>/<paper>/<experiment>/<profile>/round-NN.json, both ways."""
+"""Where files lie: those that people drop in, and results/[smoke/]records/<machine>/<paper>/<experiment>/<profile>/
+round-NN.json, both ways. And what may be a name, since names become folders."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from respeed.model.errors import UserError
-from respeed.model.names import check_name
-from respeed.model.round import RoundId
+from respeed.errors import UserError
+
+# Seen from the package, so that any working directory will do.
+WORKFLOW = Path(__file__).resolve().parents[1]
+ROOT = WORKFLOW.parent
+HARDWARE = WORKFLOW / "hardware"
+PAPERS = WORKFLOW / "papers"
+MACHINES = WORKFLOW / "machines"
+SCHEMAS = WORKFLOW / "schemas"
+STARTERS = WORKFLOW / "starters"
+WORKLOADS = WORKFLOW / "respeed" / "workloads"
+BACKENDS = WORKFLOW / "respeed" / "backends"
 
 RESULTS = Path("results")
 # Paper, experiment, profile, file.
@@ -12,6 +24,39 @@ _RECORD = "*/*/*/*-[0-9][0-9]*.json"
 _SESSION = "session-*.json"
 # What a file that cannot be used is renamed to ends with this and a number.
 SET_ASIDE = ".set-aside"
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+# Snakemake takes a wildcard that ends so for one that would grow for ever.
+MOST_REPEATS = 19
+_REPEATS = re.compile(rf"(.+)\1{{{MOST_REPEATS}}}$")
+
+
+@dataclass(frozen=True, order=True)
+class RoundId:
+    """Which round it is. `index` counts from 1; `whole` is a run in which nothing is extrapolated,
+    `smoke` one of tiny sizes that is no measurement."""
+
+    machine: str
+    paper: str
+    experiment: str
+    profile: str
+    index: int
+    whole: bool = False
+    smoke: bool = False
+
+
+def check_name(kind: str, name: str, where: str) -> str:
+    """Return `name` if it can be used as one; UserError otherwise."""
+    if NAME.fullmatch(name):
+        if _REPEATS.search(name):
+            raise UserError(
+                f"{where}: {name!r} cannot be the name of a {kind}: its end says the same {MOST_REPEATS + 1} times"
+            )
+        return name
+    raise UserError(
+        f"{where}: {name!r} cannot be the name of a {kind}; use small letters, digits, - and _ (at most 64, "
+        "starting with a letter or digit)"
+    )
 
 
 def results_folder(smoke: bool) -> Path:
