@@ -84,7 +84,11 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_only_texts_change_and_a_second_time_nothing(data: Any) -> None:
-    found = printable_texts(data)
+    try:
+        found = printable_texts(data)
+    except ValueError as error:
+        assert "keys are empty, or the same" in str(error)  # noqa: PT017
+        return
     assert printable_texts(found) == found
     assert not any(is_unprintable(char) for text in every_text(found) for char in text)
     if not any(is_unprintable(char) or char.isspace() for text in every_text(data) for char in text):

@@ -8,6 +8,7 @@ from typing import Any
 from respeed.bundle.plain import parse_plain
 from respeed.bundle.told import check_price
 from respeed.errors import UserError
+from respeed.machine.software import library_name, telling_environment
 from respeed.records.check import check_kind, check_place
 from respeed.records.checksum import KEY, canonical, is_checked, resealed
 from respeed.records.files import json_text
@@ -93,17 +94,35 @@ def content_of(place: Place, value: Any) -> str:
 
 
 def renamed(place: Place, value: Any) -> Any:
-    """What a file says, as it must stand at `place`: under that machine's name and number."""
+    """What a file says, as it must stand at `place`: under that machine's name and number, and without what earlier
+    versions kept of the environment. A new checksum stands where the old one held."""
     if not isinstance(value, dict):
         return value
-    return resealed(value, _say(place.kind, value, place.machine, place.number))
+    said = _say(place.kind, value, place.machine, place.number)
+    return value if said == value else resealed(value, said)
 
 
 def _say(kind: Kind, value: dict[str, Any], machine: str, number: int | None) -> dict[str, Any]:
     if kind is Kind.RECORD:
-        return value | {"id": value["id"] | {"machine": machine} | ({} if number is None else {"index": number})}
+        said = value | {"id": value["id"] | {"machine": machine} | ({} if number is None else {"index": number})}
+        return said | {"provenance": _without_names(said["provenance"])}
     said = value | {"machine": machine}
     # A hardware sheet has rounds of its own, whose numbers say their order in it.
     if kind is Kind.SHEET:
         said["rounds"] = [_say(Kind.RECORD, one, machine, None) for one in value["rounds"]]
+        said["provenance"] = _without_names(said["provenance"])
     return said
+
+
+def _without_names(provenance: dict[str, Any]) -> dict[str, Any]:
+    """The same as a record is written today: of the environment what steers a measurement, of libraries their names.
+    Earlier versions kept all variables of some families, with names of hosts and networks among them."""
+    kept = dict(provenance)
+    if isinstance(environment := kept.get("environment"), dict):
+        kept["environment"] = telling_environment(environment)
+    if "libraries" in kept:
+        kept["libraries"] = [
+            one | {"file": library_name(one["file"])} if isinstance(one.get("file"), str) else one
+            for one in kept["libraries"]
+        ]
+    return kept

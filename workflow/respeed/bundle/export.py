@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from respeed.bundle.contents import Item, parse, text_of
+from respeed.bundle.contents import Item, parse, renamed, text_of
 from respeed.bundle.folder import Folder, open_machines
-from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, too_large
+from respeed.bundle.limits import MAX_BYTES, MAX_MEMBERS, MIB, check_machines, too_large
 from respeed.bundle.manifest import Manifest, Member
 from respeed.bundle.survey import by_machine, fingerprint, survey_folder
 from respeed.bundle.told import carried_price
@@ -43,6 +43,7 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
     if not items:
         raise UserError(f"{records_folder(smoke)}: nothing to export; measure first: ./run snakemake --cores all")
     machines = by_machine(items)
+    check_machines(len(machines), str(file), "export one at a time: --machine NAME")
     texts = _Texts(folder, {name: price for name in machines if (price := carried_price(name, told))}, items)
     members = tuple(Member(path, len(data), hashlib.sha256(data).hexdigest()) for path, data in texts.all())
     if len(members) > MAX_MEMBERS or sum(member.size for member in members) > MAX_BYTES:
@@ -70,7 +71,7 @@ def _packed_size(data: bytes) -> int:
 
 
 def _text(place: Place, source: str, folder: Folder) -> bytes:
-    return text_of(parse(place, folder.read(source), folder.where(source))).encode()
+    return text_of(renamed(place, parse(place, folder.read(source), folder.where(source)))).encode()
 
 
 class _Texts:

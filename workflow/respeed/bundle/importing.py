@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from respeed.bundle.apart import apart_lines
 from respeed.bundle.archive import open_archive
 from respeed.bundle.contents import Item, parse, renamed, text_of
 from respeed.bundle.folder import open_folder, open_machines
+from respeed.bundle.limits import check_machines
 from respeed.bundle.merge import Merge, Step, plan_merge, rename_items
 from respeed.bundle.survey import Source, by_machine, fingerprint, survey_archive, survey_folder
 from respeed.bundle.told import keep_price
@@ -19,7 +21,7 @@ from respeed.errors import UserError
 from respeed.paths import MACHINES, check_name, records_folder
 from respeed.records.files import write_text
 from respeed.records.hold import hold_folder
-from respeed.records.known_host import name_of
+from respeed.records.known_host import described_machines, name_of
 from respeed.records.layout import Kind, shown
 from respeed.records.one_machine import read_machine
 
@@ -52,9 +54,12 @@ def import_bundle(path: Path, smoke: bool = False, name: str | None = None, told
     with _open(path, smoke) as (source, items, left_out):
         if name:
             items = rename_items(items, name, str(path))
+        machines = by_machine(items)
+        check_machines(len(machines), str(path), "import them in several bundles")
         lock = hold_folder(smoke)
         try:
-            merges = [_plan(machine, mine, source, smoke, path) for machine, mine in by_machine(items).items()]
+            described = described_machines(smoke)
+            merges = [_plan(machine, mine, source, smoke, path, described) for machine, mine in machines.items()]
             done = {merge.machine: _carry_out(merge, source, smoke, told) for merge in merges}
         except OSError as error:
             where = error.filename or records_folder(smoke)
@@ -64,7 +69,9 @@ def import_bundle(path: Path, smoke: bool = False, name: str | None = None, told
         return Outcome(done, left_out)
 
 
-def _plan(machine: str, theirs: list[Item], source: Source, smoke: bool, path: Path) -> Merge:
+def _plan(
+    machine: str, theirs: list[Item], source: Source, smoke: bool, path: Path, described: Mapping[str, Any]
+) -> Merge:
     here = open_machines(records_folder(smoke), machine)
     ours = survey_folder(here, smoke)
     # What says another name may be the same records, which would stand there twice once it is given this name.
@@ -74,7 +81,7 @@ def _plan(machine: str, theirs: list[Item], source: Source, smoke: bool, path: P
             f"name first: ./run respeed rename {machine} {machine}{' --smoke' * smoke}"
         )
     merge = plan_merge(machine, theirs, ours, records_folder(smoke), str(path))
-    if other := name_of(fingerprint(theirs), machine, smoke):
+    if other := name_of(fingerprint(theirs), machine, described):
         merge.lines.append(f"it is the machine that has records here as {other}: two names of one machine are two rows")
     merge.lines += apart_lines([step.item for step in merge.steps], source, ours, here)
     return merge

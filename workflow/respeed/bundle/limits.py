@@ -1,10 +1,13 @@
 """How much a bundle may hold. A larger one is refused before it is read."""
 
+from respeed.errors import UserError
 from respeed.records.layout import MANIFEST, Kind, place_of
 
 MIB = 2**20
 # A paper's rounds on all profiles of a machine are some hundred records; this has room for a hundred machines.
 MAX_MEMBERS = 50_000
+# Each has to be told from all that are here, and written; a report of more would take minutes.
+MAX_MACHINES = 500
 MAX_BYTES = 512 * MIB
 # The largest seen have 0.02 MB (a round), 0.6 MB (what a program learns) and 0.3 MB (a hardware sheet of two cores;
 # more cores are more rounds). A whole run adds 8 MB a day.
@@ -19,6 +22,12 @@ MAX_VALUES = 500_000
 MAX_TEXT = 4000
 # Numbers beyond are no facts of a measurement, and some programs cannot hold them exactly.
 MAX_WHOLE = 2**63
+
+
+def check_machines(count: int, where: str, advice: str) -> None:
+    """UserError if a bundle or folder has more machines than one import takes."""
+    if count > MAX_MACHINES:
+        raise UserError(f"{where}: has {count} machines, more than the {MAX_MACHINES} that fit into one; {advice}")
 
 
 def most_bytes(path: str) -> int:

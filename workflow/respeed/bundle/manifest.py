@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from respeed.bundle.limits import check_machines
 from respeed.bundle.plain import parse_plain
 from respeed.errors import UserError
 from respeed.paths import check_name
@@ -61,6 +62,7 @@ def read_manifest(data: bytes, where: str) -> Manifest:
     if (found := misfit(facts, _SHAPE)) or schema != SCHEMA:
         raise UserError(f"{where}: manifest.json: {found or 'schema'} is missing or not as respeed export writes it")
     members = tuple(Member(one["path"], one["size"], one["sha256"]) for one in facts["members"])
+    check_machines(len(facts["machines"]), where, "have them exported in several bundles")
     machines = {check_name("machine", name, f"{where}: manifest.json") for name in facts["machines"]}
     for member in members:
         place = place_of(member.path)

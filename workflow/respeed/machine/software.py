@@ -5,45 +5,28 @@ import os
 import platform
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePath
 from typing import Any
 
 from threadpoolctl import threadpool_info
 
-# Set before the measuring process starts, or left by it to the user: which device, and what is loaded before all else.
-# A record shows what was in force.
-TELLING_VARIABLES = (
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-    "BLIS_",
-    "VECLIB_",
-    "NUMEXPR_",
-    "NUMBA_",
-    "KMP_",
-    "GOMP_",
-    "MALLOC_",
-    "GLIBC_",
-    "CUDA_",
-    "NVIDIA_VISIBLE_DEVICES",
-    "NCCL_",
-    "HIP_",
-    "ROCR_",
-    "HSA_",
-    "ZE_",
-    "ONEAPI_",
-    "SYCL_",
-    "LD_PRELOAD",
-    "DYLD_INSERT_LIBRARIES",
-    *("JAX_", "XLA_", "LIBTPU_", "TPU_", "PJRT_", "NPROC"),
-)
-# Folders and files, in whose names a user's may be; what a network calls machines.
-PRIVATE = (
-    *("_DIR", "_DIRECTORY", "_PATH", "_HOME", "_FILE"),
-    *("_NAME", "_HOSTNAMES", "_ADDRESS", "_ADDRESSES", "_COMM_ID"),
-)
-# What stands between the files of a list, where not all of these do: `:;,=` and spaces.
-BETWEEN = {"LD_PRELOAD": r":\s", "DYLD_INSERT_LIBRARIES": ":"}
+# What a record keeps of the environment: what steers threads, memory and precision as it was set for the measurement,
+# which devices are meant, and what was loaded before all else. Nothing besides, however useful it looks: the same
+# families have variables that name hosts, networks and folders.
+KEPT = {
+    "OMP_NUM_THREADS", "OMP_DYNAMIC", "MKL_NUM_THREADS", "MKL_DYNAMIC", "OPENBLAS_NUM_THREADS",
+    "OPENBLAS_THREAD_TIMEOUT", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS", "GOMP_SPINCOUNT", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+    "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HSA_XNACK", "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY",
+    "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS",
+    "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE", "PJRT_NPROC", "NPROC", "XLA_FLAGS", "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "LD_PRELOAD", "DYLD_INSERT_LIBRARIES",
+}  # fmt: skip
+# What stands between the files of a list of libraries to preload.
+_BETWEEN = {"LD_PRELOAD": r":\s", "DYLD_INSERT_LIBRARIES": ":"}
 
 
 def package_versions() -> dict[str, str]:
@@ -58,27 +41,28 @@ def package_versions() -> dict[str, str]:
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Every BLAS and OpenMP library that is loaded, NumPy's and SciPy's own ones told apart by their folder."""
+    """Every BLAS and OpenMP library that is loaded; NumPy's and SciPy's own ones are told apart by their folder."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
     return [
-        {"file": "/".join(Path(pool["filepath"]).parts[-2:]), **{key: pool.get(key) for key in keys}}
-        for pool in threadpool_info()
+        {"file": library_name(pool["filepath"]), **{key: pool.get(key) for key in keys}} for pool in threadpool_info()
     ]
 
 
-def telling_environment() -> dict[str, str]:
-    """The environment variables that steer threads, memory and devices."""
-    return {
-        key: _without_folders(key, value)
-        for key, value in sorted(os.environ.items())
-        if key.startswith(TELLING_VARIABLES) and not key.endswith(PRIVATE)
-    }
+def library_name(path: str) -> str:
+    """A library's file without its folders, which may be named after a user; with that of a wheel, numpy.libs/."""
+    *_, folder, name = ("", "", *PurePath(path).parts)
+    return f"{folder}/{name}" if folder.endswith(".libs") else name
+
+
+def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a record keeps of the environment, in the order of the names."""
+    return {key: _without_folders(key, environment[key]) for key in sorted(KEPT & environment.keys())}
 
 
 def _without_folders(key: str, value: str) -> str:
-    """Of files that are named with their folders, such as libraries to preload, their own names alone."""
-    between = BETWEEN.get(key, r":;,=\s")
-    return re.sub(rf"(?:^|(?<=[{between}]))(?=[/~.])[^{between}]*/", "", value)
+    """Of libraries that are named with their folders, their own names alone."""
+    between = _BETWEEN.get(key)
+    return re.sub(rf"(^|(?<=[{between}]))[^{between}]*/", "", value) if between else value
 
 
 def source_commit(root: Path) -> str:

@@ -31,11 +31,17 @@ def check_kind(kind: Kind, data: Any, where: str) -> dict[str, Any]:
             else f"{where}: is no {kind}"
         )
     check_checksum(data, where)
-    if place := misfit(data, SHAPES[kind]):
-        raise UserError(f"{where}: {place} is missing, or not what a {kind} says there")
-    if odd := what_is_odd(kind, data):
-        raise UserError(f"{where}: {odd}")
-    return dict(printable_texts(data))
+    try:
+        shown: dict[str, Any] = printable_texts(data)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None
+    # What is shown must be right as well: a reason of a character that has no picture is none.
+    for one in [data] if shown == data else [data, shown]:
+        if place := misfit(one, SHAPES[kind]):
+            raise UserError(f"{where}: {place} is missing, or not what a {kind} says there")
+        if odd := what_is_odd(kind, one):
+            raise UserError(f"{where}: {odd}")
+    return shown
 
 
 def why_misplaced(place: Place, data: Mapping[str, Any], smoke: bool) -> str | None:

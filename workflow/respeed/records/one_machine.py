@@ -1,6 +1,8 @@
 """The records under one machine's name that are of one machine; the others are named, and never pool with them."""
 
+import contextlib
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -160,13 +162,30 @@ def read_machines(smoke: bool, only: Collection[str] | None = None) -> Iterator[
     names = sorted(only) if only else list(record_folders(smoke))
     used = 0
     for machine in names:
-        records = read_records(smoke, machine)
+        records: list[dict[str, Any]] = []
+        with left_out_if_odd(machine, smoke):
+            records = read_records(smoke, machine)
         used += len(records)
         yield machine, records
     files = 0 if used else sum(len(record_paths(smoke, machine)) for machine in names)
     if files:
         what = f"none of the {files} record files can be used" if files > 1 else "the one record file cannot be used"
         raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")
+
+
+@contextlib.contextmanager
+def left_out_if_odd(machine: str, smoke: bool) -> Iterator[None]:
+    """What is done over one machine's data: where they are so odd that nobody thought of it, a line names the machine,
+    which is left out, and the others are shown."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # whatever it is, it is of this machine alone
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}, in {Path(last.filename).name}:{last.lineno}"
+        line = f"{records_folder(smoke) / machine}: no table can be made of its files ({what})"
+        print(visible(f"respeed: left out: {line}; please report it: respeed should have said why"), file=sys.stderr)
 
 
 def _counted(count: int) -> str:

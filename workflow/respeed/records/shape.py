@@ -31,11 +31,12 @@ class OrNone:
 
 @dataclass(frozen=True)
 class Every:
-    """A list, or a dictionary's values, of one shape each; at least so many."""
+    """A list, or a dictionary's values, of one shape each; at least so many, and at most so many."""
 
     shape: Any
     least: int = 0
     keyed: bool = False
+    most: int = sys.maxsize
 
 
 def misfit(data: Any, shape: Any) -> str | None:
@@ -51,7 +52,7 @@ def _misfit(data: Any, shape: Any) -> tuple[Any, ...] | None:
     if isinstance(shape, OrNone):
         return None if data is None else _misfit(data, shape.shape)
     if isinstance(shape, Every):
-        if not isinstance(data, dict if shape.keyed else list) or len(data) < shape.least:
+        if not isinstance(data, dict if shape.keyed else list) or not shape.least <= len(data) <= shape.most:
             return ()
         for key, one in data.items() if isinstance(data, dict) else enumerate(data):
             if (found := _misfit(one, shape.shape)) is not None:
@@ -109,14 +110,16 @@ def whole(least: int, most: int = 2**63) -> Test:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def numbers(least_value: float, most: float, *, least: int = 0, whole: bool = False) -> Test:
-    """A list of at least so many numbers, looked at in one go: files have thousands of these."""
+def numbers(
+    least_value: float, most_value: float, *, least: int = 0, most: int = sys.maxsize, whole: bool = False
+) -> Test:
+    """A list of at least so many and at most so many numbers, looked at in one go: files have thousands of these."""
     kinds = {int} if whole else {int, float}
 
     def fits(value: Any) -> bool:
-        if not isinstance(value, list) or len(value) < least or not set(map(type, value)) <= kinds:
+        if not isinstance(value, list) or not least <= len(value) <= most or not set(map(type, value)) <= kinds:
             return False
-        return all(least_value <= one <= most for one in value)
+        return all(least_value <= one <= most_value for one in value)
 
     return fits
 

@@ -24,9 +24,13 @@ from respeed.records.shape import (
 )
 
 SCHEMA, LEARNING_SCHEMA, SHEET_SCHEMA, SESSION_SCHEMA = 3, 1, 1, 1
+# The shortest that a step may take.
+LEAST_SECONDS = 1e-12
 # Seconds of anything; three years.
 _SECONDS = number(0, 1e8)
 _POSITIVE = number(1e-12, 1e24)
+# Of a picture, in dots.
+_SIDE = 128
 _COUNT = whole(0)
 # Operations or bytes, of a step or in a second: a part of one would lie at the end of no axis.
 _WORK = either(one_of(0), number(1, 1e24))
@@ -65,8 +69,8 @@ FACTS = {
 _JOULES = Every(number(0, 1e12), keyed=True)
 _BLOCK = {
     "sample_steps": whole(1),
-    "sample_seconds": numbers(1e-12, 1e8, least=1),
-    "probe_seconds": numbers(1e-12, 1e8, least=2),
+    "sample_seconds": numbers(LEAST_SECONDS, 1e8, least=1),
+    "probe_seconds": numbers(LEAST_SECONDS, 1e8, least=2),
     "run_delay_seconds": OrNone(_SECONDS),
     "threads_ran": OrNone(_COUNT),
     "minor_faults": _COUNT,
@@ -133,16 +137,20 @@ LEARNING = {
     "experiment": name,
     "smoke": flag,
     "started": moment,
+    # As many as a page has room for; a figure of each is drawn.
     "programs": Every(
         {
             "workload": name,
             "parameters": Every(scalar, keyed=True),
             "steps": _COUNT,
             # Seconds, and what is left to explain: on logarithmic axes.
-            "curve": Every(pair_of(_POSITIVE), least=1),
-            "pictures": Every(Every(numbers(0, 255, least=1, whole=True), least=1), least=1),
+            "curve": Every(pair_of(_POSITIVE), least=1, most=1000),
+            "pictures": Every(
+                Every(numbers(0, 255, least=1, most=_SIDE, whole=True), least=1, most=_SIDE), least=1, most=64
+            ),
         },
         least=1,
+        most=16,
     ),
 }
 _ASKED = {"asked": _DIGEST}
@@ -185,6 +193,8 @@ GAUGED = {
     },
     "small_step": {"parameters": {"count": whole(1), "how": one_of("waited", "queued", "graph", "spread")}},
 }
+# How small steps are asked for, on a CPU and on a device.
+CPU_STEPS, DEVICE_STEPS = ("waited", "spread"), ("waited", "queued", "graph")
 SESSION = {"schema": one_of(SESSION_SCHEMA), "machine": name, "started": moment}
 SCHEMAS = {
     Kind.RECORD: SCHEMA,

@@ -12,11 +12,16 @@ NUMBERS = {int, float}
 
 
 def printable_texts(data: Any) -> Any:
-    """The same with every text on one line, without what cannot be printed, and no longer than any is meant to be."""
+    """The same with every text on one line, without what cannot be printed, and no longer than any is meant to be.
+    ValueError if two keys become one, or
+    one becomes empty."""
     if isinstance(data, str):
         return _printable(data)
     if isinstance(data, dict):
-        return {_printable(key): printable_texts(one) for key, one in data.items()}
+        shown = {_printable(key): printable_texts(one) for key, one in data.items()}
+        if len(shown) < len(data) or ("" in shown and "" not in data):
+            raise ValueError("keys are empty, or the same, but for what cannot be printed")
+        return shown
     if isinstance(data, list) and not set(map(type, data)) <= NUMBERS:
         return [printable_texts(one) for one in data]
     return data

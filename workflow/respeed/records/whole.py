@@ -1,5 +1,6 @@
 """Whether facts fit one another, where each alone has its shape."""
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from respeed.model.block import Block
 from respeed.records.layout import Kind, shown
 from respeed.records.shape import misfit, reason
-from respeed.records.shapes import GAUGED
+from respeed.records.shapes import CPU_STEPS, DEVICE_STEPS, GAUGED, LEAST_SECONDS
 
 # What may disturb a block is told by these alone: one that an unknown fact speaks against must not count as clean.
 _OF_BLOCKS = {field.name for field in fields(Block)}
@@ -30,9 +31,15 @@ def _odd_case(kind: Kind, value: Mapping[str, Any]) -> str | None:
     if kind is not Kind.SHEET:
         return None
     odd = next((name for one in value["rounds"] if (name := _odd(one))), None)
-    return odd or next(
-        (case["name"] for case in _gauged(value) if misfit(case, GAUGED.get(case["workload"], {}))), None
-    )
+    return odd or next((case["name"] for device, case in _gauged(value) if not _can_be_gauged(device, case)), None)
+
+
+def _can_be_gauged(device: str, case: Mapping[str, Any]) -> bool:
+    """Whether a table knows what the case of a sheet measures."""
+    if misfit(case, GAUGED.get(case["workload"], {})):
+        return False
+    ways = CPU_STEPS if device == "cpu" else DEVICE_STEPS
+    return case["workload"] != "small_step" or case["parameters"]["how"] in ways
 
 
 def _of_others(sheet: Mapping[str, Any]) -> str | None:
@@ -42,11 +49,12 @@ def _of_others(sheet: Mapping[str, Any]) -> str | None:
     return next((one["machine"] for one in ids if (one["machine"], one["smoke"]) != own), None)
 
 
-def _gauged(sheet: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _gauged(sheet: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every case of a sheet, with its device."""
     for record in sheet["rounds"]:
-        yield from ({**case, "name": case["case"]} for case in record["cases"])
+        yield from ((record["profile"]["device"], {**case, "name": case["case"]}) for case in record["cases"])
     for one in sheet["absent"]:
-        yield from one["cases"]
+        yield from ((one["profile"]["device"], case) for case in one["cases"])
 
 
 def _odd(record: Mapping[str, Any]) -> str | None:
@@ -62,13 +70,19 @@ def _odd(record: Mapping[str, Any]) -> str | None:
 
 
 def _is_whole(case: Mapping[str, Any]) -> bool:
-    """Whether a case has times or a reason why not, and each block as many samples of every part as of all."""
-    parts = len(case.get("parts") or {})
+    """Whether a case has times or a reason why not, each block as many samples of every part as of all, and
+    each of these some time."""
+    weights = list((case.get("parts") or {}).values())
     for block in case["blocks"]:
         if not block.keys() <= _OF_BLOCKS:
             return False
         samples = block.get("part_seconds") or []
-        if len(samples) != parts or any(len(part) != len(block["sample_seconds"]) for part in samples):
+        if len(samples) != len(weights) or any(len(part) != len(block["sample_seconds"]) for part in samples):
+            return False
+        # A step that takes no time has no speed.
+        if weights and any(
+            sum(map(operator.mul, weights, sample)) < LEAST_SECONDS for sample in zip(*samples, strict=True)
+        ):
             return False
     if case["status"] != "measured":
         return reason(case["reason"])

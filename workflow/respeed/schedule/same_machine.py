@@ -8,7 +8,7 @@ from respeed.inputs.machines import told_of
 from respeed.machine.machine import describe_machine
 from respeed.model.identity import HOST, difference
 from respeed.paths import MACHINES, ROOT
-from respeed.records.known_host import name_of
+from respeed.records.known_host import described_machines, name_of
 from respeed.records.names import free_name
 from respeed.records.one_machine import MachineRecords, read_machine
 
@@ -47,7 +47,7 @@ def _way_out_on_cluster(machine: str) -> str:
 def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
     if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
         name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
-    elif name := name_of(here, machine, False) or name_of(here, machine, True):
+    elif name := next(filter(None, (name_of(here, machine, described_machines(one)) for one in (False, True))), ""):
         advice = f"this machine has records as {name}:"
     else:
         name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"

@@ -15,7 +15,7 @@ from respeed.model.timing import SMOKE_STAMP
 from respeed.paths import results_folder
 from respeed.records.files import read_description, read_learning, write_text
 from respeed.records.hardware import read_machines_hardware
-from respeed.records.one_machine import read_machines
+from respeed.records.one_machine import left_out_if_odd, read_machines
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.machines import machines_in_full
 from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
@@ -85,16 +85,20 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     scales: list[scaling.Scaled] = []
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
-        records = choose_asked(machine, smoke, records, shown)
-        mine = collect_rounds(records)
-        if description := read_description(machine, smoke):
-            descriptions[machine] = description
-        if records or machine in descriptions:
-            found[machine] = origins.describe_origin(machine, records, mine, descriptions.get(machine))
-            if gauged := read_machines_hardware(machine, smoke, found[machine].hardware):
-                reaches += reached.make_reached(gauged)
-                scales += scaling.make_scaling(gauged)
-        rounds |= mine
+        with left_out_if_odd(machine, smoke):
+            records = choose_asked(machine, smoke, records, shown)
+            mine = collect_rounds(records)
+            description = read_description(machine, smoke)
+            if records or description:
+                origin = origins.describe_origin(machine, records, mine, description)
+                gauged = read_machines_hardware(machine, smoke, origin.hardware)
+                sheet = (reached.make_reached(gauged), scaling.make_scaling(gauged)) if gauged else ([], [])
+                found[machine] = origin
+                reaches += sheet[0]
+                scales += sheet[1]
+            if description:
+                descriptions[machine] = description
+            rounds |= mine
     all_cells = cells.make_cells(rounds, shown, profiles_shown(), descriptions, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
     all_factors = factors.make_factors(all_cells, rounds, shown)

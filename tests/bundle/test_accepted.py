@@ -1,0 +1,245 @@
+"""What a bundle may hold is shown by every table: what would break one is refused when it comes, in one line."""
+
+import copy
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.bundle.export import export_bundle
+from respeed.bundle.importing import import_bundle
+from respeed.cli.main import main
+from respeed.errors import UserError
+from respeed.inputs.files import read_text
+from respeed.paths import description_path, hardware_path, record_paths
+from respeed.records.checksum import checksum_of, sealed
+from respeed.records.files import read_json, write_json, write_record
+from respeed.tables import build
+from respeed.tables.build import build_tables, make_tables
+from tests.bundle.carried import learned, write_box
+from tests.bundle.forge import bundle_of, zip_of
+from tests.bundle.hostile import DESCRIPTION, FIRST, LEARNING, SECOND
+from tests.conftest import write_machines
+from tests.sheets import hardware_sheet, no_gpu, write_sheet
+
+MakeRecord = Callable[..., dict[str, Any]]
+SHEET = "records/box/hardware.json"
+BUNDLE = Path("bundle.zip")
+NOTHING = "\u200b"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def good(make_record: MakeRecord) -> dict[str, Any]:
+    """A bundle's files that nothing is wrong with."""
+    hardware = make_record([0.1])["provenance"]["machine"]
+    return {
+        FIRST: make_record([0.1, 0.2]),
+        SECOND: make_record([0.1, 0.2], index=2),
+        DESCRIPTION: {"machine": "box", "hardware": hardware, "not_measurable": {"gpu": "no CUDA device"}},
+        LEARNING: learned("box"),
+        SHEET: hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]),
+    }
+
+
+def two_keys(files: dict[str, Any]) -> None:
+    case, seconds = files[FIRST]["cases"][0], [0.1, 0.2]
+    case["parts"] = {"layer": 1.0, f"layer{NOTHING}": 1.0}
+    case["blocks"][0]["part_seconds"] = [seconds, seconds]
+
+
+def no_key(files: dict[str, Any]) -> None:
+    files[FIRST]["provenance"]["energy"] = {"reason": None, "update_seconds": {NOTHING: 0.001}}
+
+
+def no_reason(files: dict[str, Any]) -> None:
+    files[FIRST]["cases"][0] |= {"status": "failed", "reason": NOTHING, "blocks": [], "warmup": None}
+
+
+def no_reason_for_no_energy(files: dict[str, Any]) -> None:
+    files[FIRST]["provenance"]["energy"] = {"reason": NOTHING, "update_seconds": {}}
+
+
+def no_reason_in_a_description(files: dict[str, Any]) -> None:
+    files[DESCRIPTION]["not_measurable"] = {"gpu": NOTHING}
+
+
+def parts_without_time(files: dict[str, Any]) -> None:
+    case = files[FIRST]["cases"][0]
+    case["parts"] = {"layer": 1.0}
+    case["blocks"][0]["part_seconds"] = [[0.0, 0.0]]
+
+
+def parts_that_count_for_nothing(files: dict[str, Any]) -> None:
+    case = files[FIRST]["cases"][0]
+    case["parts"] = {"layer": 0}
+    case["blocks"][0]["part_seconds"] = [[0.1, 0.2]]
+
+
+def way_of_a_device_on_a_cpu(files: dict[str, Any]) -> None:
+    for case in files[SHEET]["rounds"][0]["cases"]:
+        if case["workload"] == "small_step":
+            case["parameters"]["how"] = "queued"
+
+
+def way_of_a_cpu_on_a_device(files: dict[str, Any]) -> None:
+    files[SHEET]["absent"][0]["cases"] = [
+        {"name": "spread", "workload": "small_step", "parameters": {"count": 20, "how": "spread"}}
+    ]
+
+
+ODD = [
+    two_keys, no_key, no_reason, no_reason_for_no_energy, no_reason_in_a_description, parts_without_time,
+    parts_that_count_for_nothing, way_of_a_device_on_a_cpu, way_of_a_cpu_on_a_device,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", ODD, ids=lambda spoil: spoil.__name__)
+def test_what_would_break_a_table_is_refused_when_it_comes(
+    spoil: Callable[[dict[str, Any]], None], good: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    BUNDLE.write_bytes(zip_of(bundle_of(good)))
+    import_bundle(BUNDLE)
+    make_tables(False)
+    spoil(good)
+    BUNDLE.write_bytes(zip_of(bundle_of(good)))
+    with pytest.raises(UserError, match=r"^bundle.zip: records/box/[^\n]*$"):
+        import_bundle(BUNDLE, name="other")
+    assert main(["verify", str(BUNDLE)]) == 2
+    # Where it lies in the folder already, it is left out.
+    for path, value in good.items():
+        write_json(Path("results", path), value)
+    capsys.readouterr()
+    build_tables(False)
+    assert "left out" in capsys.readouterr().err
+
+
+def test_a_machine_whose_files_nobody_thought_of_is_named_and_the_others_are_shown(
+    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_machines(make_record, 3, rounds=2)
+    real = build.collect_rounds
+
+    def collect(records: list[dict[str, Any]]) -> Any:
+        if records[0]["id"]["machine"] == "box-01":
+            raise KeyError("a\x1b[2J")
+        return real(records)
+
+    monkeypatch.setattr(build, "collect_rounds", collect)
+    build_tables(False)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("respeed: left out: results/records/box-01: no table can be made of its files (KeyError: ")
+    assert line.isprintable()
+    assert set(make_tables(False).origins) == {"box-00", "box-02"}
+    assert "box-01" not in Path("results/tables/cells.csv").read_text()
+
+
+PICTURE = [[0, 255], [128, 7]]
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        ("programs", learned("box")["programs"] * 3000),
+        ("pictures", [[[0] * 100_000]]),
+        ("pictures", [[[0]] * 480_000]),
+        ("pictures", [PICTURE] * 2000),
+        ("curve", [[0.1, 0.9]] * 5000),
+    ],
+)
+def test_what_was_learned_is_no_larger_than_a_page_has_room_for(way: str, value: Any, good: dict[str, Any]) -> None:
+    changed = copy.deepcopy(good)
+    (changed[LEARNING] if way == "programs" else changed[LEARNING]["programs"][0])[way] = value
+    entries = bundle_of(changed)
+    BUNDLE.write_bytes(zip_of(entries))
+    with pytest.raises(UserError, match=rf"{way} is missing, or not what|unpacks to more than|has more than"):
+        import_bundle(BUNDLE)
+    path = Path("results", LEARNING)
+    write_json(path, changed[LEARNING])
+    assert main(["verify", str(path)]) == 2
+
+
+def test_more_machines_than_an_import_takes_are_refused_at_once(good: dict[str, Any]) -> None:
+    hardware = good[DESCRIPTION]["hardware"]
+    files = {
+        f"records/m{number}/machine.json": {"machine": f"m{number}", "hardware": hardware, "not_measurable": {}}
+        for number in range(1000)
+    }
+    BUNDLE.write_bytes(zip_of(bundle_of(files)))
+    began = time.perf_counter()
+    with pytest.raises(UserError, match="has 1000 machines, more than the 500 that fit into one"):
+        import_bundle(BUNDLE)
+    assert time.perf_counter() - began < 5
+    assert not Path("results").exists()
+    for path, value in files.items():
+        write_json(Path("there", path), value)
+    with pytest.raises(UserError, match="has 1000 machines"):
+        import_bundle(Path("there/records"))
+
+
+def test_an_import_looks_at_each_description_here_a_few_times_and_not_once_for_every_machine(
+    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        write_box(make_record, f"box-{number}", profiles=("torch-1",), rounds=1)
+        path = description_path(f"box-{number}", False)
+        description = read_json(path)
+        write_json(path, description | {"hardware": description["hardware"] | {"host": f"{number:016x}"}})
+    export_bundle(BUNDLE)
+    read = list[Path]()
+
+    def counted(path: Path, most: int) -> str:
+        read.append(path)
+        return read_text(path, most)
+
+    monkeypatch.setattr("respeed.records.files.read_text", counted)
+    import_bundle(BUNDLE)
+    assert 20 <= sum(path.name == "machine.json" for path in read) <= 4 * 20
+
+
+PRIVATE = {"NCCL_HOSTID": "anna-7", "NCCL_SOCKET_IFNAME": "anna0", "OMP_NUM_THREADS": "1"}
+LIBRARY = {"file": "anna/libopenblas.so", "internal_api": "openblas"}
+
+
+def test_what_earlier_versions_kept_of_hosts_and_folders_stays_here_and_is_carried_nowhere(
+    make_record: MakeRecord,
+) -> None:
+    write_box(make_record, profiles=("torch-1",))
+    write_sheet(hardware_sheet(make_record, passes=1))
+    paths = [*record_paths(False), hardware_path("box", False)]
+    for path in paths:
+        data = read_json(path)
+        for said in (data, *data.get("rounds", ())):
+            said["provenance"] |= {"environment": PRIVATE, "libraries": [LIBRARY]}
+        write_record(path, data)
+    before = [path.read_bytes() for path in paths]
+    assert main(["verify"]) == 0
+    export_bundle(BUNDLE)
+    assert [path.read_bytes() for path in paths] == before
+    Path("away").mkdir()
+    import_bundle(BUNDLE, name="other")
+    for path in sorted(Path("results/records/other").rglob("*.json")):
+        text = path.read_text()
+        assert "anna" not in text
+        assert "OMP_NUM_THREADS" in text or path.name[:5] != "round"
+        data = json.loads(text)
+        assert "checksum" not in data or data["checksum"] == checksum_of(data)
+    # They are the same records here, whatever was left out of them on the way.
+    assert not import_bundle(BUNDLE).machines["box"].new
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_what_somebody_else_sends_of_hosts_and_folders_is_not_kept(good: dict[str, Any]) -> None:
+    good[FIRST]["provenance"] |= {"environment": PRIVATE, "libraries": [LIBRARY]}
+    good[FIRST] = sealed(good[FIRST])
+    BUNDLE.write_bytes(zip_of(bundle_of(good)))
+    import_bundle(BUNDLE)
+    assert "anna" not in Path("results", FIRST).read_text()
+    assert main(["verify"]) == 0
