@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.labels import in_unit
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Paper
 from respeed.model.unit import UNITS
 from respeed.tables import cells, speedups
+from respeed.tables.breakdown import explain
 from respeed.tables.cells import Cell
 from respeed.tables.claims import Verdict, make_claims
-from respeed.tables.explain import explain
 from respeed.tables.factors import make_factors
 from respeed.tables.published import PAPER, PublishedTable, make_published_table
-from respeed.tables.units import in_unit
 from respeed.tables.why import make_why
 from tests.inputs.test_papers import CSV, YAML, written
 from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, seven

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from respeed.tables.numbers import format_duration
+from respeed.numbers import format_duration
 from tests.tables.derived import ALL, MakeRecord, claims_of, every_case, seven, sparse_coding_on_a_cpu, their_total
 
 ONE = {"profile": "torch-1", "architecture": "single-cpu"}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.numbers import Value
 from respeed.tables.folded import FoldedTable, Group, Line
 from respeed.tables.layout import lay_out
-from respeed.tables.numbers import Value
 
 
 def table_with(lines: int, columns: int, groups: int = 1) -> FoldedTable:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from respeed.tables.folded import fold
 from respeed.tables.markdown import escape_markdown, pipe_table, write_markdown
-from respeed.tables.text import printable
+from respeed.text import printable
 from tests.tables.derived import GPU, MakeRecord, every_case, seven, table_of
 
 markdown_it = pytest.importorskip("markdown_it")

@@ -10,9 +10,9 @@ from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model.paper import Case
+from respeed.numbers import format_duration
 from respeed.tables.cells import Cell, make_cells
 from respeed.tables.factors import make_factors
-from respeed.tables.numbers import format_duration
 from respeed.tables.parts import make_parts
 from respeed.tables.published import make_published_table
 from respeed.tables.speedups import make_speedups

@@ -2,10 +2,9 @@
 
 import pytest
 
-from respeed.tables.numbers import (
+from respeed.numbers import (
     Value,
     format_measured,
-    format_measured_speedup,
     format_number,
     group_thousands,
     measured_value,
@@ -26,7 +25,7 @@ def test_a_measured_number_carries_its_interval(
     value: float | None, low: float | None, high: float | None, text: str
 ) -> None:
     assert format_measured(value, low, high) == text
-    assert format_measured_speedup(value, low, high) == text.replace(" ", "x ", 1)
+    assert format_measured(value, low, high, unit="x") == text.replace(" ", "x ", 1)
     assert format_measured(value, low, high, bare=True) == text.split(" ", maxsplit=1)[0]
 
 
@@ -40,7 +39,7 @@ def test_numbers_are_written_with_three_digits_and_no_exponent(value: float, tex
 
 def test_a_value_keeps_its_interval_apart() -> None:
     assert measured_value(69.5, 67.4, 71.2, bare=False) == Value("69.5", "±3 %")
-    assert measured_value(69.5, 67.4, 71.2, "x", bare=False).plain == "69.5x ±3 %"
+    assert measured_value(69.5, 67.4, 71.2, unit="x", bare=False).plain == "69.5x ±3 %"
     assert measured_value(69.5, None, None, bare=False).plain == "69.5 (no interval)"
     assert measured_value(69.5, None, None, bare=True).plain == "69.5"
     assert measured_value(None, None, None, bare=False) == Value()

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.inputs.papers import load_papers
+from respeed.numbers import Value, format_measured
 from respeed.tables.claims import Verdict
 from respeed.tables.folded import FoldedTable, Group, Note
 from respeed.tables.folded import Line as FoldedLine
 from respeed.tables.html import Entry, Line, Page, render_table, split_number, write_page
-from respeed.tables.numbers import Value, format_measured
 from respeed.tables.pages import make_published_page
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.tables.row_labels import tell_apart
+from respeed.analysis.labels import tell_apart
 from tests.tables.derived import MakeRecord, derive, seven
 
 

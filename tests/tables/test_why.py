@@ -13,9 +13,8 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model.paper import Paper
-from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
+from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down, explain
 from respeed.tables.cells import Cell, make_cells
-from respeed.tables.explain import explain
 from respeed.tables.factors import make_factors
 from respeed.tables.speedups import make_speedups
 from respeed.tables.why import make_why

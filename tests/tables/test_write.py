@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.tables import cells, speedups
-from respeed.tables.text import printable
 from respeed.tables.write import FORMULA, write_published, write_tidy
+from respeed.text import printable
 from tests.tables.derived import MakeRecord, derive, seven, table_of
 
 

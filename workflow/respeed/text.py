@@ -45,3 +45,9 @@ def visible(text: str) -> str:
 def clip(text: str, most: int = MOST_LETTERS) -> str:
     """The text, or its beginning if it is longer than any that is meant."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def join_words(words: list[str]) -> str:
+    """A list for people: a, b and c. One whose words have commas themselves: a; b and c."""
+    comma = "; " if any("," in word for word in words) else ", "
+    return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))

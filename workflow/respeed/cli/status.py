@@ -7,6 +7,7 @@ from tabulate import tabulate
 from respeed.errors import UserError, nearest
 from respeed.estimators.rounds import collect_rounds
 from respeed.model.paper import Paper
+from respeed.numbers import format_measured
 from respeed.paths import record_folders
 from respeed.records.files import read_description, recorded_machines
 from respeed.records.one_machine import read_records
@@ -15,7 +16,6 @@ from respeed.schedule.asked import choose_asked
 from respeed.schedule.work import chosen_experiments
 from respeed.schedule.workflow import Workflow
 from respeed.tables.cells import Cell, make_cells
-from respeed.tables.numbers import format_measured
 from respeed.tables.progress import STATES, Progress, measure_progress
 
 

@@ -28,7 +28,7 @@ from respeed.figures.style import (
 from respeed.figures.text import plain, width_of
 from respeed.model.paper import Paper
 from respeed.model.published import CPU_ARCHITECTURES
-from respeed.tables.numbers import format_number, format_share
+from respeed.numbers import format_number, format_share
 from respeed.tables.roofline import Point, Roof, hardware_roofs, highest_roofs, lowest_shares
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.

@@ -1,7 +1,8 @@
 """Seconds, or what else a table counts in, of every row of the paper and of one machine: each round a point."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from respeed.analysis.labels import in_unit, label_row
 from respeed.figures.chart import Chart, Point, Series
 from respeed.figures.looks import look_at_rows, look_at_theirs
 from respeed.figures.words import has_rates, words_of_seconds
@@ -11,10 +12,8 @@ from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.fastest import rows_in_front
 from respeed.tables.rates import measured_ceilings, rate_of
-from respeed.tables.row_labels import label_row
 from respeed.tables.shown_speedups import our_totals, their_totals
-from respeed.tables.spread import Spread
-from respeed.tables.units import in_unit, spreads_in_unit
+from respeed.tables.spread import Spread, change_spread
 
 
 def chart_seconds(
@@ -45,7 +44,7 @@ def chart_seconds(
     labels = {cell.row: cell.label for cell in cells}
     ours = [Series(labels[row], looks[row], tuple(found), ceilings.get(row)) for row, found in points.items()]
     theirs = [] if rates else series_of_theirs(paper, _printed(tables, paper, experiment))
-    shown = {} if rates else spreads_in_unit(spreads, experiment.unit, amounts)
+    shown = {} if rates else _spreads_in_unit(spreads, experiment.unit, amounts)
     known = {point.case for one in (*theirs, *ours) for point in one.points}
     cases = (*experiment.case_names(tables.smoke), experiment.total or "")
     there = tuple(case for case in cases if case in known | set(shown))
@@ -88,3 +87,16 @@ def _number(cell: Cell, unit: Unit) -> Point | None:
 def _rate(cell: Cell) -> Point | None:
     rate = rate_of(cell)
     return Point(cell.case, rate.value, rate.low, rate.high, rate.rounds, cell.workload) if rate else None
+
+
+def _spreads_in_unit(spreads: Mapping[str, Spread], unit: Unit, amounts: Mapping[str, float]) -> dict[str, Spread]:
+    """How far the times of many machines lie apart, in a table's unit; by case."""
+
+    def change(case: str) -> Callable[[float], float]:
+        return lambda seconds: unit.value(seconds, amounts.get(case)) or 0.0
+
+    return {
+        case: change_spread(one, change(case), unit.name)
+        for case, one in spreads.items()
+        if unit.counted is None or case in amounts
+    }

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from respeed.analysis.labels import label_row, words_of_unit
 from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
 from respeed.model.unit import SECONDS
-from respeed.tables.row_labels import label_row
 from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, CASE_OVER_FIRST, OVER_THEIR_DEVICE, ShownSpeedups
 from respeed.tables.spread import Spread
-from respeed.tables.units import words_of_unit
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from respeed.numbers import format_measured
 from respeed.tables.build import Tables
 from respeed.tables.machines import Across
-from respeed.tables.numbers import format_measured_speedup
 
 
 def across_facts(tables: Tables, machines: list[str]) -> list[dict[str, Any]]:
@@ -30,5 +30,5 @@ def _text(row: Across | None) -> str:
         return "–"
     if row.verdict == "base":
         return "fastest"
-    text = format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high)
+    text = format_measured(row.speedup, row.speedup_low, row.speedup_high, unit="x")
     return f"{text} =" if row.verdict == "indistinguishable" else text

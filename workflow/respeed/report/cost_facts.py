@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.model.paper import Paper
+from respeed.numbers import format_measured, format_number, format_speedup, measured_value
 from respeed.tables.build import Tables
 from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
 from respeed.tables.cost import Cost
 from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.fastest import rows_in_front
-from respeed.tables.numbers import format_measured_speedup, format_number, format_speedup, measured_value
 from respeed.tables.others import Others
 
 # More machines than that do not fit beside one another.
@@ -73,7 +73,7 @@ def _cell(row: Cost | None, times_over: float, alone: bool, *, smoke: bool) -> d
         return None
     low, high = (None if end is None else times_over * end for end in (row.cost_low, row.cost_high))
     cost = measured_value(times_over * row.cost, low, high, bare=smoke)
-    dearer = format_measured_speedup(*row.dearer, bare=smoke) if row.dearer else ""
+    dearer = format_measured(*row.dearer, unit="x", bare=smoke) if row.dearer else ""
     marks = {"cheapest": "the cheapest", "indistinguishable": f"{format_speedup(row.dearer and row.dearer[0])} ="}
     beside = marks.get(row.standing, dearer) if not alone else ""
     return {

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.model.paper import Experiment, Paper
+from respeed.numbers import format_number
 from respeed.paths import results_folder
 from respeed.tables.build import Tables
-from respeed.tables.numbers import format_number
 from respeed.tables.others import Others
 from respeed.tables.spread import Spread
 from respeed.tables.standings import Standing

@@ -3,12 +3,12 @@
 from typing import Any
 
 from respeed.model.paper import Experiment, Paper
+from respeed.numbers import format_duration, format_number, format_range, format_share, format_speedup
 from respeed.paths import results_folder
 from respeed.report.other_facts import behind
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.learning import shown_program
-from respeed.tables.numbers import format_duration, format_number, format_range, format_share, format_speedup
 from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
 from respeed.tables.totals import Total

@@ -2,17 +2,16 @@
 
 from typing import Any
 
+from respeed.analysis.labels import label_row
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
+from respeed.numbers import format_measured, format_number, format_share, format_speedup
 from respeed.paths import results_folder
-from respeed.tables.breakdown import Breakdown
+from respeed.tables.breakdown import Breakdown, explain
 from respeed.tables.build import Tables
-from respeed.tables.explain import explain
 from respeed.tables.folded import NOTHING
-from respeed.tables.numbers import format_measured_speedup, format_number, format_share, format_speedup
 from respeed.tables.published import PAPER
 from respeed.tables.roofline import Roof, hardware_roofs, highest_roofs, range_of_shares
-from respeed.tables.row_labels import label_row
 from respeed.tables.why import COMPARISONS
 
 # What multiplies to the speedup, in the order in which it is read.
@@ -64,7 +63,7 @@ def _value(one: Breakdown | None, factor: str, *, bare: bool) -> str:
         return format_speedup(getattr(one, factor))
     if one.comparison == "theirs":
         return f"{one.printed}x" if one.printed else format_speedup(one.speedup)
-    return format_measured_speedup(one.speedup, one.speedup_low, one.speedup_high, bare=bare)
+    return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=bare)
 
 
 def _shares(mine: list[Breakdown], cases: tuple[str, ...]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from respeed.analysis.labels import tell_apart
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
@@ -15,7 +16,6 @@ from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
 from respeed.schedule.requirements import other_library
-from respeed.tables.row_labels import tell_apart
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")

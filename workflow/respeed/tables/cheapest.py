@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from respeed.estimators.speedup import FULL_PRECISION
+from respeed.numbers import format_number
 from respeed.tables.cost import Cost
-from respeed.tables.numbers import format_number
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 # What a machine is that is neither the cheapest nor perhaps as cheap, and how sure that is.
 BEHIND = {"dearer": "which is certain", "unproven": "which too few clean rounds leave open"}

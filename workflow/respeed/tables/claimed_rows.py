@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from respeed.analysis.labels import across_precisions
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
 from respeed.tables.cells import NOT_YET, Cell
-from respeed.tables.row_labels import across_precisions
 
 # What the smoke preset has of a claim.
 NOT_MEASURED = "nothing of the paper's sizes was measured"

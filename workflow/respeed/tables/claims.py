@@ -8,11 +8,11 @@ from respeed.estimators.intervals import Estimate
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
+from respeed.numbers import NO_INTERVAL, format_share, format_speedup, format_whole_share
 from respeed.tables.cells import Cell
 from respeed.tables.compared import Compared, compare_claim
 from respeed.tables.instead import say_instead
 from respeed.tables.judged import judge_claim
-from respeed.tables.numbers import NO_INTERVAL, format_share, format_speedup, format_whole_share
 from respeed.tables.totals import Total
 
 COLUMNS = (

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from respeed.analysis.labels import across_precisions
 from respeed.estimators.intervals import Estimate, estimate_sum_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_rounds
 from respeed.estimators.verdicts import confidence_for
 from respeed.model.claim import Claim
 from respeed.model.paper import Paper
+from respeed.numbers import format_speedup
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.claimed_rows import Rows, choose_own, choose_rows, published_value
-from respeed.tables.numbers import format_speedup
-from respeed.tables.row_labels import across_precisions
 from respeed.tables.totals import Total, measured_together
 
 # The tests of claims that are about published numbers.

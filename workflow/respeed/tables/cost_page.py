@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from respeed.model.paper import Paper
+from respeed.numbers import format_measured, format_number
 from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
 from respeed.tables.cost import Cost
 from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.html import Entry, Line, Page, split_number
-from respeed.tables.numbers import format_measured, format_measured_speedup, format_number
 
 HEAD = ("Row", "Cost", "Times the cheapest", "Standing", "Speedup on its machine", "Joules", "Watts", "Energy of")
 
@@ -44,9 +44,9 @@ def _line(row: Cost, times_over: float, smoke: bool) -> Line:
         format_measured(*(None if number is None else times_over * number for number in numbers), bare=smoke)
         for numbers in ((row.cost, row.cost_low, row.cost_high), (row.joules, row.joules_low, row.joules_high))
     )
-    dearer = format_measured_speedup(*row.dearer, bare=smoke) if row.dearer and row.standing != "cheapest" else ""
+    dearer = format_measured(*row.dearer, unit="x", bare=smoke) if row.dearer and row.standing != "cheapest" else ""
     over_base = (
-        format_measured_speedup(row.buys, row.buys_low, row.buys_high, bare=smoke) if row.verdict != "base" else ""
+        format_measured(row.buys, row.buys_low, row.buys_high, unit="x", bare=smoke) if row.verdict != "base" else ""
     )
     return Line(
         (

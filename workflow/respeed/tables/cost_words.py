@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from respeed.tables.cost import Cost
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 # What a thousand times as much work is called: a million examples may cost so little that only zeros are read.
 THOUSANDFOLD = {

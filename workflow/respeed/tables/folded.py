@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from respeed.tables.numbers import NO_INTERVAL, Value
+from respeed.numbers import NO_INTERVAL, Value
 from respeed.tables.origins import Origin
 from respeed.tables.published import PAPER, PublishedTable, Row
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 NOTHING = "–"
 NOT_MEASURED = "not measured"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from respeed.numbers import NO_INTERVAL
 from respeed.records.files import write_text
-from respeed.tables.numbers import NO_INTERVAL
 
 STYLE = Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")

@@ -5,19 +5,18 @@ A CPU row stands in for the accelerator, each time with the algorithm of the pub
 
 from collections.abc import Mapping
 
+from respeed.analysis.labels import in_unit, label_row, words_of_unit
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.claim import Claim
 from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
+from respeed.numbers import format_duration, format_number
 from respeed.tables.cells import Cell
 from respeed.tables.claimed_rows import published_value
 from respeed.tables.compared import NUMBERED
 from respeed.tables.fastest import fastest_by_case
-from respeed.tables.numbers import format_duration, format_number
-from respeed.tables.row_labels import label_row
 from respeed.tables.totals import Total
-from respeed.tables.units import in_unit, words_of_unit
 
 
 def say_instead(

@@ -4,10 +4,10 @@ import re
 import unicodedata
 from textwrap import wrap
 
+from respeed.numbers import Value
 from respeed.tables.folded import FoldedTable, Group, Line, Note
 from respeed.tables.layout import AT_MOST, Part, lay_out
-from respeed.tables.numbers import Value
-from respeed.tables.text import printable
+from respeed.text import printable
 
 # The width of a page of `article` at 10pt on A4, and what the first column gets of it at least; in points.
 TEXT_WIDTH = 345.0

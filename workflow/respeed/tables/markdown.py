@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from respeed.numbers import Value
 from respeed.tables.folded import FoldedTable, Line, Note
 from respeed.tables.layout import Part, lay_out
-from respeed.tables.numbers import Value
-from respeed.tables.text import printable
+from respeed.text import printable
 
 # What begins something else than text, in a cell or in a paragraph.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")

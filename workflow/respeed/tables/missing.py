@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from respeed.numbers import format_number
 from respeed.schedule.gauge_cases import CACHES
-from respeed.tables.numbers import format_number
 from respeed.tables.reached import CACHE, COPY, MEMORY, PRODUCT, Reached, place_name
 from respeed.tables.scaling import Scaled
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 
 @dataclass(frozen=True)

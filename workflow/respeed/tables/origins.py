@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from respeed.analysis.labels import tell_apart
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.identity import FIELDS
 from respeed.records.checksum import is_checked
@@ -19,7 +20,6 @@ from respeed.tables.round_facts import (
     values_of,
     versions_of,
 )
-from respeed.tables.row_labels import tell_apart
 
 COLUMNS = (
     "machine", "cpu", "usable_cores", "accelerators", "memory_bytes", "system", "first_day", "last_day", "rounds",

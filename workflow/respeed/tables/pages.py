@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import TypeVar
 
 from respeed.model.paper import Paper
+from respeed.numbers import format_measured, format_number, format_speedup
 from respeed.tables.cells import Cell
 from respeed.tables.folded import FoldedTable
 from respeed.tables.folded import Line as FoldedLine
 from respeed.tables.html import Entry, Line, Page, split_number
-from respeed.tables.numbers import format_measured, format_measured_speedup, format_number, format_speedup
 from respeed.tables.speedups import Speedup
 
 Rows = TypeVar("Rows", Cell, Speedup)
@@ -100,7 +100,7 @@ def _speedup_line(row: Speedup, labels: Mapping[tuple[str, ...], str], smoke: bo
         (
             Entry(row.label),
             Entry(row.case),
-            split_number(format_measured_speedup(row.speedup, row.speedup_low, row.speedup_high, bare=smoke)),
+            split_number(format_measured(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=smoke)),
             Entry(base),
             replace(split_number(format_speedup(row.published)), small=row.published_precisions),
             Entry(row.verdict, row.reason),

@@ -17,7 +17,7 @@ from respeed.model.told import Price, Told
 from respeed.tables.cells import Cell
 from respeed.tables.cost import Cost
 from respeed.tables.speedups import Speedup
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 HOUR = 3600.0
 # What is paid for, by what a table's unit counts; where it counts nothing, examples, or else steps.

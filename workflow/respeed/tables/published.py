@@ -4,14 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from respeed.analysis.labels import across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
 from respeed.model.unit import Unit
+from respeed.numbers import Value, format_speedup, group_thousands, measured_value
 from respeed.tables.cells import Cell
-from respeed.tables.numbers import Value, format_speedup, group_thousands, measured_value
-from respeed.tables.row_labels import across_precisions, label_row
 from respeed.tables.speedups import Speedup, published_speedup
-from respeed.tables.units import in_unit, words_of_unit
 
 # The source of a row that is none of a machine's.
 PAPER = "paper"
@@ -85,14 +84,6 @@ def make_published_table(
         columns=_columns(experiment, cases),
         rows=tuple(rows),
     )
-
-
-def reference(paper: Paper) -> str:
-    """A paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
-    names = [author.split()[-1] for author in paper.authors]
-    if len(names) > 3:
-        names = [names[0], "others"]
-    return f"{' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))} ({paper.venue} {paper.year})"
 
 
 def _columns(experiment: Experiment, cases: tuple[str, ...]) -> tuple[str, ...]:
@@ -176,7 +167,7 @@ def _reason(cell: Cell) -> Value:
 
 def _speedup_value(row: Speedup, cell: Cell, *, bare: bool) -> Value:
     if row.speedup is not None:
-        return measured_value(row.speedup, row.speedup_low, row.speedup_high, "x", bare=bare)
+        return measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=bare)
     return Value(reason=_no_time(row.reason)) if cell.seconds else _reason(cell)
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import quote
 
+from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
 from respeed.tables.claims import Verdict
 from respeed.tables.folded import NOTHING, describe_machine
 from respeed.tables.markdown import escape_markdown, pipe_table
 from respeed.tables.origins import Origin
-from respeed.tables.published import reference
-from respeed.tables.text import join_words
+from respeed.text import join_words
 
 # Of the tidy tables, those that a reader of this page may look for.
 TIDY = {

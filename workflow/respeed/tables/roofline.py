@@ -12,6 +12,7 @@ Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from respeed.analysis.labels import label_row
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
@@ -20,7 +21,6 @@ from respeed.model.published import Hardware, PublishedRow
 from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.published import PAPER
-from respeed.tables.row_labels import label_row
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "profile", "precision", "intensity", "gflops", "peak_gflops",

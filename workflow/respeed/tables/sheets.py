@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from respeed.estimators.speedup import FULL_PRECISION
+from respeed.numbers import Value, format_number, format_share, format_whole_share, measured_value
 from respeed.tables.missing import missing_rates
-from respeed.tables.numbers import Value, format_number, format_share, format_whole_share, measured_value
 from respeed.tables.reached import (
     CACHE,
     COPY,
@@ -109,10 +109,10 @@ def scaling_lines(rows: Iterable[Scaled], *, bare: bool = False) -> tuple[list[i
         value = Value(NOTHING)
         if row.seconds and row.threads == 1:
             low, high = (1e3 * one if one else None for one in (row.low, row.high))
-            value = measured_value(1e3 * row.seconds, low, high, " ms", bare=bare or not row.ends)
+            value = measured_value(1e3 * row.seconds, low, high, unit=" ms", bare=bare or not row.ends)
         elif row.speedup and row.efficiency:
             low, high = row.speedup_low, row.speedup_high
-            shown = measured_value(row.speedup, low, high, "x", bare=bare or not row.speedup_ends)
+            shown = measured_value(row.speedup, low, high, unit="x", bare=bare or not row.speedup_ends)
             value = replace(shown, text=f"{shown.text} ({format_whole_share(row.efficiency)})")
         lines.setdefault(f"{row.what[0].upper()}{row.what[1:]}, {row.size}", {})[row.threads] = value
     return counts, [(name, [mine.get(count, Value(NOTHING)) for count in counts]) for name, mine in lines.items()]

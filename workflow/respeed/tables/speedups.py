@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from respeed.analysis.labels import across_precisions
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import Comparison, compare_column
 from respeed.model.paper import Paper
 from respeed.tables.cells import Cell
-from respeed.tables.row_labels import across_precisions
 
 COLUMNS = (
     "machine", "paper", "experiment", "case", "algorithm", "profile", "precision", "base_algorithm",

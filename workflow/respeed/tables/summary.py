@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from respeed.estimators import verdicts
 from respeed.estimators.cell import SETTLED_MARGIN
 from respeed.model.paper import Paper
+from respeed.numbers import format_share
 from respeed.tables.cells import Cell
 from respeed.tables.claims import Verdict
-from respeed.tables.numbers import format_share
 
 # How a number of claims of each verdict is said, of one and of several.
 _SAID = {

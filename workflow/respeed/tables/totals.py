@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from respeed.analysis.labels import label_row
 from respeed.estimators.cell import what_is_missing
 from respeed.estimators.intervals import estimate_sum
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.tables.cells import Cell
-from respeed.tables.row_labels import label_row
 
 COLUMNS = (
     "machine", "paper", "experiment", "profile", "seconds", "seconds_low", "seconds_high", "rounds",

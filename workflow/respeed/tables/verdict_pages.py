@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
 from respeed.tables.claims import Verdict
 from respeed.tables.html import Entry, Line, Page
-from respeed.tables.published import reference
 
 NONE_YET = "No claim has been tested yet."
 

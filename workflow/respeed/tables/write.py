@@ -12,7 +12,7 @@ from respeed.tables.latex import write_latex
 from respeed.tables.markdown import write_markdown
 from respeed.tables.origins import Origin
 from respeed.tables.published import PublishedTable
-from respeed.tables.text import printable
+from respeed.text import printable
 
 # A number in a tidy table: more digits than any measurement has, fewer than a float prints.
 DIGITS = 9

@@ -5,12 +5,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from respeed.analysis.labels import reference
 from respeed.records.files import write_text
 from respeed.tables.cost_page import make_cost_page
 from respeed.tables.folded import fold
 from respeed.tables.html import render_table, write_page
 from respeed.tables.pages import make_cells_page, make_published_page, make_speedups_page
-from respeed.tables.published import reference
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
 
 if TYPE_CHECKING:
