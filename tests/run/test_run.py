@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import distribution
@@ -39,6 +40,10 @@ respeed = "respeed:tell"
 [tool.hatch.build.targets.wheel]
 packages = ["workflow/respeed"]
 """
+# What the project tells uv.
+if "uv" in (_tools := tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]):
+    assert _tools["uv"] == {}
+    PYPROJECT += "[tool.uv]\n"
 TELL = "import sys\ndef tell(): print(sys.prefix, __file__, sep='\\n')\n"
 
 # Writes down how it was called and whether the environment looked whole then; it makes an environment of shell scripts.
@@ -84,16 +89,19 @@ class Clone:
             if found := shutil.which(tool):
                 (self.path / tool).symlink_to(found)
         shutil.copy(ROOT / "run", self.folder)
+        shutil.copy(ROOT / "requirements-uv.txt", self.folder)
         (self.folder / "pyproject.toml").write_text(PYPROJECT)
         (self.folder / "requirements.lock").write_text("# empty\n")
         (self.folder / "workflow" / "respeed" / "__init__.py").write_text(TELL)
         if uv is not None:
             (self.path / "uv").symlink_to(uv)
 
-    def run(self, *command: str, user: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str, user: int | None = None, cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.folder / "run", *command], env=self.environment(environment), text=True, capture_output=True,
-            check=False, user=user,
+            check=False, user=user, cwd=cwd,
         )  # fmt: skip
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
@@ -149,7 +157,7 @@ def ready(clone: Clone) -> Clone:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    """A clone with an environment that the real uv made, without a network."""
+    """A clone with an environment that the real uv made, without a network; in a folder with another's uv.toml."""
     if REAL_UV is None:
         pytest.skip("no uv on the PATH or in .tools")
     folder = tmp_path_factory.mktemp("installed")
@@ -165,9 +173,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
         file.writestr("tiny.pth", f"{distribution('hatchling').locate_file('')}\n")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    (folder / "uv.toml").write_text(f'cache-dir = "{folder}/planted"\n')
+    (folder / ".config" / "uv").mkdir(parents=True)
+    (folder / ".config" / "uv" / "uv.toml").write_text(f'cache-dir = "{folder}/the-users"\n')
     made = clone.run(
         "python", "--version", PATH=f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}", UV_OFFLINE="1",
-        UV_NO_CONFIG="1", UV_CACHE_DIR=str(folder / "cache"), UV_PYTHON_DOWNLOADS="never",
+        UV_PYTHON_DOWNLOADS="never", cwd=folder,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     (clone.path / "uv").unlink()
@@ -202,6 +213,13 @@ def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_se
         env={}, text=True, capture_output=True, check=True,
     )  # fmt: skip
     assert Path(told.stdout.strip()) == third / "workflow" / "respeed" / "__init__.py"
+
+
+def test_no_settings_of_a_folder_above_reach_uv_but_the_users_own_do(installed: Clone) -> None:
+    """Whoever names the cache has his code run: what uv takes from there is checked by no hash."""
+    above = installed.path.parent
+    assert (above / "the-users").is_dir()
+    assert not (above / "planted").exists()
 
 
 def test_the_first_start_says_that_it_begins_and_how_long_it_took(clone: Clone) -> None:
@@ -403,6 +421,27 @@ def test_a_newer_python_is_found_behind_one_that_is_too_old(clone: Clone, newer:
     told = clone.run("python", STUB_UV=str(stub))
     assert told.returncode == 0, told.stderr
     assert clone.calls() == [f"uv by {newer}", *MADE]
+
+
+def test_a_uv_that_is_not_the_one_we_know_by_its_hash_is_not_installed(clone: Clone, tmp_path: Path) -> None:
+    (clone.path / "uv").unlink()
+    (clone.path / "python3").symlink_to(sys.executable)
+    known = re.search(r"^uv==(\S+)", (ROOT / "requirements-uv.txt").read_text(), re.M)
+    assert known
+    wheel = tmp_path / f"uv-{known[1]}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        script = zipfile.ZipInfo(f"uv-{known[1]}.data/scripts/uv")
+        script.external_attr = 0o755 << 16
+        file.writestr(script, f"#!/bin/sh\necho >{tmp_path}/his-code-ran\n")
+        file.writestr(f"uv-{known[1]}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: uv\nVersion: {known[1]}\n")
+        file.writestr(
+            f"uv-{known[1]}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"uv-{known[1]}.dist-info/RECORD", "")
+    told = clone.run("python", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path), PIP_CONFIG_FILE=os.devnull)
+    assert "DO NOT MATCH THE HASHES" in told.stderr
+    assert (told.returncode, told.stderr.splitlines()[-1][:28]) == (1, "run: set-up did not finish, ")
+    assert not (tmp_path / "his-code-ran").exists()
 
 
 def test_what_the_shell_says_of_another_python_does_not_reach_the_set_up(clone: Clone) -> None:
