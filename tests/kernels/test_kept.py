@@ -55,6 +55,26 @@ def test_where_nothing_can_be_written_kernels_are_kept_with_the_user(
     assert kept.stat().st_mode & 0o777 == 0o700
 
 
+def test_what_others_may_write_to_beside_the_sources_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a checkout that several users share."""
+    *_, compiled = kernels(tmp_path)
+    for path, mode in ((compiled.parent, 0o777), (compiled, 0o666)):
+        monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        path.chmod(mode)
+        forget_stale(tmp_path)
+        assert Path(_kept.config.CACHE_DIR).parent == tmp_path / "cache/respeed"
+        path.chmod(0o755)
+    monkeypatch.setattr(_kept.config, "CACHE_DIR", "")
+    # Where they may change the sources too, nothing is gained.
+    tmp_path.chmod(0o777)
+    compiled.parent.chmod(0o777)
+    forget_stale(tmp_path)
+    assert not _kept.config.CACHE_DIR
+
+
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_they_are_not_kept_where_others_could_put_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
@@ -66,7 +86,7 @@ def test_they_are_not_kept_where_others_could_put_theirs(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(_kept.os, "access", lambda path, _: Path(path) != tmp_path)
     forget_stale(tmp_path)
-    made = Path(_kept.config.CACHE_DIR).parent
+    made = Path(_kept.config.CACHE_DIR)
     assert made.name.startswith("respeed-kernels-")
     made.rmdir()
 
@@ -80,6 +100,6 @@ def test_without_a_folder_of_the_user_they_are_kept_where_nobody_can_put_others(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(_kept.os, "access", lambda path, _: False)
     forget_stale(tmp_path)
-    made = Path(_kept.config.CACHE_DIR).parent
+    made = Path(_kept.config.CACHE_DIR)
     assert made.name.startswith("respeed-kernels-")
     assert made.stat().st_mode & 0o777 == 0o700

@@ -1,5 +1,6 @@
 """Compiles the pretended runtime, once for its sources, its compiler and torch."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -9,6 +10,8 @@ import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+
+from respeed.process import why_not_private
 
 SOURCES = Path(__file__).resolve().parent / "runtime"
 LIBRARY = "libpretended.so"
@@ -34,11 +37,12 @@ def build() -> Path:
     texts = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
     known = hashlib.sha256(texts + f"{compiler} {version('torch')} {headers}".encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"respeed-pretended-gpu-{os.getuid()}" / known
+    with contextlib.suppress(OSError):
+        folder.parent.mkdir(mode=0o700)
+    if why := why_not_private(folder.parent):
+        raise CannotBuildError(why)
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(mode=0o700, exist_ok=True)
-    if folder.parent.stat().st_uid != os.getuid():
-        raise CannotBuildError(f"{folder.parent} is somebody else's")
     made = Path(tempfile.mkdtemp(dir=folder.parent))
     include = [f"-I{path}" for _, path in headers]
     for name, sources in LIBRARIES.items():

@@ -1,9 +1,13 @@
 """The tests that need a GPU, on the pretended one, in a process of its own."""
 
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.pretended_gpu.build import CannotBuildError, build
 from tests.pretended_gpu.environment import ORDERS
 from tests.pretended_gpu.inner import run_tests
 
@@ -38,3 +42,15 @@ def check(order: str, tests: tuple[str, ...], chosen: tuple[str, ...], record_pr
     record_property("pretended GPU", f"{order}: {found}")
     assert not found.failed, found.output[-20000:]
     assert found.passed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a folder of another user, which only root may")
+def test_a_library_that_another_user_put_where_it_is_built_is_not_preloaded(
+    pretended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    his = tmp_path / pretended.parent.name
+    (his / pretended.name).mkdir(parents=True)
+    os.chown(his, 65534, 65534)
+    with pytest.raises(CannotBuildError, match=f"{his} belongs to "):
+        build()

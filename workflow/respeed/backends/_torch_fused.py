@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -10,6 +11,7 @@ from respeed.backends._torch_apart import proved_apart
 from respeed.backends._torch_between import Between, ByTorch, Scratch
 from respeed.backends._torch_prove import NEAR, in_words, prove, scratch_anew
 from respeed.errors import is_of_the_disk
+from respeed.process import private_folder
 
 
 def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> Between:
@@ -23,6 +25,7 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
         return ByTorch(scratch, "fused for NVIDIA in fp32 and lower precision")
     if os.environ.get("TRITON_INTERPRET", "0") not in {"", "0"}:
         return ByTorch(scratch, "TRITON_INTERPRET is set")
+    _keep_to_ourselves()
     try:
         from respeed.backends._torch_triton import ByTriton
 
@@ -36,6 +39,15 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
             raise
         return ByTorch(scratch, in_words(error))
     return fused
+
+
+@cache
+def _keep_to_ourselves() -> None:
+    """What Triton compiled is loaded from where it is kept, here and in the process that proves kernels: from a folder
+    that no other user could have put anything into."""
+    home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
+    wished = os.environ.get("TRITON_CACHE_DIR") or os.path.join(home, ".triton", "cache")
+    os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton", Path(wished)))
 
 
 @cache

@@ -4,31 +4,28 @@ Numba looks at the time stamp of a kernel's own file alone. One that calls a ker
 what that was when it was compiled: after an update, wrong results.
 """
 
-import atexit
 import contextlib
 import hashlib
 import os
-import shutil
-import stat
-import tempfile
 from pathlib import Path
 
 from numba import config
 
+from respeed.process import private_folder, why_not_private
+
 FOLDER = Path(__file__).parent
 _STAMP = "sources.sha256"
-# The rights of a group and of others to write.
-OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def forget_stale(folder: Path = FOLDER) -> None:
-    """Delete what was compiled of other sources than those in `folder` now. Where nothing can be written there, it is
-    kept elsewhere from now on."""
+    """Delete what was compiled of other sources than those in `folder` now. Where nothing can be written there, or
+    others than those who can change the sources could have put something there, it is kept elsewhere from now on."""
     sources = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
-    kept = folder / "__pycache__"
-    if config.CACHE_DIR or not os.access(kept if kept.exists() else folder, os.W_OK):
+    kept = (folder / "__pycache__").resolve()
+    if config.CACHE_DIR or not _is_usable(kept, folder):
         # A place of the user's, for others' kernels too: a folder of our own there.
-        config.CACHE_DIR = str(Path(config.CACHE_DIR or _elsewhere()) / f"respeed-{sources[:16]}")
+        name = f"kernels-{sources[:16]}"
+        config.CACHE_DIR = str(private_folder(name, Path(config.CACHE_DIR, name) if config.CACHE_DIR else None))
         return
     stamp = kept / _STAMP
     with contextlib.suppress(OSError):
@@ -42,17 +39,7 @@ def forget_stale(folder: Path = FOLDER) -> None:
         part.replace(stamp)
 
 
-def _elsewhere() -> str:
-    """The user's folder for what is made again when it is lost; without one, a new folder, for this process alone: in a
-    place that others can write to, they could put code of theirs."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    with contextlib.suppress(OSError):
-        folder = Path(home, "respeed")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.stat()
-        if os.access(folder, os.W_OK) and found.st_uid == os.geteuid() and not found.st_mode & OF_OTHERS:
-            return str(folder)
-    made = tempfile.mkdtemp(prefix="respeed-kernels-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+def _is_usable(kept: Path, folder: Path) -> bool:
+    if not kept.exists():
+        return os.access(folder, os.W_OK)
+    return os.access(kept, os.W_OK) and not why_not_private(kept, like=folder)
