@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from respeed.inputs.hardware import load_profile, load_profiles
-from respeed.schedule.requirements import other_library, unmet
+from respeed.inputs.modules import other_library
+from respeed.schedule.requirements import unmet
 
 FACTS = {"cpu_flags": ["avx2", "fma"], "memory_bytes": 16e9, "blas": "openblas"}
 

@@ -1,6 +1,201 @@
 """results/tables/cells.csv: every case of every paper on every profile of every machine, measured or not."""
 
-from respeed.model.paper import Case, Experiment
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from respeed.analysis.columns import apply_dtypes, make_frame
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
+from respeed.analysis.rounds import CELL, count_causes
+from respeed.inputs.modules import other_library, why_not_run, workload_backends
+from respeed.model.paper import Case, Experiment, Paper
+from respeed.model.precision import number_bytes
+from respeed.model.profile import Profile
+from respeed.model.published import ARCHITECTURES, PublishedRow
+
+# What a row shows of its profile, and what decides on which programs it runs.
+FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
+# What decides how a row ran. Records of before tell nothing of the last two, which were as they are by default.
+DECIDING = ["backend", "device", "threads", "precision", "cpus", "smt"]
+# Why there is no time where nothing stands in the way of one.
+NOT_YET = "not measured yet"
+OTHER_PARAMETERS = "measured at other parameters than the paper's file has now; measure again"
+# No program is faster than the product it is made of, but for the noise of both.
+MAX_PEAK_SHARE = 1.05
+# The rounds of a row of the frame of cells: those of the table that measured it.
+ROUNDS_OF = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
+
+
+def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
+    """What may be said of every cell that there are rounds of: a row each, CELL and
+
+    status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
+    step, step_low, step_high, step_median
+                          seconds of a step over rounds, for totals; NaN where no time may be shown
+    peak_share            the rate over the highest of a bare product in the same sessions, the median over rounds
+    rounds, sessions      how many have a clean block, and in how many sessions these are
+    discarded, error, flops, traffic_bytes, threads, precision, is_cpu, parameters
+                          of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
+    peak_gflops, bandwidth_gbytes
+                          the ceilings in the sessions that measured it, the median over rounds
+    """
+    number = rounds.groupby(CELL, sort=False).ngroup()
+    of_cell, timed = rounds.groupby(number), rounds[rounds["seconds"].notna()]
+    of_timed = timed.groupby(number[timed.index])
+    last = ["flops", "traffic_bytes", "threads", "precision", "is_cpu"]
+    cells = of_cell[CELL].first().join(of_cell[last].last())
+    cells["error"] = of_cell["error"].max()
+    cells[["blocks", "discarded"]] = of_cell[["blocks", "discarded"]].sum()
+    cells["parameters"] = rounds[~rounds["whole"]].groupby(number)["parameters"].last()
+    unsettled = ~rounds["settled"] & ~rounds["whole"] & (rounds["status"] == "measured")
+    cells["unsettled"] = unsettled.groupby(number).sum()
+    cells["rounds"], cells["sessions"] = of_timed.size(), of_timed["session"].nunique()
+    counts = ["rounds", "sessions"]
+    cells[counts] = cells[counts].fillna(0).astype(int)
+    cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].median()
+    cells["step_median"] = of_timed["seconds"].median()
+    cells[["step", "step_low", "step_high"]] = estimate_locations(timed["seconds"], number[timed.index])
+    flops = number[timed.index].map(cells["flops"])
+    shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
+    cells["peak_share"] = shares.groupby(number[shares.index]).median()
+    cells["share_low"] = estimate_locations(shares, number[shares.index])["low"]
+    cells["share_rounds"] = shares.groupby(number[shares.index]).size()
+    untimed = rounds[(rounds["status"] != "measured") & (~rounds["whole"] | (rounds["status"] == "wrong"))]
+    failures: dict[int, dict[str, str]] = {}
+    for cell, status, reason in zip(number[untimed.index], untimed["status"], untimed["reason"], strict=True):
+        failures.setdefault(cell, {})[status] = reason
+    causes: dict[int, Counter[str]] = defaultdict(Counter)
+    for cell, found in zip(number, rounds["cause_counts"], strict=True):
+        causes[cell].update(found)
+    verdicts = [_verdict(cell, failures.get(cell.Index, {}), causes[cell.Index]) for cell in cells.itertuples()]
+    cells[["status", "reason"]] = pd.DataFrame(verdicts, index=cells.index, columns=["status", "reason"], dtype=str)
+    has_time = cells["status"].isin(["settled", "wide"])
+    times = ["step", "step_low", "step_high", "step_median", "peak_share"]
+    cells[times] = cells[times].where(has_time)
+    return cells
+
+
+def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) -> tuple[str, str]:
+    # One wrong result is enough: a program that is right most of the time is not right. A round that could not run,
+    # for want of memory at that moment, say, is a missing round and no more.
+    if "wrong" in failures:
+        return "failed", failures["wrong"]
+    if not cell.rounds:
+        for status in ("failed", "not-run"):
+            if status in failures:
+                return status, failures[status]
+        if not cell.blocks:
+            return "not-run", "only run whole, in no round yet"
+        return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
+    if cell.peak_share > MAX_PEAK_SHARE:
+        # No time is shown. That it is wrong is said only where noise is ruled out: a neighbour may have slowed the bare
+        # products of a round and not the step.
+        text = f"{cell.peak_share:.0%} of the highest rate that a bare product reached here"
+        if cell.share_low > MAX_PEAK_SHARE:
+            return "failed", f"{text}: the time or the FLOP count is wrong"
+        plural = f"{cell.share_rounds:.0f} round{'s' if cell.share_rounds > 1 else ''}"
+        return "contaminated", f"{text}; {plural} cannot tell whether that is noise or a mistake"
+    if 2 * cell.unsettled > cell.rounds:
+        return "wide", f"the step had not settled after warm-up in {cell.unsettled} of {cell.rounds} rounds"
+    missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values())
+    return ("wide" if missing else "settled"), missing
+
+
+def step_estimate(cell: Any) -> Estimate:
+    """The seconds of a step of a row of `judge_cells` that has a time."""
+    has_interval = not np.isnan(cell.step_low)
+    return Estimate(cell.step, *((cell.step_low, cell.step_high) if has_interval else (None, None)))
+
+
+def make_cells(
+    rounds: pd.DataFrame,
+    papers: Mapping[str, Paper],
+    profiles: Mapping[str, Profile],
+    descriptions: Mapping[str, Mapping[str, Any]],
+    smoke: bool,
+) -> pd.DataFrame:
+    """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason."""
+    if rounds.empty and not descriptions:
+        return make_frame([], "cells")
+    cells = _asked(rounds, papers, profiles, descriptions, smoke)
+    judged = judge_cells(rounds).rename(columns={"experiment": "measured_in"}).drop(columns=["precision", "is_cpu"])
+    cells = cells.merge(judged, how="left", on=ROUNDS_OF, suffixes=("", "_ran"))
+    measured = cells["status"].notna()
+    parameters = zip(cells["parameters_ran"], cells["parameters"], strict=True)
+    changed = measured & np.array([isinstance(ran, dict) and bool(ran) and ran != now for ran, now in parameters])
+    measured &= ~changed
+    found = [name for name in judged if name not in (*ROUNDS_OF, "parameters")]
+    cells[found] = cells[found].where(measured)
+    cells["reason"] = cells["reason"].where(measured, cells["why"].mask(changed, OTHER_PARAMETERS))
+    cells["status"] = cells["status"].fillna("not-run")
+    counts = ["rounds", "discarded", "sessions"]
+    cells[counts] = cells[counts].fillna(0).astype(int)
+    cells["gflops"] = cells["flops"] / cells["step"] / 1e9
+    of_step = {name: name.replace("step", "seconds") for name in ("step", "step_low", "step_high", "step_median")}
+    for column in (*of_step, "flops", "traffic_bytes"):
+        cells[of_step.get(column, column)] = cells["steps"] * cells[column]
+    counted = {"flops": cells["flops"], "bytes": cells["traffic_bytes"], "examples": cells["examples"]}
+    cells["amount"] = np.nan
+    for what, amount in counted.items():
+        cells["amount"] = amount.where(cells["counted"] == what, cells["amount"])
+    return apply_dtypes(_beside_published(cells, papers), "cells")
+
+
+def _asked(
+    rounds: pd.DataFrame,
+    papers: Mapping[str, Paper],
+    profiles: Mapping[str, Profile],
+    descriptions: Mapping[str, Mapping[str, Any]],
+    smoke: bool,
+) -> pd.DataFrame:
+    """Every case of every shown paper on every profile that the machine has a row of, and `why` it may be missing."""
+    latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
+    ran: dict[str, dict[str, dict[str, Any]]] = {machine: {} for machine in descriptions}
+    for machine, profile, facts in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
+        ran.setdefault(machine, {})[profile] = facts
+    cases, tables = _cases(papers, smoke), []
+    for machine in sorted(ran):
+        description = descriptions.get(machine, {})
+        rows = _profile_facts(ran[machine], profiles, description.get("hardware", {}))
+        why = description.get("not_measurable", {})
+        rows["why"] = [why.get(name, NOT_YET) for name in rows["profile"]]
+        tables.append(cases.merge(rows, how="cross").assign(machine=machine))
+    asked = pd.concat(tables, ignore_index=True)
+    has_row = [
+        backend in backends and architecture in architectures
+        for backend, backends, architecture, architectures in zip(
+            asked["backend"], asked["row_backends"], asked["architecture"], asked["architectures"], strict=True
+        )
+    ]
+    asked = asked[np.array(has_row, dtype=bool)].copy()
+    cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
+    asked["why"] = [reason or why for reason, why in zip(cannot, asked["why"], strict=True)]
+    return asked
+
+
+def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+    """A row a case of every table, by each of its algorithms."""
+    rows = []
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            every = experiment.smoke_cases if smoke else experiment.cases
+            for case in every:
+                algorithm = experiment.algorithms.get(case.workload)
+                # The row that the case stands in, of its algorithm or of the table, is one of these backends'.
+                workloads = {case.workload} if algorithm else {other.workload for other in every}
+                rows.append({
+                    "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
+                    "parameters": dict(case.parameters), "measured_in": experiment.source(case.name),
+                    "steps": experiment.steps(case), "examples": experiment.examples_of(case),
+                    "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
+                    "of_algorithm": f", {algorithm.label}" if algorithm else "",
+                    "architectures": algorithm.architectures if algorithm else ARCHITECTURES,
+                    "row_backends": {name for one in workloads for name in workload_backends().get(one, ())},
+                })  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def describe_work(experiment: Experiment, case: Case) -> str:
@@ -10,3 +205,52 @@ def describe_work(experiment: Experiment, case: Case) -> str:
         return f"{examples:,} examples"
     batch = case.parameters.get("batch")
     return f"a step of {batch:,} examples" if batch else "a step"
+
+
+def _profile_facts(
+    ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
+) -> pd.DataFrame:
+    """The rows of one machine, by architecture and name: as a profile's file says, or as it `ran` where that is gone,
+    or says something else than when the records were made."""
+    facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
+    for name, profile in profiles.items():
+        here = ran.get(name, {})
+        differs = here and any((here.get(key) or None) != (getattr(profile, key) or None) for key in DECIDING)
+        if not (differs or other_library(profile, hardware) or (profile.optional and not here)):
+            facts[name] = {key: getattr(profile, key) for key in FACTS}
+    rows = pd.DataFrame([{"profile": name, **one} for name, one in facts.items()], columns=["profile", *FACTS])
+    rows["label"] = tell_apart(rows["label"], rows["profile"])
+    return rows.sort_values(
+        ["architecture", "profile"],
+        key=lambda names: names.map(ARCHITECTURES.index) if names.name == "architecture" else names,
+    )
+
+
+def tell_apart(labels: pd.Series, names: pd.Series) -> pd.Series:
+    """Labels of rows; behind one that several have stands the row's name."""
+    return labels.where(~labels.duplicated(keep=False), labels + " (" + names + ")")
+
+
+def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
+    """The published rows that a row of ours stands beside: of its architecture and, where a table tells several apart,
+    of its algorithm."""
+    one = paper.experiments[experiment].algorithms.get(algorithm)
+    return tuple(row for row in paper.rows_beside(architecture) if one is None or row.name in one.published_for)
+
+
+def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """With the best of the published rows that each cell stands beside, and its number in seconds."""
+    width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
+    of_fp32, best, rows, seconds = cells["traffic_bytes"] * width, {}, [], []
+    columns = (cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm", "flops"))
+    for paper, experiment, case, architecture, algorithm, flops, moved in zip(*columns, of_fp32, strict=True):
+        key = paper, experiment, case, architecture, algorithm
+        if key not in best:
+            beside = rows_beside(papers[paper], experiment, architecture, algorithm)
+            best[key] = papers[paper].fastest(experiment, case, [row.name for row in beside])
+        row = best[key]
+        work = (None if np.isnan(amount) else amount for amount in (flops, moved))
+        rows.append(row.name if row else "")
+        seconds.append(papers[paper].seconds(experiment, case, row.name, *work) if row else None)
+    label, is_cpu = cells["label"] + cells["of_algorithm"], cells["device"] == "cpu"
+    return cells.assign(published_row=rows, published_seconds=seconds, label=label, is_cpu=is_cpu)

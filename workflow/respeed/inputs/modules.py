@@ -1,12 +1,15 @@
 """What workloads and backends there are, read from their source: to check a file must not import torch."""
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError
 from respeed.inputs.source import BACKEND, WORKLOAD, what_is_wrong
 from respeed.inputs.source import read_constant as _constant
+from respeed.model.blas import OF_BEFORE, library_label
+from respeed.model.profile import Profile
 from respeed.paths import BACKENDS, WORKLOADS
 
 
@@ -129,3 +132,13 @@ def backend_offers() -> dict[str, tuple[str, ...]]:
     """Each backend's name and what workloads may ask of it: REQUIRED of the contract, and OFFERS of its module."""
     required = _constant(BACKENDS / "_required.py", "REQUIRED")
     return {name: (*required, *(_constant(_modules(BACKENDS)[name], "OFFERS") or ())) for name in backend_devices()}
+
+
+def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+    """The reason if the profile needs a BLAS that is not the one of the machine's SciPy: it is then no row of its
+    tables, where the row of its own library stands. None if it needs none, or that one."""
+    there = facts.get("blas") or OF_BEFORE
+    for needed in (backend_libraries().get(profile.backend), profile.requires.get("library")):
+        if needed and needed != there:
+            return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    return None

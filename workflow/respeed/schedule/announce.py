@@ -8,10 +8,10 @@ from typing import Any
 
 from respeed.estimators.cell import judge_cell
 from respeed.estimators.rounds import collect_rounds
+from respeed.inputs.modules import other_library
 from respeed.inputs.overlooked import overlooked
 from respeed.paths import record_paths
 from respeed.schedule.duration import in_words
-from respeed.schedule.requirements import other_library
 from respeed.schedule.target import Target
 from respeed.schedule.work import chosen_experiments
 from respeed.schedule.workflow import Workflow

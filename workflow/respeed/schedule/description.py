@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respeed.inputs.modules import other_library
 from respeed.machine.pretended import refuse_pretended
 from respeed.model.profile import Profile
 from respeed.paths import ROOT, parse_description_path
 from respeed.records.files import write_record
 from respeed.schedule.answers import answers_here
 from respeed.schedule.availability import why_not
-from respeed.schedule.requirements import other_library
 from respeed.schedule.same_machine import check_is_this_machine, describe_as
 
 

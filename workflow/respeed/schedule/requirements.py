@@ -4,8 +4,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.inputs.modules import backend_libraries
-from respeed.model.blas import OF_BEFORE, library_label
+from respeed.inputs.modules import other_library
 from respeed.model.profile import Profile
 
 
@@ -23,13 +22,3 @@ def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     # The same environment on all nodes of a cluster: looked at here.
     absent = next((name for name in needs.get("packages", ()) if importlib.util.find_spec(name) is None), None)
     return f"needs the Python package {absent}, which is not installed" if absent else None
-
-
-def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
-    """The reason if the profile needs a BLAS that is not the one of the machine's SciPy: it is then no row of its
-    tables, where the row of its own library stands. None if it needs none, or that one."""
-    there = facts.get("blas") or OF_BEFORE
-    for needed in (backend_libraries().get(profile.backend), profile.requires.get("library")):
-        if needed and needed != there:
-            return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
-    return None

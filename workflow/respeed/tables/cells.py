@@ -10,12 +10,11 @@ from respeed.analysis.labels import tell_apart
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.inputs.modules import why_not_run, workload_backends
+from respeed.inputs.modules import other_library, why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.precision import number_bytes
 from respeed.model.profile import Profile
 from respeed.model.published import ARCHITECTURES
-from respeed.schedule.requirements import other_library
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")

@@ -1,0 +1,276 @@
+"""Estimates and intervals over rounds that assume no distribution: signed-rank, rank-sum, and the bootstrap of a sum;
+and what may be said of a ratio of two rows.
+
+All work on logarithms: noise multiplies, and the interval of an inverse is then the inverse of the interval.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, stdtrit
+
+CONFIDENCE = 0.95
+# What a look at a comparison may cost, so that two of them are wrong in at most 5 % together.
+# Source: Pocock, Group sequential methods in the design and analysis of clinical trials, Biometrika 64 (1977), table 1.
+TWO_LOOKS = 1 - 0.0294
+RESAMPLES = 1000
+# A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells
+# is 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself
+# is printed beside every number.
+SETTLED_MARGIN = 0.1
+# The precision of what rows are compared with in tables. A row of another is compared, but is no base.
+FULL_PRECISION = "fp32"
+# A row this many times slower than the fastest is no rival for the first place: noise does not reach so far.
+RIVAL = 1.5
+
+# Cells that were measured together: of each, by name, the seconds by round.
+Rounds = Mapping[str, Mapping[int, float]]
+# Of one cell: the seconds a step of its rounds, by session.
+Sessions = Mapping[int, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its interval; `low` and `high` are None where there are too few rounds for one."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
+    @property
+    def margin(self) -> float | None:
+        """How far the farther end of the interval lies from the number, relative to it: the ± that tables print. None
+        where there is no interval."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high / self.value - 1, 1 - self.low / self.value)
+
+
+def estimate_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """exp of the Hodges-Lehmann estimate of the logarithms, the median of all (a + b) / 2, with its exact interval.
+
+    The interval is made of two of these averages, as Wilcoxon's signed ranks have it: it is exact where the logarithms
+    lie symmetrically about their median. Fewer than 6 values give no 95 % interval.
+    Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition (2014), section 3.3.
+    """
+    return _estimate(_locations(np.log(values)[None], confidence)[0])
+
+
+def estimate_locations(values: pd.Series, groups: pd.Series, confidence: float = CONFIDENCE) -> pd.DataFrame:
+    """`estimate_location` of the values of each group: a row a group, with `value`, `low` and `high`; NaN for None."""
+    names, numbers = np.unique(groups.to_numpy(), return_inverse=True)
+    logs = np.log(values.to_numpy(dtype=float))[np.argsort(numbers, kind="stable")]
+    sizes = np.bincount(numbers, minlength=len(names))
+    starts = np.cumsum(sizes) - sizes
+    found = np.full((len(names), 3), np.nan)
+    for size in np.unique(sizes):
+        alike = sizes == size
+        found[alike] = _locations(logs[starts[alike][:, None] + np.arange(size)], confidence)
+    return pd.DataFrame(found, index=names, columns=["value", "low", "high"])
+
+
+def estimate_ratio(
+    strata: Sequence[tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]], confidence: float = TWO_LOOKS
+) -> Estimate:
+    """exp of the median of all log(a / b), a and b of the same stratum, with its exact interval.
+
+    The interval is made of two of these differences, as the rank-sum statistic of Mann and Whitney has it, summed over
+    strata. It is exact where a stratum's two samples differ by a factor alone.
+    Source: Hollander, Wolfe and Chicken (2014), section 4.3; van Elteren (1960) for the sum over strata.
+    """
+    differences = np.sort(np.concatenate([np.subtract.outer(np.log(a), np.log(b)).ravel() for a, b in strata]))
+    rank = _rank(_rank_sum_counts(tuple((len(a), len(b)) for a, b in strata)), confidence)
+    return _estimate(_with_interval(differences[None], rank)[0])
+
+
+def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
+    """The sum of the locations of several cells, with the interval of a bootstrap over rounds.
+
+    `parts` has groups of cells that were measured together, each a mapping of a name to seconds by round. The rounds of
+    a group are drawn together, so that what made all of its cells slow in a round stays together. The percentiles are
+    those further out that few rounds need.
+    Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015): expanded
+    percentiles.
+    """
+    return _from_resampled(_sum_of(parts), _resampled_sums(parts, 0), _fewest(parts), confidence)
+
+
+def estimate_sum_ratio(parts: Sequence[Rounds], others: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
+    """The sum of `parts` over that of `others`, each as in `estimate_sum`, the two drawn apart from one another."""
+    value = _sum_of(parts) / _sum_of(others)
+    resampled = _resampled_sums(parts, 0) / _resampled_sums(others, 1)
+    return _from_resampled(value, resampled, min(_fewest(parts), _fewest(others)), confidence)
+
+
+def smallest_sample(confidence: float = CONFIDENCE) -> int:
+    """How many values an interval of one sample needs at the least: 2 / 2^n <= 1 - confidence."""
+    return math.ceil(math.log2(2 / (1 - confidence)))
+
+
+def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = ()) -> str:
+    """What an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
+    if estimate.margin is None:
+        return "; ".join([f"{rounds} clean rounds; an interval needs {smallest_sample()}", *failures])
+    if estimate.margin <= SETTLED_MARGIN:
+        return ""
+    more = math.ceil(rounds * ((estimate.margin / SETTLED_MARGIN) ** 2 - 1))
+    return f"about {more} more round{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
+
+
+def compare_rounds(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> tuple[Estimate, bool]:
+    """t_base / t_row of two cells, from rounds of the same sessions, and True; of all rounds, and False, where the two
+    share no session, or too few rounds of one for an interval that all of them would give."""
+    strata = [(base[session], row[session]) for session in sorted(base.keys() & row.keys())]
+    if strata:
+        found = estimate_ratio(strata, confidence)
+        if found.has_interval or len(base.keys() | row.keys()) == 1:
+            return found, True
+    return compare_apart(base, row, confidence), False
+
+
+def compare_apart(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> Estimate:
+    """t_base / t_row from all rounds of one with all of the other: of two machines, or of two days."""
+    return estimate_ratio([(np.concatenate(list(base.values())), np.concatenate(list(row.values())))], confidence)
+
+
+def confidence_among(rivals: int) -> float:
+    """The confidence at which one of so many rows may be said to be slower than the one that came out fastest.
+
+    A row is falsely called slower only if one of the others beats it by luck: by Bonferroni's inequality at most half
+    of 1 - confidence for each of them.
+    """
+    return 1 - (1 - TWO_LOOKS) * min(1.0, 2 / max(1, rivals - 1))
+
+
+def verdict_of(estimate: Estimate) -> tuple[str, str]:
+    """What may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
+    if estimate.low is None or estimate.high is None:
+        return "unproven", "too few rounds for an interval"
+    if estimate.low > 1:
+        return "faster", ""
+    if estimate.high < 1:
+        return "slower", ""
+    return "indistinguishable", "the interval includes 1"
+
+
+def place_machines(machines: Sequence[Sequence[np.ndarray]]) -> list[int]:
+    """The place of each machine, given the logarithms of the speeds of its rounds, case by case; machines that cannot
+    be told apart share one.
+
+    One machine is proven to be faster than another if Welch's t of their mean speeds says so, with the confidence that
+    so many rivals need.
+    """
+    mean = np.array([np.mean([values.mean() for values in cases]) for cases in machines])
+    variance = np.array(
+        [sum(values.var(ddof=1) / len(values) for values in cases if len(values) > 1) / len(cases) ** 2
+         for cases in machines]
+    )  # fmt: skip
+    freedom = np.array([max(1, sum(len(values) - 1 for values in cases)) for cases in machines])
+    tail = (1 - confidence_among(len(machines))) / 2
+    critical = stdtrit(np.minimum.outer(freedom, freedom), 1 - tail)
+    ahead = np.subtract.outer(mean, mean) > critical * np.sqrt(np.add.outer(variance, variance))
+    return [int(place) for place in 1 + ahead.sum(axis=0)]
+
+
+def _locations(logs: np.ndarray, confidence: float) -> np.ndarray:
+    """Of each row of `logs` (n, size): value, low, high (n, 3)."""
+    size = logs.shape[1]
+    first, second = _pairs(size)
+    averages = np.sort((logs[:, first] + logs[:, second]) / 2, axis=1)
+    return _with_interval(averages, _rank(_signed_rank_counts(size), confidence))
+
+
+def _with_interval(ordered: np.ndarray, rank: int) -> np.ndarray:
+    """Of each row of sorted logarithms: exp of the median, and of the values `rank` from either end; NaN if it is 0."""
+    ends = (ordered[:, rank - 1], ordered[:, -rank]) if rank else [np.full(len(ordered), np.nan)] * 2
+    return np.exp(np.stack([np.median(ordered, axis=1), *ends], axis=1))
+
+
+def _estimate(found: np.ndarray) -> Estimate:
+    value, low, high = (None if math.isnan(one) else float(one) for one in found)
+    return Estimate(value or 0.0, low, high)
+
+
+def _sum_of(parts: Sequence[Rounds]) -> float:
+    return sum(estimate_location(list(cell.values())).value for group in parts for cell in group.values())
+
+
+def _fewest(parts: Sequence[Rounds]) -> int:
+    return min(len(cell) for group in parts for cell in group.values())
+
+
+def _from_resampled(value: float, resampled: np.ndarray, fewest: int, confidence: float) -> Estimate:
+    if fewest < smallest_sample(confidence):
+        return Estimate(value, None, None)
+    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
+    low, high = np.quantile(resampled, (tail, 1 - tail))
+    return Estimate(value, float(low), float(high))
+
+
+def _resampled_sums(parts: Sequence[Rounds], seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    sums = np.zeros(RESAMPLES)
+    for group in parts:
+        rounds = sorted(set().union(*group.values()))
+        drawn = random.integers(0, len(rounds), (RESAMPLES, len(rounds)))
+        for cell in group.values():
+            logs = np.log(list(cell.values()))
+            place = {number: index for index, number in enumerate(cell)}
+            # A round in which this cell has no clean block is drawn as one of those in which it has.
+            where = np.array([place.get(number, -1) for number in rounds])[drawn]
+            where = np.where(where < 0, random.integers(0, len(logs), where.shape), where)
+            first, second = _pairs(where.shape[1])
+            resampled = logs[where]
+            sums += np.exp(np.median((resampled[:, first] + resampled[:, second]) / 2, axis=1))
+    return sums
+
+
+def _rank(counts: np.ndarray, confidence: float) -> int:
+    """The largest k with 2 P(statistic < k) <= 1 - confidence; 0 where even the first value comes too often."""
+    below = np.cumsum(counts) / counts.sum()
+    return int(np.searchsorted(2 * below, 1 - confidence, side="right"))
+
+
+@functools.cache
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    first, second = np.triu_indices(n)
+    return first, second
+
+
+@functools.cache
+def _signed_rank_counts(n: int) -> np.ndarray:
+    """Of the 2^n signs of the ranks 1 ... n: how many have positive ranks that sum to 0, 1, 2, ..."""
+    counts = np.ones(1)
+    for rank in range(1, n + 1):
+        counts = np.convolve(counts, [1.0, *[0.0] * (rank - 1), 1.0])
+    return counts
+
+
+@functools.cache
+def _rank_sum_counts(sizes: tuple[tuple[int, int], ...]) -> np.ndarray:
+    """Of all ways in which the values of two samples may lie among one another, in each stratum: how many have 0, 1, 2,
+    ... pairs in which the second is the larger."""
+    counts = np.ones(1)
+    for m, n in sizes:
+        counts = np.convolve(counts, _pairs_that_exceed(m, n))
+    return counts
+
+
+def _pairs_that_exceed(m: int, n: int) -> np.ndarray:
+    """The Gaussian binomial coefficients of m + n over n, by Pascal's rule: [m, n] = [m - 1, n] + q^m [m, n - 1]."""
+    row = [np.ones(1) for _ in range(n + 1)]  # of no values: one way
+    for i in range(1, m + 1):
+        for j in range(1, n + 1):
+            longer = np.zeros(i * j + 1)
+            longer[: (i - 1) * j + 1] += row[j]
+            longer[i : i + i * (j - 1) + 1] += row[j - 1]
+            row[j] = longer
+    return row[n]
