@@ -70,7 +70,10 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     causes: dict[int, Counter[str]] = defaultdict(Counter)
     for cell, found in zip(number, rounds["cause_counts"], strict=True):
         causes[cell].update(found)
-    verdicts = [_verdict(cell, failures.get(cell.Index, {}), causes[cell.Index]) for cell in cells.itertuples()]
+    verdicts = [
+        _verdict(cell, failures.get(name, {}), causes[name])
+        for name, cell in zip(number.unique(), cells.itertuples(), strict=True)
+    ]
     cells[["status", "reason"]] = pd.DataFrame(verdicts, index=cells.index, columns=["status", "reason"], dtype=str)
     has_time = cells["status"].isin(["settled", "wide"])
     times = ["step", "step_low", "step_high", "step_median", "peak_share"]
@@ -127,7 +130,7 @@ def make_cells(
     parameters = zip(cells["parameters_ran"], cells["parameters"], strict=True)
     changed = measured & np.array([isinstance(ran, dict) and bool(ran) and ran != now for ran, now in parameters])
     measured &= ~changed
-    found = [name for name in judged if name not in (*ROUNDS_OF, "parameters")]
+    found = [str(name) for name in judged if name not in (*ROUNDS_OF, "parameters")]
     cells[found] = cells[found].where(measured)
     cells["reason"] = cells["reason"].where(measured, cells["why"].mask(changed, OTHER_PARAMETERS))
     cells["status"] = cells["status"].fillna("not-run")
@@ -241,16 +244,16 @@ def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """With the best of the published rows that each cell stands beside, and its number in seconds."""
     width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
-    of_fp32, best, rows, seconds = cells["traffic_bytes"] * width, {}, [], []
-    columns = (cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm", "flops"))
-    for paper, experiment, case, architecture, algorithm, flops, moved in zip(*columns, of_fp32, strict=True):
-        key = paper, experiment, case, architecture, algorithm
-        if key not in best:
+    best: dict[tuple[str, ...], PublishedRow | None] = {}
+    names, times = list[str](), list[float]()
+    columns = [cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm", "flops")]
+    for *where, flops, moved in zip(*columns, cells["traffic_bytes"] * width, strict=True):
+        paper, experiment, case, architecture, algorithm = where
+        if tuple(where) not in best:
             beside = rows_beside(papers[paper], experiment, architecture, algorithm)
-            best[key] = papers[paper].fastest(experiment, case, [row.name for row in beside])
-        row = best[key]
-        work = (None if np.isnan(amount) else amount for amount in (flops, moved))
-        rows.append(row.name if row else "")
-        seconds.append(papers[paper].seconds(experiment, case, row.name, *work) if row else None)
+            best[tuple(where)] = papers[paper].fastest(experiment, case, [row.name for row in beside])
+        row, work = best[tuple(where)], (None if np.isnan(amount) else amount for amount in (flops, moved))
+        names.append(row.name if row else "")
+        times.append((papers[paper].seconds(experiment, case, row.name, *work) if row else None) or np.nan)
     label, is_cpu = cells["label"] + cells["of_algorithm"], cells["device"] == "cpu"
-    return cells.assign(published_row=rows, published_seconds=seconds, label=label, is_cpu=is_cpu)
+    return cells.assign(published_row=names, published_seconds=times, label=label, is_cpu=is_cpu)

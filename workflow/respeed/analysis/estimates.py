@@ -191,7 +191,8 @@ def _locations(logs: np.ndarray, confidence: float) -> np.ndarray:
 def _with_interval(ordered: np.ndarray, rank: int) -> np.ndarray:
     """Of each row of sorted logarithms: exp of the median, and of the values `rank` from either end; NaN if it is 0."""
     ends = (ordered[:, rank - 1], ordered[:, -rank]) if rank else [np.full(len(ordered), np.nan)] * 2
-    return np.exp(np.stack([np.median(ordered, axis=1), *ends], axis=1))
+    found: np.ndarray = np.exp(np.stack([np.median(ordered, axis=1), *ends], axis=1))
+    return found
 
 
 def _estimate(found: np.ndarray) -> Estimate:

@@ -40,7 +40,7 @@ class CellKey(NamedTuple):
     profile: str
 
 
-def read_rounds(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def read_rounds(records: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
     Of a cell measured in several ways (a size added, other threads), the latest counts. `seconds` and `seconds_median`

@@ -28,10 +28,8 @@ def make_speedups(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str
     """A speedup for every cell. A row of another precision than fp32 has one, and is no base."""
     compared = compare_to_fastest(cells, seconds_by_session(rounds))
     published = [published_speedup_of(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    return apply_dtypes(
-        compared.assign(published=[one[0] for one in published], published_precisions=[one[1] for one in published]),
-        "speedups",
-    )
+    names = ["published", "published_precisions"]
+    return apply_dtypes(compared.join(pd.DataFrame(published, index=compared.index, columns=names)), "speedups")
 
 
 def compare_to_fastest(cells: pd.DataFrame, seconds: Mapping[CellKey, Sessions]) -> pd.DataFrame:
