@@ -9,6 +9,7 @@ import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
+from respeed.analysis.labels import tell_apart
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.modules import other_library, why_not_run, workload_backends
 from respeed.model.paper import Case, Experiment, Paper
@@ -221,17 +222,9 @@ def _profile_facts(
         differs = here and any((here.get(key) or None) != (getattr(profile, key) or None) for key in DECIDING)
         if not (differs or other_library(profile, hardware) or (profile.optional and not here)):
             facts[name] = {key: getattr(profile, key) for key in FACTS}
-    rows = pd.DataFrame([{"profile": name, **one} for name, one in facts.items()], columns=["profile", *FACTS])
-    rows["label"] = tell_apart(rows["label"], rows["profile"])
-    return rows.sort_values(
-        ["architecture", "profile"],
-        key=lambda names: names.map(ARCHITECTURES.index) if names.name == "architecture" else names,
-    )
-
-
-def tell_apart(labels: pd.Series, names: pd.Series) -> pd.Series:
-    """Labels of rows; behind one that several have stands the row's name."""
-    return labels.where(~labels.duplicated(keep=False), labels + " (" + names + ")")
+    order = sorted(facts, key=lambda name: (ARCHITECTURES.index(facts[name]["architecture"]), name))
+    named = tell_apart(facts)
+    return pd.DataFrame([{"profile": name, **named[name]} for name in order], columns=["profile", *FACTS])
 
 
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:

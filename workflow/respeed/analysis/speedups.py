@@ -1,6 +1,6 @@
 """results/tables/speedups.csv: the fastest CPU row in fp32 of the same machine over every cell, as papers have it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from respeed.analysis.estimates import (
     confidence_among,
     verdict_of,
 )
+from respeed.analysis.labels import across_precisions
 from respeed.analysis.rounds import CellKey, seconds_by_session
 from respeed.model.paper import Paper
 
@@ -91,9 +92,3 @@ def published_speedup_of(cell: Any, paper: Paper) -> tuple[float | None, str]:
     if not (cell.published_row and base):
         return value, ""
     return value, across_precisions(paper.row(cell.published_row).precision, [base.precision])
-
-
-def across_precisions(row: str, base: Collection[str]) -> str:
-    """Marks a ratio of numbers in different precisions: fp32 over fp64. Empty where they are the same, or not known."""
-    others = [one for one in base if one and row and one != row]
-    return f"{row} over {' and '.join(others)}" if others else ""
