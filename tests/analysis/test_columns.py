@@ -37,7 +37,7 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     row = dict.fromkeys(TABLES["rates"].columns) | {"what": text, "value": number, "threads": count, "high": high}
-    written = make_frame([{**row, "passes": 7}], "rates")
+    written = make_frame([{**row, "passes": 7, "devices": 1}], "rates")
     write_table(written, "rates", folder)
     back = load_table("rates", folder)
     plain = written.assign(what=[printable(text)])

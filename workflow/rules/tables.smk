@@ -65,7 +65,7 @@ rule tables:
         ],
         f"{RESPEED.results}/tables/front.html",
         [f"{RESPEED.results}/tables/{name}.csv" for name in ("factors", "parts", "totals", "wholes")],
-        [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware")],
+        [f"{RESPEED.results}/tables/{name}.csv" for name in ("machines", "spread", "standings", "hardware", "facts", "backends")],
         f"{RESPEED.results}/README.md",
         [
             f"{RESPEED.results}/tables/{paper}/{name}.{ending}"

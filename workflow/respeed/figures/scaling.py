@@ -63,7 +63,7 @@ def _series(rows: Sequence[Scaled]) -> list[Series]:
             place, is_step = sizes.index(size), what == STEP
             look = Look(COLORS[place % len(COLORS)], MARKERS[place], is_step, SOLID if is_step else DASHED)
             points = tuple(
-                Point(_name(row.threads), row.speedup or 1.0, row.speedup_low, row.speedup_high, row.speedups)
+                Point(_name(row.threads), row.speedup or 1.0, row.speedup_low, row.speedup_high, row.each)
                 for row in mine
             )
             if points:

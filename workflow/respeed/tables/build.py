@@ -171,6 +171,9 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
         name: make_frame(({column: getattr(row, column) for column in TABLES[name].columns} for row in mine), name)
         for name, mine in rows.items()
     }
+    machines = tables.origins.values()
+    found["facts"] = make_frame((row for one in machines for row in origins.facts_of(one)), "facts")
+    found["backends"] = make_frame((row for one in machines for row in origins.backends_of(one)), "backends")
     return {"rounds": make_frame([], "rounds"), "cells": _cells_frame(tables), **found}
 
 

@@ -175,6 +175,52 @@ def describe_origin(
     )
 
 
+UNKNOWN = "unknown"
+
+
+def facts_of(origin: Origin) -> list[dict[str, str]]:
+    """Rows of facts.csv about one machine, in the order of the report."""
+    hardware, days = origin.hardware, [day for day in (origin.first_day, origin.last_day) if day]
+    accelerators = ", ".join(hardware.get("accelerators", ())) or "no accelerator"
+    seen = {fact: all_written(fact, origin.seen.get(fact, ())) or UNKNOWN for fact in (*FIELDS, *OF_ROUNDS)}
+    seen["usable_cores"] += f" of {hardware.get('logical_cpus') or UNKNOWN} logical CPUs"
+    discarded = f"{origin.discarded} discarded"
+    if origin.causes:
+        discarded += f" ({', '.join(f'{cause}: {count}' for cause, count in origin.causes.most_common())})"
+    unchecked = f", of which {origin.unchecked} without a checksum: nothing tells whether they were changed"
+    parts = {
+        "summary": {
+            "": f"{hardware.get('cpu', UNKNOWN)}, {hardware.get('usable_cores', UNKNOWN)} usable cores, {accelerators}"
+        },
+        "hardware": {name: seen[fact] for fact, name in FIELDS.items()},
+        "rounds": {name: seen[fact] for fact, name in OF_ROUNDS.items()}
+        | ({"steps without graphs": origin.without_graphs} if origin.plain_steps else {})
+        | ({"between products": origin.elementwise} if origin.between_products else {}),
+        "software": {name: ", ".join(numbers) for name, numbers in origin.versions.items()}
+        | ({"libraries": ", ".join(origin.libraries)} if origin.libraries else {}),
+        "measured": {
+            "measured": f"{' to '.join(dict.fromkeys(days))} (UTC)" if days else "nothing yet",
+            "rounds": f"{origin.rounds}{unchecked if origin.unchecked else ''}",
+            "timed blocks": f"{origin.blocks}, of which {discarded}",
+            "source": ", ".join(origin.commits) or "–",
+            "seed": ", ".join(map(str, origin.seeds)) or "–",
+        },
+    }
+    return [
+        {"machine": origin.machine, "part": part, "fact": name, "value": value}
+        for part, facts in parts.items()
+        for name, value in facts.items()
+    ]
+
+
+def backends_of(origin: Origin) -> list[dict[str, Any]]:
+    """Rows of backends.csv about one machine."""
+    return [
+        {"machine": origin.machine, "threads_ran": " or ".join(map(str, one.ran)), **vars(one)}
+        for one in origin.backends
+    ]
+
+
 def _backends(records: Iterable[dict[str, Any]]) -> tuple[Backend, ...]:
     by_profile: dict[str, list[dict[str, Any]]] = {}
     for record in records:

@@ -28,9 +28,9 @@ MEMORY, CACHE = "memory", "cache"
 @dataclass(frozen=True)
 class Reached:
     """One row of rates.csv: a rate, a latency or a size; without a `value` the `reason` says why. `low` and `high` are
-    what `ends` says. `threads` is None where it has no meaning. Not in the file: `package`, `backend`,
-    `accelerator` (its name), `devices` (how many have that name), `is_disturbed` (another time may do
-    better), and `length_bytes` (of an array that is copied)."""
+    what `ends` says. `threads` is None where it has no meaning. `accelerator` is the device's name, `devices` how many
+    have that name, `is_disturbed`: another time may do better, and `length_bytes` is of an array that is copied. Not in
+    the file: `backend`."""
 
     machine: str
     what: str

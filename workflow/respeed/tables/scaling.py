@@ -21,8 +21,8 @@ WHAT = {"rbm": STEP, "cd1_products": PRODUCTS}
 @dataclass(frozen=True)
 class Scaled:
     """One row of scaling.csv: a step on so many threads, and beside it what it takes on one. Without `seconds` the
-    `reason` says why. `ends` says what `low` and `high` are, `speedup_ends` what the others are. Not in the file:
-    `speedups`, one for each pass that has both, and `is_disturbed`, whether another time may do better."""
+    `reason` says why. `ends` says what `low` and `high` are, `speedup_ends` what the others are. `each` has the speedup of
+    every pass that has both; `is_disturbed`: another time may do better."""
 
     machine: str
     what: str
@@ -33,7 +33,7 @@ class Scaled:
     reason: str
     time: Spread | None = None
     ratio: Spread | None = None
-    speedups: tuple[float, ...] = field(default=())
+    each: tuple[float, ...] = field(default=())
     is_disturbed: bool = False
 
     @property
@@ -69,6 +69,10 @@ class Scaled:
         return self.ratio.ends if self.ratio else ""
 
     @property
+    def speedups(self) -> str:
+        return " ".join(f"{one:.9g}" for one in self.each)
+
+    @property
     def efficiency(self) -> float | None:
         return _over(self.speedup, self.threads)
 
@@ -100,7 +104,7 @@ def _scaled(machine: str, step: Gauged, one: Gauged | None) -> Scaled:
         return Scaled(*row, time=spread_of(seconds))
     ratio = Spread(1.0, None, None, "") if one is step else spread_of_ratio(list(one.seconds.values()), seconds)
     pairs = [one.seconds[index] / took for index, took in step.seconds.items() if index in one.seconds]
-    return Scaled(*row, time=spread_of(seconds), ratio=ratio, speedups=tuple(pairs))
+    return Scaled(*row, time=spread_of(seconds), ratio=ratio, each=tuple(pairs))
 
 
 def _work(size: str) -> tuple[int, ...]:
