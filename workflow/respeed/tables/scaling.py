@@ -21,8 +21,8 @@ WHAT = {"rbm": STEP, "cd1_products": PRODUCTS}
 @dataclass(frozen=True)
 class Scaled:
     """One row of scaling.csv: a step on so many threads, and beside it what it takes on one. Without `seconds` the
-    `reason` says why. `ends` says what `low` and `high` are, `speedup_ends` what the others are. `each` has the speedup of
-    every pass that has both; `is_disturbed`: another time may do better."""
+    `reason` says why. `ends` says what `low` and `high` are, `speedup_ends` what the others are. `each` has the speedup
+    of every pass that has both; `is_disturbed`: another time may do better."""
 
     machine: str
     what: str
