@@ -9,15 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from respeed.cli import doctor
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.measure import lock as lock_module
-from respeed.measure.holder import Holder, read_holder, written_down
-from respeed.measure.lock import Places, machine_lock, who_measures
-from respeed.measure.lock_places import KernelName, LockFile
+from respeed.measure.lock import Holder, KernelName, LockFile, Places, machine_lock, who_measures
 
 LINUX = sys.platform == "linux"
 only_linux = pytest.mark.skipif(not LINUX, reason="abstract sockets are Linux's")
@@ -28,8 +27,7 @@ SOMEBODY = 65534
 HOLD = """
 import os, sys
 from pathlib import Path
-from respeed.measure.lock import Places, machine_lock
-from respeed.measure.lock_places import KernelName, LockFile
+from respeed.measure.lock import KernelName, LockFile, Places, machine_lock
 name, file, own, user = sys.argv[1:]
 if user:  # by now: another user may not be able to read this Python
     os.setuid(int(user))
@@ -76,7 +74,7 @@ def test_a_measurement_that_does_not_wait_says_who_measures_since_when(folder: P
         assert "running since 20" in told
         assert f"({sys.executable}"[:50] in told
         assert "--wait 1h" in told
-        assert who_measures(where) == Holder(other.pid)
+        assert who_measures(where) == Holder(other.pid, os.geteuid())
         other.communicate("")
     assert who_measures(where) is None
     with machine_lock(0, places=where):
@@ -244,10 +242,47 @@ def test_a_file_that_is_removed_while_it_is_locked_is_not_mistaken_for_the_lock(
     os.close(second)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1", "1 2 3", "PID 12.5", "-1 0", "99999999999999999999 1", "\0"])
-def test_what_is_written_down_is_believed_only_of_the_process_that_wrote_it(text: str) -> None:
-    assert read_holder(text.replace("PID", str(os.getpid()))) == Holder()
-    assert read_holder(written_down(os.getpid())) == Holder(os.getpid())
+# How somebody may hold the lock without measuring, so that he is not named: at the name, then in the file.
+HOLD_UNNAMED = {
+    "a socket that does not listen": "held = socket.socket(socket.AF_UNIX); held.bind(chr(0) + name)",
+    "a lock for reading": "held = open(file); fcntl.flock(held, fcntl.LOCK_SH)",
+    "a lock, with a stranger's pid": "held = open(file); fcntl.flock(held, fcntl.LOCK_EX)",
+}
+
+
+@only_linux
+@only_root
+@pytest.mark.parametrize("how", HOLD_UNNAMED)
+def test_another_user_who_holds_the_lock_is_told_whatever_he_does_not_to_be_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    where = places(folder)
+    monkeypatch.setattr(lock_module, "MACHINE", where)
+    with machine_lock(0):
+        pass
+    stranger = psutil.Process()
+    (folder / "lock").write_text(f"{stranger.pid} {stranger.create_time():.2f}\n")
+    name, script = where.shared[0].name, "import fcntl, os, socket, sys; name, file = sys.argv[1:]; "
+    script += f"os.setuid({SOMEBODY}); {HOLD_UNNAMED[how]}; print('mine', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, name, folder / "lock"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == "mine\n"
+        user = "nobody" if how.startswith("a socket") else f"pid {other.pid} of nobody"
+        for told in (refusal(where), doctor._lock(who_measures()).found):
+            assert user in told
+            assert str(stranger.pid) not in told
+        assert doctor._lock(who_measures()).advice
+        other.communicate("\n")
+    assert doctor._lock(who_measures()).found == "no other measurement is running"
+
+
+@only_linux
+@only_root
+def test_a_process_number_is_named_only_of_the_user_who_took_the_lock() -> None:
+    """One who passed the lock on and ended may have left his number to a stranger."""
+    assert str(Holder(os.getpid(), SOMEBODY)) == f"what pid {os.getpid()} of nobody left behind"
+    assert str(Holder(None, SOMEBODY)) == "another user's process, of nobody, that cannot be seen from here"
 
 
 @only_linux

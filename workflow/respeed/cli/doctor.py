@@ -10,8 +10,7 @@ from respeed.errors import NotMeasurable
 from respeed.machine.cpu import usable_cores
 from respeed.machine.fitness import Finding, examine_machine
 from respeed.measure.bench import make_bench
-from respeed.measure.holder import Holder
-from respeed.measure.lock import who_measures
+from respeed.measure.lock import Holder, who_measures
 from respeed.model.block import quiet_probe
 from respeed.model.timing import REAL
 
@@ -43,8 +42,10 @@ def _jax() -> Finding:
 
 
 def _lock(holder: Holder | None) -> Finding:
-    if holder:
+    if holder and holder.pid:
         return Finding("respeed", f"another measurement is running: {holder}", "wait for it")
+    if holder:
+        return Finding("respeed", f"the lock of measurements is held: {holder}", "wait for it; only root can name it")
     return Finding("respeed", "no other measurement is running")
 
 
