@@ -40,6 +40,11 @@ class CellKey(NamedTuple):
     profile: str
 
 
+def key_of(cell: Any) -> CellKey:
+    """Where the rounds of a row of the table of cells are found."""
+    return CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, cell.algorithm, cell.profile)
+
+
 def read_rounds(records: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
@@ -67,6 +72,16 @@ def seconds_by_session(rounds: pd.DataFrame) -> dict[CellKey, dict[int, np.ndarr
     for *cell, session, seconds in zip(*columns, strict=True):
         found[CellKey(*cell)][session].append(seconds)
     return {cell: {session: np.array(mine) for session, mine in by.items()} for cell, by in found.items()}
+
+
+def seconds_by_round(rounds: pd.DataFrame) -> dict[CellKey, dict[int, float]]:
+    """Of each cell the mean seconds a step of its rounds, by number of the round: for totals."""
+    timed = rounds[rounds["seconds"].notna()]
+    found: dict[CellKey, dict[int, float]] = defaultdict(dict)
+    columns = (timed[name] for name in [*CELL, "round", "seconds"])
+    for *cell, number, seconds in zip(*columns, strict=True):
+        found[CellKey(*cell)][number] = seconds
+    return found
 
 
 def probes_by_row(numbered: Numbered) -> dict[ProbedRow, list[float]]:

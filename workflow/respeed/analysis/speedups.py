@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import ROUNDS_OF, rows_beside
+from respeed.analysis.cells import rows_beside
 from respeed.analysis.columns import apply_dtypes, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
@@ -18,7 +18,7 @@ from respeed.analysis.estimates import (
     verdict_of,
 )
 from respeed.analysis.labels import across_precisions
-from respeed.analysis.rounds import CellKey, seconds_by_session
+from respeed.analysis.rounds import CellKey, key_of, seconds_by_session
 from respeed.model.paper import Paper
 
 COLUMN = ["machine", "paper", "experiment", "case"]
@@ -64,7 +64,7 @@ def _compare(row: Any, seconds: Mapping[CellKey, Sessions], confidence: float) -
         return None, None, None, "none", row.reason
     if not row.base_profile:
         return None, None, None, "none", "no CPU row in fp32 was measured to compare with"
-    mine = CellKey(*(getattr(row, name) for name in ROUNDS_OF))
+    mine = key_of(row)
     base = CellKey(row.machine, row.paper, row.base_measured_in, row.case, row.base_algorithm, row.base_profile)
     if mine == base:
         return 1.0, None, None, "base", ""

@@ -1,0 +1,142 @@
+"""What follows from cells one by one, and from all cells of a table together:
+
+totals.csv  tables whose cases are the parts of one thing, added up
+parts.csv   steps that are timed in parts, each part by itself
+wholes.csv  runs in which nothing is extrapolated, beside the seconds that are
+
+Our total is the sum of the cells, with a bootstrap over rounds for its interval. Theirs cannot be: the paper prints
+seconds for other sizes. It is the same work at the paper's own rates, each interpolated between the sizes that it
+prints (the logarithm of the rate against that of the number of weights, held constant beyond the ends).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.estimates import estimate_location, estimate_sum, what_is_missing
+from respeed.analysis.labels import label_row
+from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
+from respeed.model.paper import Case, Experiment, Paper
+
+DAY = 86400.0
+
+
+def make_totals(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+    """For every table with a total: a row for each row of the paper, and one for each profile of each machine."""
+    seconds, totals = seconds_by_round(rounds), []
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            if experiment.total is None:
+                continue
+            mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
+            theirs = [] if smoke else list(_theirs(paper, experiment, mine))
+            cases = experiment.case_names(smoke)
+            columns: dict[tuple[str, str], list[Any]] = defaultdict(list)
+            for cell in rows_of(mine):
+                columns[cell.machine, cell.profile].append(cell)
+            found = [*theirs, *(_ours(column, seconds, cases) for column in columns.values())]
+            fastest = min((total["seconds"] for total in theirs), default=math.nan)
+            for total in found:
+                # As many examples as the paper's accelerator gets through in a day.
+                total["headline_examples"] = (experiment.examples or 1) * DAY / fastest
+                total["headline_seconds"] = total.get("seconds", math.nan) * DAY / fastest
+                totals.append(total | {"paper": paper.name, "experiment": experiment.name})
+    return make_frame(totals, "totals")
+
+
+def _ours(column: list[Any], seconds: Mapping[CellKey, Mapping[int, float]], cases: tuple[str, ...]) -> dict[str, Any]:
+    total = {"machine": column[0].machine, "profile": column[0].profile, "label": column[0].label, "rounds": 0}
+    missing = next((cell for cell in column if not cell.seconds), None)
+    if missing:
+        return total | {"reason": f"{missing.case}: {missing.reason}"}
+    absent = set(cases) - {cell.case for cell in column}
+    if absent:
+        return total | {"reason": f"{min(absent)}: cannot run on this row"}
+    estimate, fewest = estimate_sum(measured_together(column, seconds)), min(cell.rounds for cell in column)
+    total |= {"seconds": estimate.value, "seconds_low": estimate.low, "seconds_high": estimate.high}
+    return total | {"rounds": fewest, "reason": what_is_missing(estimate, fewest)}
+
+
+def measured_together(
+    column: Iterable[Any], seconds: Mapping[CellKey, Mapping[int, float]]
+) -> list[dict[str, dict[int, float]]]:
+    """Seconds of each cell by round, by the cell's case: a mapping for each group of cells that one process measured.
+    `seconds` are those of a step (rounds.seconds_by_round)."""
+    groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
+    for cell in column:
+        times = seconds[key_of(cell)]
+        groups[cell.measured_in][cell.case] = {number: cell.steps * time for number, time in times.items()}
+    return list(groups.values())
+
+
+def _theirs(paper: Paper, experiment: Experiment, mine: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    counted = mine[mine["flops"].notna()]
+    work = dict(zip(counted["case"], counted["flops"], strict=True))
+    if set(work) != set(experiment.case_names()):
+        return
+    if not all({"visible", "hidden"} <= set(case.parameters) for case in experiment.cases):
+        return  # rates are known of layers alone
+    weights = {case.name: _weights(case) for case in experiment.cases}
+    for row in paper.rows:
+        if points := sorted(_rates(paper, row.name)):
+            sizes, rates = np.log(points).T
+            seconds = sum(
+                amount / math.exp(np.interp(math.log(weights[case]), sizes, rates)) for case, amount in work.items()
+            )
+            label = f"{label_row(paper, row)}, {row.year}, at its own rates"
+            yield {"machine": "paper", "profile": row.name, "seconds": seconds, "rounds": 0, "label": label}
+
+
+def _rates(paper: Paper, row: str) -> Iterator[tuple[float, float]]:
+    """(weights, FLOP a second) of every printed RBM: five products of 2 V H FLOP an example."""
+    for experiment in paper.experiments.values():
+        for case in experiment.cases:
+            seconds = paper.seconds(experiment.name, case.name, row)
+            if case.workload == "rbm" and seconds and experiment.examples:
+                yield _weights(case), 10 * _weights(case) * experiment.examples / seconds
+
+
+def _weights(case: Case) -> float:
+    return float(case.parameters["visible"] * case.parameters["hidden"])
+
+
+def make_parts(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """A row for every part of every measured cell that has parts."""
+    samples: dict[CellKey, list[dict[str, float]]] = defaultdict(list)
+    for *cell, seconds in zip(*(rounds[name] for name in [*CELL, "parts"]), strict=True):
+        if seconds:
+            samples[CellKey(*cell)].append(seconds)
+    parts = []
+    for cell in rows_of(cells[cells["seconds"].notna()]):
+        found = samples.get(key_of(cell), [])
+        for name in found[0] if found else ():
+            one = estimate_location([cell.steps * times[name] for times in found])
+            of_part = {"part": name, "seconds": one.value, "seconds_low": one.low, "seconds_high": one.high}
+            parts.append(cell._asdict() | of_part)
+    return make_frame(parts, "parts")
+
+
+def make_wholes(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """A row for every cell that was run whole, with the parameters that the paper's file has now."""
+    wanted = pd.DataFrame(
+        [
+            (paper.name, experiment.name, case.name, case.workload, {**case.parameters, **experiment.whole_parameters})
+            for paper in papers.values()
+            for experiment in paper.experiments.values()
+            for case in experiment.cases
+        ],
+        columns=["paper", "experiment", "case", "algorithm", "wanted"],
+    )
+    runs = rounds[rounds["whole_seconds"].notna()].rename(columns={"experiment": "measured_in"})
+    where = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
+    found = cells.merge(runs.drop_duplicates(where, keep="last")[[*where, "whole_seconds", "parameters"]], on=where)
+    found = found.merge(wanted, on=["paper", "experiment", "case", "algorithm"])
+    same = [ran == now for ran, now in zip(found["parameters"], found["wanted"], strict=True)]
+    found = found[np.array(same, dtype=bool)]
+    ratio = found["whole_seconds"] / found["seconds"]
+    return apply_dtypes(found.assign(extrapolated_seconds=found["seconds"], ratio=ratio), "wholes")
