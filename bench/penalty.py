@@ -6,8 +6,8 @@
 import numpy as np
 
 from respeed.inputs.papers import load_papers
-from respeed.kernels.descent import descend
-from respeed.kernels.workspace import workspace
+from respeed.kernels.compiled import workspace
+from respeed.kernels.sparse import descend
 from respeed.model.paper import Case
 from respeed.workloads import _sparse
 

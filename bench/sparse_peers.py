@@ -17,10 +17,8 @@ Solver = Callable[[], np.ndarray]
 def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.ndarray], float]]:
     """Programs that give the coefficients (m, n) of the same examples, and the objective of what they give."""
     from respeed.backends import make_backend
-    from respeed.kernels.descent import descend
-    from respeed.kernels.feature_sign import search
-    from respeed.kernels.workers import Workers
-    from respeed.kernels.workspace import workspace
+    from respeed.kernels.compiled import Workers, workspace
+    from respeed.kernels.sparse import descend, search
     from respeed.workloads import _lasso, sparse_parallel
 
     penalty = case.parameters["penalty"]

@@ -53,7 +53,7 @@ places = st.one_of(
 @settings(max_examples=12)  # each is compiled
 @given(place=places, inner=st.one_of(st.none(), st.slices(2)))
 def test_what_is_written_to_a_part_of_an_array_is_in_the_array(place: Any, inner: slice | None) -> None:
-    from respeed.backends._jax_box import Box
+    from respeed.backends._jax import Box
 
     values = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     wanted = values.copy()

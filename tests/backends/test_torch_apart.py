@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from respeed.backends._torch_apart import why_not
+from respeed.backends._torch_fused import why_not
 
 ANSWER = 'print(\'{{"why": {}, "errno": {}, "out_of_memory": {}}}\')'
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from respeed.backends import _torch_graphs
-from respeed.backends._torch_graphs import Graphs, finds_generators, first_cause, no_garbage
+from respeed.backends import _torch_device
+from respeed.backends._torch_device import Graphs, finds_generators, first_cause, no_garbage
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_generator_that_was_named_to_a_graph_is_free_after_a_capture_that_was_
     graphs, random = Graphs.__new__(Graphs), OldGenerator()
     monkeypatch.setattr(torch, "__version__", "2.9.1")
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 1))
-    monkeypatch.setattr(_torch_graphs, "CapturedStep", captured)
+    monkeypatch.setattr(_torch_device, "CapturedStep", captured)
     vars(graphs).update(_random=random, _product=product, _stream=None, _pool=(0, 0), _wanted=True, _troubles={})
     assert graphs.captured(broken_off) == broken_off
     assert graphs.why_plain() == "RuntimeError: operation not permitted when stream is capturing"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from respeed.backends import make_backend
-from respeed.backends._torch_mixed import Mixed
+from respeed.backends._torch_steps import Mixed
 from respeed.errors import NotMeasurable
 
 

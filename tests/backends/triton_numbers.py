@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.backends import _triton_operators
+from respeed.backends import _torch_triton
 from respeed.backends._torch_between import ByTorch
-from respeed.backends._torch_prove import NEAR, prove
+from respeed.backends._torch_fused import NEAR, prove
 from respeed.backends._torch_triton import ByTriton
 
 NAMES = ("sigmoid", "sample", "mask", "softmax_error", "coordinate_step", "line_search", "gradient_step")
@@ -19,7 +19,7 @@ FEW = settings(max_examples=12, deadline=None, derandomize=True)
 
 _library = torch.library.Library("respeed", "IMPL")
 for _name in NAMES:
-    _library.impl(_name, getattr(_triton_operators, _name), "CPU")
+    _library.impl(_name, getattr(_torch_triton, _name), "CPU")
 
 
 def scratch(like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:

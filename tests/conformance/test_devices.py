@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.backends._host import OnHost
+from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
 from respeed.inputs.modules import backend_devices, workload_backends, workload_precisions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract
-from respeed.backends._host import OnHost
+from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.inputs.modules import backend_precisions, runs
 from respeed.measure.correctness import TOLERANCE, what_is_wrong

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from respeed.backends import _torch_graphs, make_backend
+from respeed.backends import _torch_device, make_backend
 from respeed.backends._torch_between import ByTorch
 from respeed.errors import NotMeasurable
 from respeed.workloads import rbm_streamed
@@ -81,8 +81,8 @@ def test_draws_go_on_after_a_capture_that_was_broken_off(
 
     drawing: list[Any] = []
     if none_can_be_made:  # as an older torch would have it on a device without graphs
-        monkeypatch.setattr(_torch_graphs, "CapturedStep", _broken_off)
-        monkeypatch.setattr(_torch_graphs, "finds_generators", lambda version: False)
+        monkeypatch.setattr(_torch_device, "CapturedStep", _broken_off)
+        monkeypatch.setattr(_torch_device, "finds_generators", lambda version: False)
     else:
         drawing.append(made.captured(draw))
     assert made.captured(waits) == waits

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
-from respeed.kernels import aligned
+from respeed.kernels import compiled
 from respeed.workloads._drawn import Drawn
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.sampled_from([np.float32, np.float64]))
 def test_an_array_begins_at_a_cache_line(shape: list[int], dtype: type[np.floating[Any]]) -> None:
-    array = aligned.empty(*shape, dtype=dtype)
+    array = compiled.empty_aligned(*shape, dtype=dtype)
     assert array.shape == tuple(shape)
     assert array.dtype == dtype
     assert array.flags.c_contiguous
-    assert array.ctypes.data % aligned.LINE == 0
+    assert array.ctypes.data % compiled.LINE == 0
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
@@ -29,4 +29,4 @@ def test_an_array_begins_at_a_cache_line(shape: list[int], dtype: type[np.floati
 def test_a_backends_arrays_begin_at_a_cache_line(backend: str, values: Any, precision: str) -> None:
     made = make_backend(backend, device="cpu", precision=precision, threads=1, seed=1)
     for array in (made.array(values), made.parameters(values), made.zeros(300, 77)):
-        assert made.host(array).ctypes.data % aligned.LINE == 0
+        assert made.host(array).ctypes.data % compiled.LINE == 0

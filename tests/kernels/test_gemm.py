@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.kernels.gemm import make_gemm
+from respeed.kernels.blas import make_gemm
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 sgemm = make_gemm(FLOAT32)

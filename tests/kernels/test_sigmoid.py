@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.kernels.layers import sigmoid_elements
+from respeed.kernels.elementwise import sigmoid_elements
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-7), (np.float64, 3e-16)])

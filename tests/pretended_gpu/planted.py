@@ -31,37 +31,37 @@ NOTHING = "pass"
 MISTAKES = (
     Mistake(
         "a copy does not wait for steps on the chunk before",
-        "_torch_cuda.py", "self._copying.wait_event(self._used[place])", NOTHING, CHUNKS, "reverse",
+        "_torch_device.py", "self._copying.wait_event(self._used[place])", NOTHING, CHUNKS, "reverse",
     ),
     Mistake(
         "steps do not wait for their chunk",
-        "_torch_cuda.py", "self._computing().wait_event(self._here[now])", NOTHING, CHUNKS,
+        "_torch_device.py", "self._computing().wait_event(self._here[now])", NOTHING, CHUNKS,
     ),
     Mistake(
         "that steps are done with a chunk is not recorded",
-        "_torch_cuda.py", "self._used[1 - now].record(self._computing())", NOTHING, CHUNKS, "reverse",
+        "_torch_device.py", "self._used[1 - now].record(self._computing())", NOTHING, CHUNKS, "reverse",
     ),
     Mistake(
         "that the memory of the first chunk is free is not recorded",
-        "_torch_cuda.py", "self._used[0].record(self._computing())", NOTHING, FIRST_CHUNK, "reverse",
+        "_torch_device.py", "self._used[0].record(self._computing())", NOTHING, FIRST_CHUNK, "reverse",
     ),
     Mistake(
         "that a chunk has come is not recorded",
-        "_torch_cuda.py", "self._here[place].record(self._copying)", NOTHING, CHUNKS,
+        "_torch_device.py", "self._here[place].record(self._copying)", NOTHING, CHUNKS,
     ),
     Mistake(
         "the other chunk's place is given",
-        "_torch_cuda.py", "now = (self._asked - 1) % 2", "now = self._asked % 2", CHUNKS,
+        "_torch_device.py", "now = (self._asked - 1) % 2", "now = self._asked % 2", CHUNKS,
     ),
     Mistake(
         "torch is not told that the copying stream writes chunks",
-        "_torch_cuda.py", "array.record_stream(self._copying)", NOTHING, LAST_COPY,
+        "_torch_device.py", "array.record_stream(self._copying)", NOTHING, LAST_COPY,
     ),
-    Mistake("a graph does not keep its step", "_torch_graphs.py", "self._step = step", NOTHING, TEN_STEPS),
-    Mistake("each graph has memory of its own", "_torch_graphs.py", "pool=pool)", "pool=None)", ONE_POOL),
+    Mistake("a graph does not keep its step", "_torch_device.py", "self._step = step", NOTHING, TEN_STEPS),
+    Mistake("each graph has memory of its own", "_torch_device.py", "pool=pool)", "pool=None)", ONE_POOL),
     Mistake(
         "products are not set up before a capture",
-        "_torch_graphs.py", "self.workspace_bytes = warm_up_products(self._stream, dtype)", "self.workspace_bytes = 0",
+        "_torch_device.py", "self.workspace_bytes = warm_up_products(self._stream, dtype)", "self.workspace_bytes = 0",
         WARNINGS,
     ),
     Mistake(

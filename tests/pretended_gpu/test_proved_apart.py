@@ -29,7 +29,7 @@ OPERATOR = "def mask(x: torch.Tensor, draws: torch.Tensor, share: float, out: to
     ids=["right", "crash", "fault"],
 )
 def test_a_kernel_that_fails_there_leaves_this_process_its_device(project: Project, planted: str, told: str) -> None:
-    project.edit("workflow/respeed/backends/_triton_operators.py", OPERATOR, OPERATOR + planted)
+    project.edit("workflow/respeed/backends/_torch_triton.py", OPERATOR, OPERATOR + planted)
     added = environment()
     added["PYTHONPATH"] = os.pathsep.join([str(project.folder / "workflow"), added["PYTHONPATH"]])
     lines = project.run("python", "-c", BETWEEN, check=False, **{**added, "PATH": os.environ["PATH"]}).stdout

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from respeed.backends._host import OnHost
+from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import make_backend
-from respeed.kernels.lu import LuFactors
+from respeed.kernels.blas import LuFactors
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import inverse

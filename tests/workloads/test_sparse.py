@@ -9,9 +9,8 @@ from scipy.optimize import minimize
 from respeed.backends import make_backend
 from respeed.data.natural_patches import natural_patches
 from respeed.inputs.papers import load_papers
-from respeed.kernels.descent import descend
-from respeed.kernels.feature_sign import search
-from respeed.kernels.workspace import workspace
+from respeed.kernels.compiled import workspace
+from respeed.kernels.sparse import descend, search
 from respeed.model.paper import Case
 from respeed.workloads import _lasso, _sparse, load_workload, sparse_parallel
 from respeed.workloads._sparse import SparseProgram

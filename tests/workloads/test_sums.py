@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.backends import make_backend
-from respeed.backends._torch_mirror import HostTwin
+from respeed.backends._torch_device import HostTwin
 from respeed.errors import NotMeasurable
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case

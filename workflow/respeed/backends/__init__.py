@@ -19,9 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from respeed.backends._offered import Activation, BackendContract, Draws, Group, Item, Mirror, Replicas, Stream
-from respeed.backends._required import REQUIRED, Array, Facts, Required, Step
-from respeed.kernels.scipy_blas import scipy_library
+from respeed.backends._contract import (
+    REQUIRED,
+    Activation,
+    Array,
+    BackendContract,
+    Draws,
+    Facts,
+    Group,
+    Item,
+    Mirror,
+    Replicas,
+    Required,
+    Step,
+    Stream,
+)
+from respeed.kernels.blas import scipy_library
 from respeed.model.blas import LIBRARIES, OF_BEFORE
 from respeed.model.precision import number_bytes
 

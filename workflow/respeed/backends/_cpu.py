@@ -1,17 +1,102 @@
-"""Compiled steps between the products, for backends whose arrays lie in the host's memory."""
+"""Backends whose arrays lie in the host's memory: compiled steps between the products, and what is simple where an
+operation is finished when it returns. `Limited` is one that uses some of its threads alone.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from threading import Lock
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from respeed.backends import Activation, Draws, Item, host_dtype
-from respeed.backends._host import OnHost
-from respeed.kernels import dense, layers, noise, rows, windows
-from respeed.kernels.workers import Workers
+from respeed.backends import Activation, Draws, Item, Mirror, Step, Stream, host_dtype
+from respeed.errors import NotMeasurable
+from respeed.kernels import elementwise
+from respeed.kernels.compiled import Workers
+
+
+class Limited:
+    """While it is entered, products, compiled steps and lanes of `backend` use `threads` threads.
+
+    The limit is for a step, not for a program: the reference probe between two steps uses all threads, as always.
+    """
+
+    def __init__(self, backend: Any, threads: int) -> None:
+        if threads > backend.threads:
+            raise NotMeasurable(f"needs {threads} cores, the row has {backend.threads}")
+        self._backend, self._threads = backend, threads
+        self._workers = backend.workers.fewer(threads)
+        self._before = backend.threads, backend.lanes, backend.workers
+
+    def __enter__(self) -> None:
+        self._set(self._threads, self._threads, self._workers)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._set(*self._before)
+
+    def _set(self, threads: int, lanes: int, workers: Any) -> None:
+        self._backend.threads, self._backend.lanes, self._backend.workers = threads, lanes, workers
+        self._backend.limit(threads)
+
+
+class OnHost:
+    """A part of the contract. The class has `threads`, `lanes` and `workers`, and `limit`, after
+    which products that the calling thread asks for use so many threads."""
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        return Limited(self, threads)
+
+    def captured(self, step: Step) -> Step:
+        return step
+
+    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
+        return Copies(self, chunks)
+
+    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
+        return Same(self, values)
+
+    def bytes_free(self) -> float | None:
+        return None
+
+    def sync(self) -> None:
+        pass
+
+
+class Copies:
+    """Chunks that are copied when they are asked for: there is nobody to copy the next one meanwhile."""
+
+    def __init__(self, backend: Any, chunks: Sequence[np.ndarray]) -> None:
+        self._copy, self._chunks = backend.copy, [backend.array(chunk) for chunk in chunks]
+        self.arrays = (backend.array(chunks[0]), backend.array(chunks[0]))
+        self._asked = 0
+
+    def advance(self) -> int:
+        place = self._asked % 2
+        self._copy(self._chunks[self._asked % len(self._chunks)], self.arrays[place])
+        self._asked += 1
+        return place
+
+
+class Same:
+    """An array that is its own twin: there is nothing to copy."""
+
+    apart = False
+
+    def __init__(self, backend: Any, values: np.ndarray) -> None:
+        self.array, self._host = backend.array(values), backend.host
+
+    def upload(self) -> None:
+        pass
+
+    def download(self) -> None:
+        pass
+
+    def values(self) -> np.ndarray:
+        here: np.ndarray = self._host(self.array)
+        return here
+
 
 # Of one core. Today's have 0.5 to 2 MiB; to be off by that much costs little.
 L2_BYTES = 2**20
@@ -85,7 +170,7 @@ class CpuSteps(OnHost, ABC):
 
     def sigmoid(self, out: Any) -> None:
         flat = self._flat(out)
-        self.run(layers.sigmoid_elements, flat.size, flat.size, flat)
+        self.run(elementwise.sigmoid_elements, flat.size, flat.size, flat)
 
     def dense_layer(
         self,
@@ -101,19 +186,19 @@ class CpuSteps(OnHost, ABC):
         self.gemm(x, weights, out, transpose_b=transpose)
         here = stack(self.host(out))
         count = here.shape[0] * here.shape[1]
-        arguments = (here, stack(self.host(bias)), dense.ACTIVATIONS[activation], scale)
-        self.run(dense.dense_rows, count, here.size, *arguments)
+        arguments = (here, stack(self.host(bias)), elementwise.ACTIVATIONS[activation], scale)
+        self.run(elementwise.dense_rows, count, here.size, *arguments)
 
     def activation_backward(self, out: Any, error: Any, *, activation: Activation) -> None:
         here, there = self._flat(out), self._flat(error)
-        self.run(dense.backward_elements, here.size, here.size, here, there, dense.ACTIVATIONS[activation])
+        self.run(elementwise.backward_elements, here.size, here.size, here, there, elementwise.ACTIVATIONS[activation])
 
     def labels(self, values: np.ndarray) -> np.ndarray:
         return np.array(values, np.int64)
 
     def softmax_error(self, logits: Any, labels: np.ndarray, out: Any, costs: Any) -> None:
         here = self.host(logits)
-        self.run(dense.softmax_error_rows, len(here), here.size, here, labels, self.host(out), self.host(costs))
+        self.run(elementwise.softmax_error_rows, len(here), here.size, here, labels, self.host(out), self.host(costs))
 
     def draws(self, *shape: int) -> Draws:
         return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))
@@ -135,23 +220,23 @@ class CpuSteps(OnHost, ABC):
         here = stack(self.host(out))
         count = here.shape[0] * here.shape[1]
         arguments = (here, stack(self.host(bias)), stack(self.host(sample)), scale, *key)
-        self.run(layers.sample_rows, count, here.size, *arguments)
+        self.run(elementwise.sample_rows, count, here.size, *arguments)
 
     def mask(self, x: Any, share: float, out: Any, draws: Any) -> None:
         here, there = stack(self.host(x)), stack(self.host(out))
         count = there.shape[0] * there.shape[1]
-        self.run(noise.mask_rows, count, there.size, here, share, there, *draws.next())
+        self.run(elementwise.mask_rows, count, there.size, here, share, there, *draws.next())
 
     def cut(self, image: Any, first: int, across: int, out: Any, top: int) -> None:
         here, there = self.host(image), self.host(out)
         count = len(there) * here.shape[2]
-        self.run(windows.cut, count, there.size, here, first, across, there, top)
+        self.run(elementwise.cut_windows, count, there.size, here, first, across, there, top)
 
     def add_up(self, added: Any, first: int, across: int, image: Any) -> None:
         here, there = self.host(added), self.host(image)
         side = there.shape[0] - across + 1
         with self._alone_on(range(first // side, (first + len(here) - 1) // side + across)):
-            self.run(windows.add_up, here.shape[1], here.size, here, first, across, there)
+            self.run(elementwise.add_windows, here.shape[1], here.size, here, first, across, there)
 
     @contextmanager
     def _alone_on(self, rows: range) -> Iterator[None]:
@@ -167,7 +252,7 @@ class CpuSteps(OnHost, ABC):
     ) -> None:
         host, there = self.host, self.host(out)
         arguments = (host(left), host(coefficients), host(diagonal), penalty, host(going), there)
-        self.run(rows.coordinate_step, len(there), there.size, *arguments)
+        self.run(elementwise.coordinate_step, len(there), there.size, *arguments)
 
     def line_search(
         self,
@@ -184,11 +269,11 @@ class CpuSteps(OnHost, ABC):
         arrays = [self.host(array) for array in (direction, moved, left, coefficients)]
         state = [self.host(array) for array in (objective, going)]
         steps = np.array(lengths, self.host_dtype)
-        self.run(rows.line_search, len(arrays[0]), arrays[0].size, *arrays, penalty, steps, least, *state)
+        self.run(elementwise.line_search, len(arrays[0]), arrays[0].size, *arrays, penalty, steps, least, *state)
 
     def gradient_step(self, bases: Any, product: Any, target: Any, rate: float, out: Any) -> None:
         arrays, there = [self.host(array) for array in (bases, product, target)], self.host(out)
-        self.run(rows.gradient_step, len(there), there.size, *arrays, rate, there)
+        self.run(elementwise.gradient_step, len(there), there.size, *arrays, rate, there)
 
 
 class _Keys:
@@ -207,5 +292,5 @@ class _Keys:
         *layers_of, each, n = self.shape
         rows = np.arange(each) if rows is None else rows
         out = np.empty((*layers_of, len(rows), n), np.float32)
-        layers.uniform_rows(rows, each, stack(out), *self.key)
+        elementwise.uniform_rows(rows, each, stack(out), *self.key)
         return out

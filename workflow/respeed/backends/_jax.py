@@ -1,9 +1,15 @@
-"""What every row of JAX does: arrays, products, programs, and what it says of itself."""
+"""JAX: arrays that can be written to, steps as one compiled program, draws by key, and what a row says of itself.
+
+A box holds the array of now, and what writes to it puts another one there. A view is a part of a box, or a box in
+another shape: it is taken out of the box whenever it is read, and put back when it is written to. While a step is
+traced, both hold what the step would have computed, and XLA makes of it all one program. Draws are never
+written down, as they follow from the key that they were made of.
+"""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NotRequired
+from typing import Any, NotRequired, cast
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +17,155 @@ import jaxlib
 import numpy as np
 
 from respeed.backends import Facts, Step, host_dtype
-from respeed.backends._jax_box import Box
 from respeed.backends._jax_pool import pool_size
-from respeed.backends._jax_program import Program
 from respeed.errors import NotMeasurable
 from respeed.model.devices import NAMES, split_device, too_high
+
+
+class Touched:
+    """The boxes that a step reads or writes, and what was in them before."""
+
+    def __init__(self) -> None:
+        self.before: dict[Box, Any] = {}
+        self.written: dict[Box, None] = {}
+
+    def restore(self) -> None:
+        for box, value in self.before.items():
+            box.value = value
+
+
+# Who notes down what is touched, while a step is looked through.
+_noted: list[Touched] = []
+
+
+class Box:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return cast(tuple[int, ...], self.value.shape)
+
+    def get(self) -> Any:
+        for touched in _noted:
+            touched.before.setdefault(self, self.value)
+        return self.value
+
+    def put(self, value: Any) -> Any:
+        """The array that the box, or the one that this is a view of, holds from now on."""
+        for touched in _noted:
+            touched.before.setdefault(self, self.value)
+            touched.written[self] = None
+        self.value = value
+        return value
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Box"]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, index: Any) -> "Box":
+        return View(self, lambda whole: whole[index], lambda whole, part: whole.at[index].set(part))
+
+    def reshape(self, *shape: Any) -> "Box":
+        return View(self, lambda whole: whole.reshape(*shape), lambda whole, part: part.reshape(whole.shape))
+
+
+class View(Box):
+    """`take` makes it of the whole, and `give` the whole of it and of what the whole was."""
+
+    def __init__(self, whole: Box, take: Callable[[Any], Any], give: Callable[[Any, Any], Any]) -> None:
+        self._whole, self._take, self._give = whole, take, give
+        like = jax.ShapeDtypeStruct(whole.shape, "float32")
+        self._shape = cast(tuple[int, ...], jax.eval_shape(take, like).shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    def get(self) -> Any:
+        return self._take(self._whole.get())
+
+    def put(self, value: Any) -> Any:
+        return self._whole.put(self._give(self._whole.get(), value))
+
+
+def look_through(step: Callable[[], None]) -> Touched:
+    """What the step touches: it is traced and nothing is computed. All boxes are then as they were."""
+    touched = Touched()
+    _noted.append(touched)
+    try:
+        jax.eval_shape(step)
+    finally:
+        _noted.remove(touched)
+        touched.restore()
+    return touched
+
+
+class Program:
+    """Each call runs what XLA compiled of the step, when it was captured: nothing is traced or compiled by then.
+
+    Its arguments are the arrays that the step touches. Those that it writes to are donated: the results take their
+    place in the memory.
+    """
+
+    def __init__(self, step: Step, compiled: dict[str, Any]) -> None:
+        """`compiled` are the programs that there are, by their text: those of other mini-batches are the same."""
+        # Its boxes are in the lists; what else it holds must live as long.
+        self._step = step
+        touched = look_through(step)
+        self._written = list(touched.written)
+        self._read = [box for box in touched.before if box not in touched.written]
+        lowered = jax.jit(self._run, donate_argnums=0, keep_unused=True).lower(_like(self._written), _like(self._read))
+        touched.restore()
+        text = lowered.as_text()
+        if text not in compiled:
+            compiled[text] = lowered.compile()
+        self._compiled = compiled[text]
+        self.results: Sequence[Any] = ()
+
+    def _run(self, written: Sequence[Any], read: Sequence[Any]) -> list[Any]:
+        """The step as a function, which JAX traces."""
+        for box, value in zip((*self._written, *self._read), (*written, *read), strict=True):
+            box.value = value
+        self._step()
+        return [box.value for box in self._written]
+
+    def __call__(self) -> None:
+        self.results = self._compiled([box.value for box in self._written], [box.value for box in self._read])
+        for box, value in zip(self._written, self.results, strict=True):
+            box.value = value
+
+
+def _like(boxes: Sequence[Box]) -> list[Any]:
+    """Where they are, too: or else XLA would compile for JAX's first device, whichever the row's is."""
+    values = [box.value for box in boxes]
+    return [jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=value.sharding) for value in values]
+
+
+class KeyedDraws:
+    """`_next` is the key of what is still to come, `_used` that of the last draws. Both are written by the step."""
+
+    def __init__(self, shape: tuple[int, ...], key: Any, used: Any) -> None:
+        self._shape, self._next, self._used = shape, Box(key), Box(used)
+
+    def fresh(self) -> Any:
+        """Draws in fp32, whatever the precision of what they are compared with."""
+        following, used = jax.random.split(self._next.get())
+        self._next.put(following)
+        self._used.put(used)
+        return _uniform(used, self._shape)
+
+    def last(self, rows: np.ndarray | None = None) -> np.ndarray:
+        drawn = np.asarray(_uniform(self._used.value, self._shape))
+        return drawn if rows is None else drawn[..., rows, :]
+
+
+def _uniform(key: Any, shape: tuple[int, ...]) -> Any:
+    """Of 24 bits, as many as fp32 has; those of jax.random.uniform are of 23."""
+    return (jax.random.bits(key, shape, np.uint32) >> 8).astype(np.float32) * np.float32(2.0**-24)
+
 
 # JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}

@@ -9,10 +9,8 @@ import numpy as np
 
 from respeed.backends import Activation, Draws, Item, Stream
 from respeed.backends import _jax_between as between
-from respeed.backends._host import Copies
-from respeed.backends._jax import Jax
-from respeed.backends._jax_box import Box
-from respeed.backends._jax_draws import KeyedDraws
+from respeed.backends._cpu import Copies
+from respeed.backends._jax import Box, Jax, KeyedDraws
 
 
 class JaxSteps(Jax):

@@ -1,20 +1,23 @@
 """The products of whatever BLAS SciPy computes with, on NumPy's arrays. A backend names its library and says how its
-threads are set."""
+threads are set. `SteeredBlas` is for those whose
+threads threadpoolctl sets at any time: OpenBLAS, MKL, BLIS.
+"""
 
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import scipy
 from scipy.linalg.blas import dgemv, sgemv
+from threadpoolctl import threadpool_limits
 
 from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
 from respeed.errors import NotMeasurable
-from respeed.kernels import aligned, scipy_blas
-from respeed.kernels.gemm import TAKES_INT, make_gemm
-from respeed.kernels.lu import LuFactors
-from respeed.kernels.workers import Workers
+from respeed.kernels import blas, compiled
+from respeed.kernels.blas import TAKES_INT, LuFactors, make_gemm
+from respeed.kernels.compiled import Workers
 from respeed.model.blas import library_label
 
 DEVICES = ("cpu",)
@@ -41,7 +44,7 @@ class ScipyBlas(CpuSteps):
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads, seed, TWO_THREADS)
-        label, found = library_label(self.library), scipy_blas.scipy_library()
+        label, found = library_label(self.library), blas.scipy_library()
         if found != self.library:
             raise NotMeasurable(f"SciPy computes with {library_label(found)} here, not with {label}")
         if not TAKES_INT:
@@ -60,12 +63,12 @@ class ScipyBlas(CpuSteps):
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
         if fresh:
             return np.asarray(values, self.host_dtype)
-        out = aligned.empty(*values.shape, dtype=self.host_dtype)
+        out = compiled.empty_aligned(*values.shape, dtype=self.host_dtype)
         out[...] = values
         return out
 
     def zeros(self, *shape: int) -> np.ndarray:
-        out = aligned.empty(*shape, dtype=self.host_dtype)
+        out = compiled.empty_aligned(*shape, dtype=self.host_dtype)
         out.fill(0.0)  # the pages are touched here, not by the first step
         return out
 
@@ -145,4 +148,48 @@ class ScipyBlas(CpuSteps):
             "package": f"scipy {scipy.__version__}",
             "device": "cpu",
             "precision": self.precision,
+        }
+
+
+class SteeredFacts(Facts):
+    version: str
+    kernel: str
+    threading: str
+
+
+class SteeredBlas(ScipyBlas):
+    def take_threads(self) -> None:
+        found = blas.controller(self.library)
+        if found is None:
+            label = library_label(self.library)
+            raise NotMeasurable(f"threadpoolctl does not find this SciPy's {label}, and cannot set its threads")
+        self._library = found
+        # The environment has set this before the libraries were loaded; said again for callers from Python.
+        self._limits = threadpool_limits(self.threads)
+        if self.threads > 1 and not self._is_of_the_process():
+            self.each_alone = self._alone
+
+    def _alone(self) -> None:
+        self._library.set_num_threads(1)
+
+    def _is_of_the_process(self) -> bool:
+        """Whether a thread that sets the number sets it for all, as in some libraries and some of their versions. (The
+        others either keep a number for each thread, or listen to this one alone.)"""
+        other = Thread(target=self._alone)
+        other.start()
+        other.join()
+        changed = bool(self._library.num_threads != self.threads)
+        self._library.set_num_threads(self.threads)
+        return changed
+
+    def limit(self, threads: int) -> None:
+        self._library.set_num_threads(threads)
+
+    def describe(self) -> SteeredFacts:
+        pool = self._library.info()
+        return {
+            **self.facts(pool["num_threads"]),
+            "version": pool.get("version") or "unknown",
+            "kernel": pool.get("architecture") or "unknown",
+            "threading": pool.get("threading_layer") or "unknown",
         }

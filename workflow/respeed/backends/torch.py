@@ -7,12 +7,11 @@ from typing import Any
 import torch
 
 from respeed.backends import BackendContract
-from respeed.backends._cpu import CpuSteps
-from respeed.backends._host import OnHost
+from respeed.backends._cpu import CpuSteps, OnHost
 from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_between import Between, ByTorch
 from respeed.backends._torch_device import OnAccelerator
-from respeed.backends._torch_mixed import LOW, Mixed
+from respeed.backends._torch_steps import LOW, Mixed
 from respeed.errors import NotMeasurable
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")

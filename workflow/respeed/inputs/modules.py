@@ -130,7 +130,7 @@ def backend_libraries() -> dict[str, str]:
 @functools.cache
 def backend_offers() -> dict[str, tuple[str, ...]]:
     """Each backend's name and what workloads may ask of it: REQUIRED of the contract, and OFFERS of its module."""
-    required = _constant(BACKENDS / "_required.py", "REQUIRED")
+    required = _constant(BACKENDS / "_contract.py", "REQUIRED")
     return {name: (*required, *(_constant(_modules(BACKENDS)[name], "OFFERS") or ())) for name in backend_devices()}
 
 

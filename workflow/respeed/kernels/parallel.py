@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numba import njit, prange
 
-from respeed.kernels import dense, layers, noise, rows, windows
+from respeed.kernels import elementwise
 from respeed.kernels.compiled import FAST, Kernel
 
 # Pieces for each thread where rows may be done already, and then cost nothing.
@@ -25,19 +25,19 @@ def _parallel(function: Kernel) -> Kernel:
 @_parallel
 def _sigmoid_elements(count: int, threads: int, out: np.ndarray) -> None:
     for part in prange(threads):
-        layers.sigmoid_elements(part * count // threads, (part + 1) * count // threads, out)
+        elementwise.sigmoid_elements(part * count // threads, (part + 1) * count // threads, out)
 
 
 @_parallel
 def _dense_rows(count: int, threads: int, out: np.ndarray, bias: np.ndarray, activation: int, scale: float) -> None:
     for part in prange(threads):
-        dense.dense_rows(part * count // threads, (part + 1) * count // threads, out, bias, activation, scale)
+        elementwise.dense_rows(part * count // threads, (part + 1) * count // threads, out, bias, activation, scale)
 
 
 @_parallel
 def _backward_elements(count: int, threads: int, out: np.ndarray, error: np.ndarray, activation: int) -> None:
     for part in prange(threads):
-        dense.backward_elements(part * count // threads, (part + 1) * count // threads, out, error, activation)
+        elementwise.backward_elements(part * count // threads, (part + 1) * count // threads, out, error, activation)
 
 
 @_parallel
@@ -46,7 +46,7 @@ def _softmax_error_rows(
 ) -> None:
     for part in prange(threads):
         start, stop = part * count // threads, (part + 1) * count // threads
-        dense.softmax_error_rows(start, stop, logits, labels, out, costs)
+        elementwise.softmax_error_rows(start, stop, logits, labels, out, costs)
 
 
 @_parallel
@@ -62,7 +62,7 @@ def _sample_rows(
 ) -> None:
     for part in prange(threads):
         start, stop = part * count // threads, (part + 1) * count // threads
-        layers.sample_rows(start, stop, out, bias, sample, scale, first, second)
+        elementwise.sample_rows(start, stop, out, bias, sample, scale, first, second)
 
 
 @_parallel
@@ -70,7 +70,7 @@ def _mask_rows(
     count: int, threads: int, x: np.ndarray, share: float, out: np.ndarray, first: np.uint32, second: np.uint32
 ) -> None:
     for part in prange(threads):
-        noise.mask_rows(part * count // threads, (part + 1) * count // threads, x, share, out, first, second)
+        elementwise.mask_rows(part * count // threads, (part + 1) * count // threads, x, share, out, first, second)
 
 
 @_parallel
@@ -86,7 +86,7 @@ def _coordinate_step(
 ) -> None:
     for part in prange(threads):
         start, stop = part * count // threads, (part + 1) * count // threads
-        rows.coordinate_step(start, stop, left, coefficients, diagonal, penalty, going, out)
+        elementwise.coordinate_step(start, stop, left, coefficients, diagonal, penalty, going, out)
 
 
 @_parallel
@@ -105,7 +105,9 @@ def _line_search(
 ) -> None:
     for part in prange(PIECES * threads):
         start, stop = part * count // (PIECES * threads), (part + 1) * count // (PIECES * threads)
-        rows.line_search(start, stop, direction, moved, left, coefficients, penalty, lengths, least, objective, going)
+        elementwise.line_search(
+            start, stop, direction, moved, left, coefficients, penalty, lengths, least, objective, going
+        )
 
 
 @_parallel
@@ -120,32 +122,32 @@ def _gradient_step(
 ) -> None:
     for part in prange(threads):
         start, stop = part * count // threads, (part + 1) * count // threads
-        rows.gradient_step(start, stop, bases, product, target, rate, out)
+        elementwise.gradient_step(start, stop, bases, product, target, rate, out)
 
 
 @_parallel
 def _cut(count: int, threads: int, image: np.ndarray, first: int, across: int, out: np.ndarray, top: int) -> None:
     for part in prange(threads):
-        windows.cut(part * count // threads, (part + 1) * count // threads, image, first, across, out, top)
+        elementwise.cut_windows(part * count // threads, (part + 1) * count // threads, image, first, across, out, top)
 
 
 @_parallel
 def _add_up(count: int, threads: int, added: np.ndarray, first: int, across: int, image: np.ndarray) -> None:
     for part in prange(threads):
-        windows.add_up(part * count // threads, (part + 1) * count // threads, added, first, across, image)
+        elementwise.add_windows(part * count // threads, (part + 1) * count // threads, added, first, across, image)
 
 
 # A kernel of rows [start, stop), and the same over all rows on some threads.
 SPREAD: dict[Callable[..., None], Callable[..., None]] = {
-    layers.sigmoid_elements: _sigmoid_elements,
-    dense.dense_rows: _dense_rows,
-    dense.backward_elements: _backward_elements,
-    dense.softmax_error_rows: _softmax_error_rows,
-    layers.sample_rows: _sample_rows,
-    noise.mask_rows: _mask_rows,
-    windows.cut: _cut,
-    windows.add_up: _add_up,
-    rows.coordinate_step: _coordinate_step,
-    rows.line_search: _line_search,
-    rows.gradient_step: _gradient_step,
+    elementwise.sigmoid_elements: _sigmoid_elements,
+    elementwise.dense_rows: _dense_rows,
+    elementwise.backward_elements: _backward_elements,
+    elementwise.softmax_error_rows: _softmax_error_rows,
+    elementwise.sample_rows: _sample_rows,
+    elementwise.mask_rows: _mask_rows,
+    elementwise.cut_windows: _cut,
+    elementwise.add_windows: _add_up,
+    elementwise.coordinate_step: _coordinate_step,
+    elementwise.line_search: _line_search,
+    elementwise.gradient_step: _gradient_step,
 }

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from respeed.control_group import cpu_quota
-from respeed.kernels.scipy_blas import scipy_library
+from respeed.kernels.blas import scipy_library
 from respeed.machine.accelerators import accelerator_driver, accelerator_names, device_counts
 from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, socket_count, usable_cores
 from respeed.machine.host import host_mark

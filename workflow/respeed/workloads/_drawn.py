@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from respeed.kernels import aligned
-from respeed.kernels.layers import fill_uniform
+from respeed.kernels import compiled
+from respeed.kernels.elementwise import fill_uniform
 
 # Elements that are drawn together: in float64 they fit the second-level cache.
 CHUNK = 2**16
@@ -75,6 +75,6 @@ class Drawn:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         # Drawn where it is to lie: in float64 the same values, without an array in float32 beside.
-        whole = aligned.empty(*self.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
+        whole = compiled.empty_aligned(*self.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -18,8 +18,8 @@ import numpy as np
 
 from respeed.backends import Array, BackendContract
 from respeed.data.natural_patches import natural_patches
-from respeed.kernels.descent import descend
-from respeed.kernels.workspace import workspace
+from respeed.kernels.compiled import workspace
+from respeed.kernels.sparse import descend
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Inputs, Product
 from respeed.workloads._checked import checked_rows

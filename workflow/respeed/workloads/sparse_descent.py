@@ -1,6 +1,6 @@
 """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
 
-Coefficients: compiled coordinate descent over a working set for each example, see respeed.kernels.descent.
+Coefficients: compiled coordinate descent over a working set for each example, see respeed.kernels.sparse.
 Bases: block coordinate descent, each basis in turn to its own minimum with the others fixed (Mairal et al., Online
 learning for matrix factorization and sparse coding, 2010, algorithm 2), SWEEPS times over all, which leaves the
 objective near the Lagrange dual's and far below where the paper's 30 gradient steps leave it. The gradients of BLOCK
@@ -10,9 +10,8 @@ bases at a time are one product; what changes within a block is made good as it 
 import numpy as np
 
 from respeed.backends import BackendContract
-from respeed.kernels.bases import descend_bases
-from respeed.kernels.descent import descend
-from respeed.kernels.workspace import workspace
+from respeed.kernels.compiled import workspace
+from respeed.kernels.sparse import descend, descend_bases
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, _sparse
 from respeed.workloads._sparse import SparseProgram

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg.lapack import spotrf, spotri, spotrs
 
 from respeed.backends import BackendContract
-from respeed.kernels.feature_sign import search
-from respeed.kernels.workspace import workspace
+from respeed.kernels.compiled import workspace
+from respeed.kernels.sparse import search
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product, _sparse
 from respeed.workloads._sparse import SparseProgram
