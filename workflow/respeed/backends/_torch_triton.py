@@ -1,7 +1,7 @@
 """What comes between the products as one kernel each, on CUDA devices where Triton can compile.
 
-What the kernels are not made for, such as arrays with gaps, is left to torch's own operations. The kernels are operators
-of torch's, `torch.ops.respeed`: its dispatcher, and who listens to it such as a profiler, sees each as one operation
+What the kernels are not made for, such as arrays with gaps, is left to torch's own operations. The kernels are
+operators of torch's, `torch.ops.respeed`: its dispatcher, and who listens to it such as a profiler, sees each as one operation
 with what it reads and what it writes.
 """
 
