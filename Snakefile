@@ -17,7 +17,7 @@ if workflow.is_main_process:
 
 from respeed.schedule import contents
 from respeed.schedule.announce import announcement, may_measure, say_farewell, say_unfinished
-from respeed.schedule.failed_jobs import tell_failed_jobs
+from respeed.schedule.failed_jobs import tell_failed_jobs, tell_what_cannot_be_written
 from respeed.schedule.stopping import cancel_jobs_when_stopped
 from respeed.schedule.workflow import giving_up, load_workflow
 from snakemake.logging import logger
@@ -27,6 +27,8 @@ min_version("9.11")
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
 RESPEED = load_workflow(dict(config), sys.argv, measures=may_measure(sys.argv))
+
+tell_what_cannot_be_written(logger, lambda: RESPEED.check_room(measures=False))
 
 # For the front page of the HTML report.
 config.update(contents.front_page(RESPEED))

@@ -113,3 +113,28 @@ def test_a_second_user_in_somebody_elses_checkout_is_told_so_by_one_line(
     assert len(lines) == 1, done.stdout
     assert "Traceback" not in done.stdout
     assert f"respeed: {project.folder}: cannot be written: Permission denied; copy the project" in lines[0]
+
+
+@pytest.mark.parametrize(("arguments", "mode"), [(["-n"], 0o555), (["tables"], 0o555), (["-n"], 0o777)])
+def test_outputs_that_a_second_user_may_not_replace_are_one_line_of_ours(
+    project: Project, arguments: list[str], mode: int
+) -> None:
+    """Snakemake looks at them before a run begins, and has an exception of its own."""
+    cache, made = project.folder.parent / "cache", project.folder / "results/smoke/tables/cells.csv"
+    made.parent.mkdir(parents=True)
+    made.touch(0o644)
+    for folder in (cache, project.folder / ".snakemake"):
+        folder.mkdir()
+        folder.chmod(0o777)
+    folders = [made.parent, *list(made.parent.parents)[:2]]
+    for folder in folders:
+        folder.chmod(mode)
+    settings = ["--config", "preset=smoke"]
+    done = project.run(*as_nobody(), "snakemake", *arguments, *settings, check=False, XDG_CACHE_HOME=str(cache))
+    for folder in folders:
+        folder.chmod(0o755)
+    told = [line for line in done.stdout.splitlines() if "cannot be written" in line]
+    assert done.returncode == 2, done.stdout
+    assert len(told) == 1
+    assert told[0].startswith("respeed: ")
+    assert "ProtectedOutputException" not in done.stdout

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ def measure(options: argparse.Namespace) -> int:
     from respeed.inputs.config import parse_settings
     from respeed.measure.session import measure_session
     from respeed.records.files import write_record
+    from respeed.records.hold import hold_folder
     from respeed.records.room import check_room
     from respeed.schedule.description import write_description
     from respeed.schedule.duration import parse_duration
@@ -25,11 +27,13 @@ def measure(options: argparse.Namespace) -> int:
 
     budget = None if options.budget is None else parse_duration(options.budget, "--budget")
     wait = wait_seconds(options)
-    with _logging_to(options.log) as say:
+    with _logging_to(options.log) as say, contextlib.ExitStack() as held:
         workflow = resolve_workflow(parse_settings(options.config))
         if workflow.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
         check_room(workflow.smoke)
+        if options.session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
+            held.callback(os.close, hold_folder(workflow.smoke))
         if workflow.targets[0].asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
             write_description(workflow.targets[0].description, profiles_shown())

@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from respeed.figures.axis import ends_of, ticks_of, write_ticks
+from respeed.figures.chart import Chart
+from respeed.figures.draw import draw_chart
 from respeed.figures.labels import LEADER, along, label_ends, make_label
 from respeed.figures.looks import Look
 from respeed.figures.style import (
@@ -35,6 +37,8 @@ def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> F
     programs = record["programs"]
     left_over = "The objective over that of no bases" if experiment.algorithms else "Reconstruction error over variance"
     title = f"{experiment.title}: what is left to explain"
+    if not programs:
+        return _draw_why_not(title, record, stamp)
     note = f"{left_over}, by seconds of steps on all cores of {record['machine']}. One run each, no interval."
     labels = []
     for number, program in enumerate(programs):
@@ -64,9 +68,11 @@ def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> F
 
 def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
     """Some of what the program that came furthest has learned, each on its own scale, 0 as grey."""
+    title = f"{experiment.title}: what was learned"
+    if not record["programs"]:
+        return _draw_why_not(title, record, stamp)
     pictures = np.array(shown_program(record)["pictures"])[: ROWS * COLUMNS]
     rows = -(-len(pictures) // COLUMNS)
-    title = f"{experiment.title}: what was learned"
     note = f"From natural images, on {record['machine']}. Each picture has its own scale, with grey for zero."
     head = head_lines(title, note)[2]
     figure, axes = new_figure((head + ROW * rows) / INCH)
@@ -75,6 +81,11 @@ def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) ->
     axes.set_axis_off()
     axes.imshow(_side_by_side(pictures, rows), cmap="gray", vmin=1, vmax=255, interpolation="nearest")
     return finish(figure, axes, stamp)
+
+
+def _draw_why_not(title: str, record: dict[str, Any], stamp: str) -> Figure:
+    why = f"nothing was learned: {record['absent'][0]['reason']}"
+    return draw_chart(Chart(title, f"On {record['machine']}.", (), (), why_empty=why), {}, False, stamp)
 
 
 def _side_by_side(pictures: np.ndarray, rows: int) -> np.ndarray:

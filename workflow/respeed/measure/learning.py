@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from respeed.errors import UserError, nearest
+from respeed.errors import NotMeasurable, UserError, nearest
 from respeed.inputs.papers import load_paper
 from respeed.machine.cpu import usable_cores
 from respeed.machine.pretended import refuse_pretended
@@ -79,21 +79,33 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
             "started": started,
             "threads": len(cores),
             "commit": source_commit(ROOT),
-            "programs": json.loads(done.stdout),
+            **json.loads(done.stdout),
         },
     )
 
 
-def _run(order: dict[str, Any]) -> list[dict[str, Any]]:
+def _run(order: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The `programs` that learned, and those that cannot here (`absent`), each with the reason."""
+    programs, absent, backend = [], [], None
+    for case in order["cases"]:
+        try:
+            backend = backend or _make_backend(order["threads"])
+            programs.append(_learn_case(Case(**case), backend, order["seconds"]))
+        except NotMeasurable as reason:
+            print(f"    {case['workload']}: left out: {reason}", file=sys.stderr, flush=True)
+            told = {"workload": case["workload"], "parameters": case["parameters"], "reason": str(reason)}
+            absent.append(told)
+    return {"programs": programs, "absent": absent} if absent else {"programs": programs}
+
+
+def _make_backend(threads: int) -> Any:
     from respeed.backends import make_backend, scipy_backend
-    from respeed.errors import NotMeasurable
 
     how: dict[str, Any] = {"device": "cpu", "precision": "fp32", "seed": 1}
     try:
-        backend = make_backend(scipy_backend(), threads=order["threads"], **how)
+        return make_backend(scipy_backend(), threads=threads, **how)
     except NotMeasurable:  # a library that has one thread
-        backend = make_backend(scipy_backend(), threads=1, **how)
-    return [_learn_case(Case(**case), backend, order["seconds"]) for case in order["cases"]]
+        return make_backend(scipy_backend(), threads=1, **how)
 
 
 def _learn_case(case: Case, backend: Any, budget: float) -> dict[str, Any]:

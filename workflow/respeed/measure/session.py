@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.parent import measure_turn
 from respeed.measure.progress import Progress
-from respeed.paths import round_path
+from respeed.paths import records_folder, round_path
 from respeed.records.files import set_aside, write_record
 from respeed.records.shapes import SESSION_SCHEMA
 from respeed.schedule.duration import in_words
-from respeed.schedule.history import History, read_history
+from respeed.schedule.history import History, happened_meanwhile, read_history
 from respeed.schedule.next_turn import Plan, Turn, rounds_of
 from respeed.schedule.same_machine import check_same_machine, describe_as
 from respeed.schedule.spec import Digests, make_spec
@@ -23,7 +24,7 @@ from respeed.timing.clock import clock_facts, seconds_now, utc_now
 @dataclass(frozen=True)
 class Outcome:
     """What a session did. `again` are the attempts at cases that had been disturbed; `ended` says why it ended, and
-    `is_whole` whether nothing was left."""
+    `is_whole` whether nothing was left. `records` are those that it made; `meanwhile` is what happened to them."""
 
     started: str
     turns: int
@@ -31,11 +32,13 @@ class Outcome:
     seconds: float
     ended: str
     is_whole: bool
+    records: tuple[Path, ...] = ()
+    meanwhile: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
         again = f", disturbed cases tried again {self.again} times" if self.again else ""
-        return f"{turns} in {in_words(self.seconds)}{again}; {self.ended}"
+        return "; ".join([f"{turns} in {in_words(self.seconds)}{again}", self.ended, *self.meanwhile])
 
     def facts(self, work: Work) -> dict[str, Any]:
         """For the file that the session leaves."""
@@ -48,6 +51,9 @@ class Outcome:
             "attempts_again": self.again,
             "seconds": round(self.seconds, 1),
             "ended": self.ended,
+            "records": [
+                path.relative_to(records_folder(work.smoke) / work.machine).as_posix() for path in self.records
+            ],
         }
 
 
@@ -66,6 +72,7 @@ def measure_session(
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, say) as lock:
         history, unusable = read_history(work, Digests(work.seed, work.papers).of)
         check_same_machine(work.machine, history.made_on, describe_as(work.machine))
+        before = set(history.records)
         for line in history.made_on.identity_lines:
             say(f"respeed: {line}")
         for path, reason in unusable.items():
@@ -81,7 +88,9 @@ def measure_session(
             progress = Progress(turn, turns + 1, plan, say)
             again += _measure(turn, history, lock, progress)
             turns += 1
-    return Outcome(started, turns, again, seconds_now() - began, ended, is_whole)
+        made = tuple(path for path in history.records if path not in before)
+        meanwhile = happened_meanwhile(history.records, [history.records[path] for path in made])
+    return Outcome(started, turns, again, seconds_now() - began, ended, is_whole, made, tuple(meanwhile))
 
 
 def _measure(turn: Turn, history: History, lock: Held, progress: Progress) -> int:

@@ -22,7 +22,7 @@ def check_room(smoke: bool, others: Iterable[Path] = (), *, measures: bool = Tru
         place = _nearest(folder)
         _check_writable(place)
         for path in _what_is_written(folder):
-            _check_own(path)
+            check_own(path)
         if measures and (free := shutil.disk_usage(place).free) < NEEDED_BYTES:
             raise UserError(
                 f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make "
@@ -34,7 +34,7 @@ def check_snakemake(folder: Path = SNAKEMAKE) -> None:
     """UserError if Snakemake cannot write in its own folder: not even a dry run does without."""
     _check_writable(_nearest(folder))
     for path in (*folder.glob("*/"), *folder.glob("iocache/*")):
-        _check_own(path)
+        check_own(path)
 
 
 def _nearest(folder: Path) -> Path:
@@ -61,7 +61,8 @@ def _what_is_written(folder: Path) -> Iterator[Path]:
         yield from (Path(where, name) for name in files if name.endswith(".log"))
 
 
-def _check_own(path: Path) -> None:
+def check_own(path: Path) -> None:
+    """UserError if the file or folder is not this user's to write."""
     if path.is_symlink() and not os.path.exists(path):
         raise UserError(f"{path}: is a link to nothing that can be reached; delete it")
     if not os.access(path, os.W_OK | os.X_OK if path.is_dir() else os.W_OK):

@@ -149,9 +149,10 @@ LEARNING = {
                 Every(numbers(0, 255, least=1, most=_SIDE, whole=True), least=1, most=_SIDE), least=1, most=64
             ),
         },
-        least=1,
         most=16,
     ),
+    # Those that cannot learn there.
+    "absent": Maybe(Every({"workload": name, "parameters": Every(scalar, keyed=True), "reason": reason}, most=16)),
 }
 _ASKED = {"asked": _DIGEST}
 DESCRIPTION = {

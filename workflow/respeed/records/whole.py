@@ -20,6 +20,8 @@ def what_is_odd(kind: Kind, value: Mapping[str, Any]) -> str | None:
         return f"the case {shown(case)} is not whole"
     if kind is Kind.SHEET and (others := _of_others(value)):
         return f"its rounds are of the machine {others}, or of another kind of run"
+    if kind is Kind.LEARNING and not (value["programs"] or value.get("absent")):
+        return "no program learned anything, and nothing says why"
     if kind is Kind.LEARNING and not _alike_pictures(value):
         return "the pictures of a program are of several sizes"
     return None

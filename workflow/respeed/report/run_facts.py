@@ -30,7 +30,7 @@ def run_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
         "machine": machine,
         "measured": any(cell.seconds for cell in cells),
         "figures": [_figure(kind, figures, paper, experiment, machine, others) for kind in ("speedup", "seconds")],
-        "learned": _learned(experiment, machine, figures, learned[0]) if learned else [],
+        "learned": _learned(experiment, machine, figures, learned[0]) if learned and learned[0]["programs"] else [],
         "cells": _every_cell(experiment, cells, speedups, smoke=tables.smoke),
         "parts": _parts(experiment, [row for row in tables.parts if _of(row) == where], smoke=tables.smoke),
         "factors": [

@@ -11,7 +11,9 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.modules import other_library
 from respeed.inputs.overlooked import overlooked
 from respeed.paths import record_paths
+from respeed.records.files import read_json
 from respeed.schedule.duration import in_words
+from respeed.schedule.history import happened_meanwhile
 from respeed.schedule.target import Target
 from respeed.schedule.work import chosen_experiments
 from respeed.schedule.workflow import Workflow
@@ -90,6 +92,9 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
     is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
     named = f"{document}{f', for a browser {page}' if is_new else ''}"
     print(f"respeed: the report is {named}; tables are in {run.results}/tables", file=sys.stderr)
+    for target in run.targets if done else ():
+        for line in _happened_to(target):
+            print(f"respeed: {target.machine}: {line}", file=sys.stderr)
     for target in [] if run.smoke else run.targets:
         if missing := cells_without_interval(target):
             where = f" of {target.machine}" if target.node else ""
@@ -98,6 +103,15 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
                 "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper",
                 file=sys.stderr,
             )
+
+
+def _happened_to(target: Target) -> list[str]:
+    """What happened to the machine's records since the run began: those that were there, and those that its session
+    says it made."""
+    before, now, session = target.history.records, target.read_history().records, Path(target.session)
+    made = read_json(session).get("records", []) if target.is_left and session.exists() else []
+    known = {*before, *(session.parent / path for path in made)}
+    return happened_meanwhile(known, [record for path, record in now.items() if path not in before])
 
 
 def say_unfinished(run: Workflow) -> None:

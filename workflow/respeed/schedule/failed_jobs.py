@@ -1,11 +1,15 @@
-"""A job on a cluster that fails: what Slurm says of it, and the last thing that the job itself said, in a line each.
-
-Snakemake's own account of it goes to its log: it is quiet about rules, and would say twenty lines a job.
+"""What Snakemake would say in many lines of its own, in a line of ours: a job on a cluster that fails (what Slurm says
+of it, and the last thing that the job itself said), and outputs that cannot be written.
 """
 
 import logging
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from respeed.records.room import check_own
+from respeed.schedule.workflow import giving_up
 
 
 def tell_failed_jobs(logger: logging.Logger) -> None:
@@ -20,6 +24,22 @@ class _Told(logging.Handler):
         if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
             made, logs = getattr(record, "output", []), getattr(record, "log", [])
             print("\n".join(failure(reason, made, logs)), file=sys.stderr, flush=True)
+
+
+def tell_what_cannot_be_written(logger: logging.Logger, room: Callable[[], None]) -> None:
+    """From now on, also in a dry run. `room` raises UserError where a folder is not this user's to write in."""
+    logger.addFilter(lambda record: _not_protected(record, room))
+
+
+def _not_protected(record: logging.LogRecord, room: Callable[[], None]) -> bool:
+    if getattr(record, "exception", None) != "ProtectedOutputException":
+        return True
+    with giving_up():
+        room()
+        for path in record.getMessage().replace(",", " ").split():
+            if os.path.lexists(path):
+                check_own(Path(path))
+    return True
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,19 @@ class History:
             if (session, name) == (current, profile)
             for seconds in found
         ]
+
+
+def happened_meanwhile(known: Iterable[Path], made: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What whoever measures should know of the records that were there (`known`) and of those that were `made` since:
+    that some were removed, or that the code changed between two of them. Empty if all is well."""
+    told = []
+    if removed := sum(not path.exists() for path in known):
+        were = "1 record was" if removed == 1 else f"{removed} records were"
+        told.append(f"{were} removed meanwhile, and will be measured again")
+    commits = list(dict.fromkeys(record["provenance"]["commit"] for record in made))
+    if len(commits) > 1:
+        told.append(f"the code changed meanwhile: rounds were made of {', '.join(commits[:-1])} and {commits[-1]}")
+    return told
 
 
 def read_history(work: Work, digest: Digest) -> tuple[History, dict[Path, str]]:
