@@ -40,9 +40,10 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
     """Beside the luckiest of them, each would seem to be at 96 %."""
     from simulated import PROFILES, RBM_ALONE
 
+    from respeed.analysis.machines import rank_machines
     from respeed.estimators.rounds import collect_rounds
+    from respeed.tables.build import cells_frame
     from respeed.tables.cells import make_cells
-    from respeed.tables.standings import rank_machines
 
     records = []
     for number in range(20):
@@ -52,6 +53,7 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
             record["id"]["machine"] = f"box-{number:02}"
         records += machine.records
     rounds = collect_rounds(records)
-    standings = rank_machines(make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False), rounds)
-    assert sum(row.rank == 1 for row in standings) >= 19
-    assert float(np.median([row.share for row in standings])) == pytest.approx(1.0, abs=0.01)
+    made = cells_frame(RBM_ALONE, make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False), False)
+    standings = rank_machines(made, rounds)
+    assert (standings["rank"] == 1).sum() >= 19
+    assert standings["share"].median() == pytest.approx(1.0, abs=0.01)

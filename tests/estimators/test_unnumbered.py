@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.analysis.claim_rules import judge_crossover, judge_faster, judge_limited, judge_memory
 from respeed.estimators.intervals import Estimate
-from respeed.estimators.unnumbered import judge_crossover, judge_faster, judge_limited, judge_memory
 
 CASES = ("small", "middle", "large")
 

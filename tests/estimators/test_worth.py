@@ -1,13 +1,15 @@
 """What is cheaper, and how sure that is."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.analysis.cost import CHEAPEST, compare_costs, times
 from respeed.estimators.round_time import RoundTime
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import compare_apart
-from respeed.estimators.worth import CHEAPEST, compare_costs, times
 from tests.tables.derived import NOISE
 
 PRICE = st.floats(0.01, 100)
@@ -25,8 +27,15 @@ def rounds(seconds: float, precision: str = "fp32", count: int = 7) -> CellRound
 
 
 def compare(cells: dict[CellKey, CellRounds], prices: dict[str, float]) -> dict[CellKey, tuple[str, float]]:
-    costs = {one: found.means[0] * prices[one.machine] for one, found in cells.items()}
-    return {one: (row.verdict, row.estimate.value) for one, row in compare_costs(costs, prices, cells).items()}
+    rows = [
+        SimpleNamespace(
+            **where._asdict(), algorithm=where.workload, measured_in=where.experiment, seconds=found.means[0],
+            precision=found.profile["precision"],
+        )
+        for where, found in cells.items()
+    ]  # fmt: skip
+    compared = compare_costs(rows, prices, cells)
+    return {where: (row["standing"], row["buys_across"]) for where, row in compared.items() if "buys_across" in row}
 
 
 @given(PRICE, PRICE, st.floats(0.01, 100))

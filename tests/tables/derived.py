@@ -1,14 +1,19 @@
 """Tables derived from records that tests make up."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from respeed.estimators.rounds import collect_rounds
+import pandas as pd
+
+from respeed.analysis.claims import make_claims
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.model.paper import Paper
 from respeed.tables import cells, speedups
+from respeed.tables.build import cells_frame, speedups_frame
 from respeed.tables.cells import Cell
-from respeed.tables.claims import Verdict, make_claims
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.speedups import Speedup
 from respeed.tables.totals import make_totals
@@ -58,12 +63,13 @@ def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[di
     return records
 
 
-def claims_of(records: Iterable[dict[str, Any]]) -> dict[str, Verdict]:
+def claims_of(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The paper's own claims, by name, each as a whole."""
     rounds = collect_rounds(records)
     made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
     totals = make_totals(made, rounds, PAPERS, smoke=False)
-    return {row.claim: row for row in make_claims(made, rounds, PAPERS, totals) if not row.case}
+    frame = make_claims(cells_frame(PAPERS, made, False), rounds, PAPERS, totals)
+    return {row.claim: row for row in rows_of(frame) if not row.case}
 
 
 def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
@@ -87,3 +93,25 @@ def their_total(make_record: MakeRecord, row: str) -> float:
     made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
     totals = make_totals(made, rounds, PAPERS, smoke=False)
     return next(one.seconds or 0.0 for one in totals if (one.machine, one.profile) == ("paper", row))
+
+
+def frames_of(
+    records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[CellKey, CellRounds]]:
+    """Cells, speedups and rounds."""
+    rounds = collect_rounds(records)
+    made = cells.make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
+    ratios = speedups.make_speedups(made, rounds, papers)
+    return cells_frame(papers, made, False), speedups_frame(ratios), rounds
+
+
+VERDICT = {
+    "machine": "box", "paper": "raina2009", "claim": "second-core", "case": "", "published_low": 1.13,
+    "published_high": 1.85, "speedup_low": 1.6, "speedup_high": 1.9, "verdict": "reproduced", "profile": "torch-all",
+    "base_profile": "torch-1", "says": "A second core helps.", "published": "1.13x to 1.85x", "here": "1.60x to 1.90x",
+}  # fmt: skip
+
+
+def claims_frame(*changed: Mapping[str, Any]) -> pd.DataFrame:
+    """A row of claims.csv for each of these changes of VERDICT."""
+    return make_frame([VERDICT | one for one in changed], "claims")

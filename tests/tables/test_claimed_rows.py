@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from respeed.tables.claims import Verdict
 from tests.tables.derived import (
     ALL,
     GPU,
@@ -21,7 +20,7 @@ from tests.tables.test_claims import ONE, PRINTED, claim, judge, like_the_paper,
 DISTURBED = {"run_delay": 1.0}
 
 
-def whole(records: list[dict[str, Any]], test: str, **facts: Any) -> Verdict:
+def whole(records: list[dict[str, Any]], test: str, **facts: Any) -> Any:
     return judge(records, claim(test, **facts))[0]
 
 

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.hardware import load_profiles
+from respeed.analysis.claims import make_claims
+from respeed.analysis.columns import rows_of
 from respeed.inputs.papers import load_paper
 from respeed.model.claim import Claim
-from respeed.tables.cells import make_cells
-from respeed.tables.claims import Verdict, make_claims
-from respeed.tables.totals import make_totals
+from tests.tables.derived import frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPER = load_paper("raina2009")
-SHEET = {"box": {"hardware": {}, "not_measurable": {"gpu": "no CUDA device"}}}
 CPUS = ("single-cpu", "multi-cpu")
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")
 PRINTED = (12.8756, 16.2337, 68.0131, 72.6425)
@@ -46,13 +43,12 @@ def measure(make_record: MakeRecord, seconds: Iterable[float], **row: Any) -> li
     return records
 
 
-def judge(records: list[dict[str, Any]], one: Claim) -> list[Verdict]:
+def judge(records: list[dict[str, Any]], one: Claim) -> list[Any]:
     """The claim as a whole, then its cases."""
     joined = join_cases(records)
     papers = {"raina2009": dataclasses.replace(PAPER, claims=(one,))}
-    rounds = collect_rounds(joined)
-    cells = make_cells(rounds, papers, load_profiles(), SHEET, smoke=False)
-    return make_claims(cells, rounds, papers, make_totals(cells, rounds, papers, smoke=False))
+    cells, _, rounds = frames_of(joined, papers)
+    return list(rows_of(make_claims(cells, rounds, papers, [])))
 
 
 def join_cases(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from respeed.tables.claimed_rows import published_value
+from respeed.analysis.claims import published_value
 from tests.tables.test_claims import ALL, COLUMNS, GPU, PAPER, MakeRecord, claim, judge
 
 MACHINES, ROUNDS = 150, 6

@@ -1,7 +1,5 @@
 """What work costs: results/tables/cost.csv, its page, and what is said of it."""
 
-import csv
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,33 +7,52 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.cost import (
+    HOUR,
+    cheapest_rows,
+    currencies_apart,
+    energy_missing,
+    in_bulk,
+    make_costs,
+    prices_told,
+    prices_untold,
+    say_who_is_cheapest,
+    times_the_cheapest,
+)
 from respeed.estimators.energy import OLDER
-from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_papers
 from respeed.model.told import Price, Told
-from respeed.tables import cells, cost, speedups
-from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
-from respeed.tables.cost import Cost, read_cost
 from respeed.tables.cost_page import make_cost_page
-from respeed.tables.cost_words import currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.html import write_page
-from respeed.tables.priced import HOUR, make_costs
-from respeed.tables.write import write_tidy
 from tests.figures.machines import read_energy
-from tests.tables.derived import GPU, NOISE, PROFILES, SHEET, STEPS, MakeRecord, seven
+from tests.tables.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
 
 LECTURES = load_papers(["raina2009", "lectures"])
+
+
+(BLANK,) = rows_of(
+    make_frame(
+        [
+            {
+                "paper": "raina2009", "experiment": "rbm", "case": "576x1024", "profile": "torch-1",
+                "precision": "fp32", "work": "1 million examples", "seconds": 1.0, "cost": 1.0, "currency": "USD",
+                "energy_rounds": 0,
+            }
+        ],
+        "cost",
+    )
+)  # fmt: skip
 
 
 def price(per_hour: float, currency: str = "USD") -> Price:
     return Price(per_hour, currency, "a bill", "2026-11-01")
 
 
-def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Cost]:
-    rounds = collect_rounds(records)
-    made = cells.make_cells(rounds, LECTURES, PROFILES, SHEET, smoke=False)
+def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Any]:
+    cells, speedups, rounds = frames_of(records, LECTURES)
     told = {machine: Told(machine, price=one) for machine, one in prices.items()}
-    return make_costs(made, rounds, LECTURES, speedups.make_speedups(made, rounds, LECTURES), told, smoke=False)
+    return list(rows_of(make_costs(cells, rounds, LECTURES, speedups, told, smoke=False)))
 
 
 def steps_of(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
@@ -52,7 +69,7 @@ def gpu_and_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
     ]
 
 
-def row(rows: list[Cost], machine: str, profile: str = "torch-1") -> Cost:
+def row(rows: list[Any], machine: str, profile: str = "torch-1") -> Any:
     return next(one for one in rows if (one.machine, one.profile) == (machine, profile))
 
 
@@ -81,7 +98,7 @@ def test_the_dearer_machine_may_be_the_cheaper_one_and_how_sure_that_is_is_said(
     rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0), twin=price(2.0))
     assert row(rows, "rented", "gpu").standing == "cheapest"
     assert row(rows, "desk").standing == "dearer"
-    times, low, high = row(rows, "desk").dearer or (0.0, None, None)
+    times, low, high = times_the_cheapest(row(rows, "desk")) or (0.0, None, None)
     assert times == pytest.approx(10 / 3, rel=0.01)
     assert low is not None
     assert high is not None
@@ -92,12 +109,12 @@ def test_the_dearer_machine_may_be_the_cheaper_one_and_how_sure_that_is_is_said(
 
 
 def test_where_cases_differ_each_is_named() -> None:
-    base = replace(BLANK, machine="a", standing="cheapest", buys_across=1.0)
+    base = BLANK._replace(machine="a", standing="cheapest", buys_across=1.0)
     rows = [
         base,
-        replace(base, case="1024x4096", standing="dearer", buys_across=0.5),
-        replace(base, machine="b", standing="unproven", buys_across=0.8),
-        replace(base, machine="b", case="1024x4096"),
+        base._replace(case="1024x4096", standing="dearer", buys_across=0.5),
+        base._replace(machine="b", standing="unproven", buys_across=0.8),
+        base._replace(machine="b", case="1024x4096"),
     ]
     assert say_who_is_cheapest(rows) == [
         "a is the cheapest at 576x1024.",
@@ -178,21 +195,10 @@ def test_costs_too_small_to_read_are_told_of_a_thousand_times_the_work(make_reco
 
 
 def test_all_tables_of_a_page_are_of_the_same_amount_of_work() -> None:
-    rows = [replace(BLANK, cost=0.001), replace(BLANK, cost=100.0, experiment="patches")]
+    rows = [BLANK._replace(cost=0.001), BLANK._replace(cost=100.0, experiment="patches")]
     page = make_cost_page(load_papers(["raina2009"]), rows, 0, smoke=False)
     assert all("for 1 billion examples" in title for title, _ in page.groups)
     assert in_bulk("1 million steps", rows) == ("1 million steps", 1.0)
-
-
-def test_what_is_written_is_read_as_it_was(make_record: MakeRecord, tmp_path: Path) -> None:
-    rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0))
-    write_tidy(tmp_path / "cost.csv", cost.COLUMNS, rows)
-    with (tmp_path / "cost.csv").open(newline="") as file:
-        again = [read_cost(line) for line in csv.DictReader(file)]
-    for one, other in zip(rows, again, strict=True):
-        for name in cost.COLUMNS:
-            value = getattr(one, name)
-            assert getattr(other, name) == (pytest.approx(value) if isinstance(value, float) else value)
 
 
 def test_the_page_has_the_cheapest_first_and_whose_prices_they_are(make_record: MakeRecord) -> None:
@@ -226,18 +232,10 @@ def test_why_a_row_is_compared_with_few_is_said_once_and_not_in_every_row(make_r
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))
 def test_the_one_that_is_proven_to_be_cheapest_stands_first(one: float, other: float) -> None:
-    rows = [replace(BLANK, machine=name, cost=cost, standing="dearer") for name, cost in (("a", one), ("b", other))]
+    rows = [
+        BLANK._replace(machine=name, cost=cost, standing="dearer", buys_across=0.5)
+        for name, cost in (("a", one), ("b", other))
+    ]
     first = min(rows, key=lambda row: row.cost or 0.0)
-    rows[rows.index(first)] = replace(first, standing="cheapest")
+    rows[rows.index(first)] = first._replace(standing="cheapest")
     assert say_who_is_cheapest(rows)[0] == f"{first.machine} is the cheapest."
-
-
-BLANK = Cost(
-    machine="", paper="raina2009", experiment="rbm", case="576x1024", algorithm="", profile="torch-1", precision="fp32",
-    label="", work="1 million examples", seconds=1.0, seconds_low=None, seconds_high=None, cost=1.0, cost_low=None,
-    cost_high=None, currency="USD", base_algorithm="", base_profile="", buys=None, buys_low=None, buys_high=None,
-    verdict="none", cheapest_machine="", cheapest_algorithm="", cheapest_profile="", buys_across=None,
-    buys_across_low=None, buys_across_high=None, standing="none", reason="", joules=None, joules_low=None,
-    joules_high=None, watts=None, energy_rounds=0, energy_of="", energy_reason="", price_per_hour=None, price_source="",
-    price_date="",
-)  # fmt: skip

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.claims import make_claims
+from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import in_unit
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
@@ -13,12 +15,11 @@ from respeed.model.unit import UNITS
 from respeed.tables import cells, speedups
 from respeed.tables.breakdown import explain
 from respeed.tables.cells import Cell
-from respeed.tables.claims import Verdict, make_claims
 from respeed.tables.factors import make_factors
 from respeed.tables.published import PAPER, PublishedTable, make_published_table
 from respeed.tables.why import make_why
 from tests.inputs.test_papers import CSV, YAML, written
-from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, seven
+from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, frames_of, seven
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
@@ -49,9 +50,9 @@ def table_of(paper: Paper, records: list[dict[str, Any]]) -> PublishedTable:
     return make_published_table(paper, paper.experiments["rbm"], made, ratios, smoke=False)
 
 
-def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Verdict:
-    made = made_of(paper, records)
-    return make_claims(made, collect_rounds(records), {"draft": paper}, [])[0]
+def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
+    frame, _, rounds = frames_of(records, {"draft": paper})
+    return next(rows_of(make_claims(frame, rounds, {"draft": paper}, [])))
 
 
 def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from respeed.estimators.rounds import collect_rounds
-from respeed.tables import cells, machines
-from tests.tables.derived import ALL, PAPERS, PROFILES, SHEET, MakeRecord, seven
+from respeed.analysis.columns import rows_of
+from respeed.analysis.machines import compare_machines
+from tests.tables.derived import ALL, MakeRecord, frames_of, seven
 
 
 def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> None:
@@ -13,9 +13,8 @@ def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> 
         *seven(make_record, [0.1 * factor for factor in noise]),
         *seven(make_record, [0.02 * factor for factor in noise], machine="bigger", **ALL),
     ]
-    rounds = collect_rounds(records)
-    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
-    rows = {row.machine: row for row in machines.compare_machines(made, rounds)}
+    cells, _, rounds = frames_of(records)
+    rows = {row.machine: row for row in rows_of(compare_machines(cells, rounds))}
     assert rows["bigger"].verdict == "base"
     assert rows["box"].base_machine == "bigger"
     assert rows["box"].speedup == pytest.approx(0.2)
@@ -24,5 +23,5 @@ def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> 
 
 
 def test_a_machine_alone_is_compared_with_none(make_record: MakeRecord) -> None:
-    rounds = collect_rounds(seven(make_record, [0.1] * 7))
-    assert machines.compare_machines(cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False), rounds) == []
+    cells, _, rounds = frames_of(seven(make_record, [0.1] * 7))
+    assert len(compare_machines(cells, rounds)) == 0

@@ -10,23 +10,24 @@ from hypothesis import strategies as st
 
 from respeed.inputs.papers import load_papers
 from respeed.numbers import Value, format_measured
-from respeed.tables.claims import Verdict
 from respeed.tables.folded import FoldedTable, Group, Note
 from respeed.tables.folded import Line as FoldedLine
 from respeed.tables.html import Entry, Line, Page, render_table, split_number, write_page
 from respeed.tables.pages import make_published_page
 from respeed.tables.verdict_pages import NONE_YET, make_claims_page, make_front_tables
+from tests.tables.derived import claims_frame
 
 PAPERS = load_papers(["raina2009"])
 RAINA = PAPERS["raina2009"]
 PAGE = Page("A title", "A caption", ("Row", "Case"), (("", (Line((Entry("a row"), Entry("1.5")), "ours"),)),))
-VERDICT = Verdict(
-    machine="box", paper="raina2009", claim="second-core", case="", published_low=1.13, published_high=1.85,
-    speedup=None, speedup_low=1.6, speedup_high=1.9, verdict="reproduced", reason="the intervals meet", instead="",
-    profile="torch-all", base_profile="torch-1", says="A second core helps.", published="1.13x to 1.85x",
-    here="1.60x to 1.90x",
-)  # fmt: skip
-OF_A_CASE = replace(VERDICT, case="576x1024", published_high=1.13, speedup=1.7, published="1.13x", here="1.70x ±3 %")
+CLAIM = {"reason": "the intervals meet"}
+OF_A_CASE = CLAIM | {
+    "case": "576x1024",
+    "published_high": 1.13,
+    "speedup": 1.7,
+    "published": "1.13x",
+    "here": "1.70x ±3 %",
+}
 
 
 class Texts(HTMLParser):
@@ -91,20 +92,19 @@ def test_theirs_and_ours_are_told_apart_and_what_is_missing_is_said_once() -> No
 
 
 def test_a_claim_stands_above_its_cases_and_the_front_has_the_claims_alone() -> None:
-    html = render_table(make_claims_page(PAPERS, [VERDICT, OF_A_CASE]))
+    html = render_table(make_claims_page(PAPERS, claims_frame(CLAIM, OF_A_CASE)))
     assert html.index("A second core helps.") < html.index("576x1024")
     assert '<span class="verdict">reproduced</span></span> <small class="words">The intervals meet.</small>' in html
-    (front,) = make_front_tables(PAPERS, [VERDICT, OF_A_CASE], "box")
+    (front,) = make_front_tables(PAPERS, claims_frame(CLAIM, OF_A_CASE), "box")
     assert "1.60x to 1.90x" in render_table(front)
     assert "576x1024" not in render_table(front)
 
 
 def test_the_machine_that_is_asked_for_comes_first() -> None:
-    other = replace(VERDICT, machine="another")
-    captions = [page.caption for page in make_front_tables(PAPERS, [VERDICT, other], "box")]
+    captions = [page.caption for page in make_front_tables(PAPERS, claims_frame(CLAIM, {"machine": "another"}), "box")]
     assert [caption.split()[-1] for caption in captions] == ["box", "another"]
 
 
 def test_without_a_verdict_the_page_says_so() -> None:
-    assert make_claims_page(PAPERS, []).notes == (NONE_YET,)
-    assert make_front_tables(PAPERS, [], "box") == []
+    assert make_claims_page(PAPERS, claims_frame()).notes == (NONE_YET,)
+    assert make_front_tables(PAPERS, claims_frame(), "box") == []

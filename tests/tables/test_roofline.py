@@ -1,28 +1,30 @@
 """Rooflines: each case under the roof of its own profile, the paper's under the paper's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isclose
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.hardware import load_profiles
-from respeed.inputs.papers import load_papers
-from respeed.tables.cells import make_cells
-from respeed.tables.roofline import (
-    Point,
-    Roof,
+from respeed.analysis.columns import rows_of
+from respeed.analysis.roofline import (
+    ROOF,
+    corners,
     hardware_roofs,
     highest_roofs,
     lowest_shares,
     make_roofline,
     paper_roofs,
-    range_of_shares,
+    roof_at,
 )
+from respeed.inputs.papers import load_papers
+from respeed.model.paper import Paper
+from tests.tables.derived import frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS = load_papers(["raina2009"])
@@ -32,9 +34,9 @@ ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
 positive = st.floats(1e-3, 1e9)
 
 
-def derive(records: list[dict[str, Any]]) -> list[Point]:
-    rounds = collect_rounds(records)
-    return make_roofline(make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False), rounds, PAPERS)
+def derive(records: list[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS) -> list[Any]:
+    cells, _, rounds = frames_of(records)
+    return list(rows_of(make_roofline(cells, rounds, papers)))
 
 
 def seven(make_record: MakeRecord, seconds: float, bandwidth: float = 1e10, **facts: Any) -> list[dict[str, Any]]:
@@ -44,24 +46,26 @@ def seven(make_record: MakeRecord, seconds: float, bandwidth: float = 1e10, **fa
     return records
 
 
-def roof(peak: float, bandwidth: float, profile: str = "one") -> Roof:
-    return Roof("box", "paper", profile, "label", "package", "single-cpu", "fp32", peak, bandwidth)
+def roof(peak: float, bandwidth: float, profile: str = "one") -> dict[str, Any]:
+    row = {"peak_gflops": peak, "bandwidth_gbytes": bandwidth, "profile": profile, "architecture": "single-cpu"}
+    return dict.fromkeys(ROOF, "") | row
 
 
 @given(positive, positive, positive)
 def test_a_roof_is_the_lower_of_peak_and_memory_and_bends_at_the_ridge(
     peak: float, bandwidth: float, intensity: float
 ) -> None:
-    one = roof(peak, bandwidth)
-    assert one.at(intensity) <= peak
-    assert one.at(intensity) <= intensity * bandwidth
-    assert isclose(one.at(one.ridge), peak, rel_tol=1e-12)
-    assert one.at(intensity) in {peak, intensity * bandwidth}
+    one = SimpleNamespace(**roof(peak, bandwidth))
+    assert roof_at(one, intensity) in {peak, intensity * bandwidth}
+    assert roof_at(one, intensity) <= peak
+    assert roof_at(one, intensity) <= intensity * bandwidth
+    assert isclose(roof_at(one, peak / bandwidth), peak, rel_tol=1e-12)
 
 
 def test_the_line_to_draw_has_a_corner_at_the_ridge_if_that_is_within() -> None:
-    assert roof(100, 10).corners(1, 1000) == [(1, 10), (10, 100), (1000, 100)]
-    assert roof(100, 10).corners(20, 1000) == [(20, 100), (1000, 100)]
+    one = SimpleNamespace(**roof(100, 10))
+    assert corners(one, 1, 1000) == [(1, 10), (10, 100), (1000, 100)]
+    assert corners(one, 20, 1000) == [(20, 100), (1000, 100)]
 
 
 def test_a_case_lies_at_its_flop_a_byte_under_the_ceilings_of_its_own_profile(make_record: MakeRecord) -> None:
@@ -126,8 +130,7 @@ def test_the_cases_of_a_published_row_in_fp64_have_the_intensity_of_fp64(make_re
     for record in records:
         record["cases"][0]["traffic_bytes"] = 2e7
     double = replace(PAPER, rows=tuple(replace(row, precision="fp64") for row in PAPER.rows))
-    rounds = collect_rounds(records)
-    points = make_roofline(make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False), rounds, {PAPER.name: double})
+    points = derive(records, {PAPER.name: double})
     assert {(point.precision, point.intensity) for point in points if point.machine == "paper"} == {("fp64", 25.0)}
 
 
@@ -151,7 +154,7 @@ def test_a_case_that_two_tables_show_stands_where_it_was_measured(make_record: M
 
 
 def test_the_roofs_of_a_paper_are_those_of_its_rows_with_hardware() -> None:
-    assert [(one.profile, one.peak_gflops) for one in paper_roofs(PAPER)] == [
+    assert [(one.profile, one.peak_gflops) for one in rows_of(paper_roofs(PAPER))] == [
         ("single-cpu", pytest.approx(25.3)),
         ("multi-cpu", pytest.approx(50.6)),
         ("gpu", pytest.approx(622)),
@@ -161,25 +164,21 @@ def test_the_roofs_of_a_paper_are_those_of_its_rows_with_hardware() -> None:
 def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
     paper = load_papers(["bergstra2010"])["bergstra2010"]
     assert len(paper_roofs(paper)) == 6
-    assert [one.label for one in hardware_roofs(paper)] == [
+    assert list(hardware_roofs(paper)["label"]) == [
         "one core at 3.16 GHz, double precision, 2010",
         "GeForce GTX 285, 2010",
     ]
-    assert [one.label for one in hardware_roofs(PAPER)] == [one.label for one in paper_roofs(PAPER)]
+    assert list(hardware_roofs(PAPER)["label"]) == list(paper_roofs(PAPER)["label"])
 
 
 def test_of_each_profile_the_highest_roof_and_of_each_roof_the_lowest_share_are_found() -> None:
-    points = [
-        Point(roof(100, 10), "rbm", "a", 50.0, 50.0),
-        Point(roof(200, 10), "rbm", "b", 50.0, 20.0),
-        Point(roof(200, 10), "rbm", "c", 50.0, 30.0),
-        Point(roof(400, 10, "all"), "rbm", "a", 50.0, 360.0),
-    ]
-    assert [one.peak_gflops for one in highest_roofs(points)] == [200, 400]
-    assert [(one.profile, one.case) for one in lowest_shares(points)] == [
-        ("one", "a"),
-        ("one", "b"),
-        ("all", "a"),
-    ]
-    assert range_of_shares(points) == (pytest.approx(0.1), pytest.approx(0.9))
-    assert range_of_shares([]) is None
+    points = pd.DataFrame(
+        [
+            roof(100, 10) | {"case": "a", "share": 0.5},
+            roof(200, 10) | {"case": "b", "share": 0.1},
+            roof(200, 10) | {"case": "c", "share": 0.15},
+            roof(400, 10, "all") | {"case": "a", "share": 0.9},
+        ]
+    )
+    assert list(highest_roofs(points)["peak_gflops"]) == [200, 400]
+    assert list(lowest_shares(points)["case"]) == ["a", "b", "a"]

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from respeed.records.files import write_json
 from respeed.tables.build import build_tables
 from respeed.tables.missing import missing_scaling
 from respeed.tables.reached import PRODUCT, make_reached
-from respeed.tables.roofline import Point, Roof
 from respeed.tables.scaling import STEP, make_scaling
 from respeed.tables.sheets import beside_machines, differing_peaks, make_sheet_table, scaling_lines
 from tests.conftest import write_machines
@@ -200,8 +200,9 @@ def test_a_peak_of_the_rounds_is_compared_on_as_many_threads_alone(
     reached = make_reached(hardware_sheet(make_record, gpu=True))
     peak = 2 * next(row.value or 0 for row in reached if (row.what, row.threads) == (PRODUCT, 2))
     peak = peak if where != ("cpu", 1) else next(row.value or 0 for row in reached if row.threads == 1)
-    roof = Roof("box", "p", "x", "x", "OpenBLAS", "multi-cpu", "fp32", peak, 10.0, where)
-    assert len(differing_peaks(reached, [Point(roof, "e", "c", 1.0, 1.0)])) == lines
+    device, threads = where or ("", None)
+    point = SimpleNamespace(precision="fp32", package="OpenBLAS", peak_gflops=peak, device=device, threads=threads)
+    assert len(differing_peaks(reached, [point])) == lines
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

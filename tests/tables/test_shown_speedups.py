@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.inputs.papers import load_papers
 from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json
@@ -19,7 +20,6 @@ from respeed.tables.shown_speedups import (
     ShownSpeedups,
     shown_speedups,
 )
-from respeed.tables.spread import Spread
 from tests.figures.machines import ALL, CPU, write_machine
 from tests.tables.derived import NOISE
 
@@ -91,7 +91,9 @@ def test_a_total_is_a_case_of_its_own(make_record: MakeRecord) -> None:
 
 def test_many_machines_are_turned_round_as_one_is(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU)
-    many = Spread("raina2009", "rbm", "576x1024", "seconds", 9, 1.0, 2.0, 4.0, 8.0, 16.0)
+    where = {"paper": "raina2009", "experiment": "rbm", "case": "576x1024", "quantity": "seconds", "machines": 9}
+    numbers = {"lowest": 1.0, "lower_quartile": 2.0, "median": 4.0, "upper_quartile": 8.0, "highest": 16.0}
+    (many,) = rows_of(make_frame([where | numbers], "spread"))
     found, _ = shown("rbm", Others(8, {}, [many], []))
     one = found.spreads["576x1024"]
     assert [one.lowest, one.lower_quartile, one.median, one.upper_quartile, one.highest] == pytest.approx(

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from respeed.inputs.papers import load_papers
-from respeed.tables.claims import Verdict
 from respeed.tables.html import render_table
 from respeed.tables.verdict_pages import NONE_YET, make_front_tables
 from tests.browser import Browser
 from tests.conftest import Project
+from tests.tables.derived import claims_frame
 
 SMOKE = ("--config", "preset=smoke")
 HTML = "report/smoke.html"
@@ -120,13 +120,13 @@ def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules
 @pytest.mark.slow
 def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> None:
     claims = [
-        Verdict(
-            "box", "raina2009", "a-claim", "", 12.9, 72.6, None, 1.6, 1.9, verdict, "no <b>GPU</b> & {none}", "",
-            "gpu", "torch-1", "{{ 6 * 7 }} **is** </script><i>larger</i>", "12.9x to 72.6x", "1.60x to 1.90x",
-        )
+        {
+            "claim": "a-claim", "verdict": verdict, "reason": "no <b>GPU</b> & {none}", "published": "12.9x to 72.6x",
+            "says": "{{ 6 * 7 }} **is** </script><i>larger</i>",
+        }
         for verdict in ("reproduced", "not testable here")
     ]  # fmt: skip
-    (table,) = make_front_tables(load_papers(["raina2009"]), claims, "box")
+    (table,) = make_front_tables(load_papers(["raina2009"]), claims_frame(*claims), "box")
     (copy.folder / "results/smoke/tables/front.html").write_text(render_table(table))
     copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
     with Browser() as browser:

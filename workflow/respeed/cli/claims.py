@@ -2,15 +2,16 @@
 
 import shutil
 import textwrap
+from typing import Any
 
+from respeed.analysis.claims import summarize
+from respeed.analysis.columns import rows_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine.machine import machine_slug
 from respeed.model.timing import SMOKE_STAMP
 from respeed.records.files import recorded_machines
 from respeed.tables.build import make_tables
-from respeed.tables.claims import Verdict
-from respeed.tables.summary import summarize
 
 # Lines are as wide as the terminal, but not so wide that nobody reads them.
 WIDEST = 100
@@ -29,16 +30,16 @@ def show_claims(smoke: bool, machine: str | None) -> None:
     if smoke:
         print(SMOKE_STAMP)
     for paper in tables.papers.values():
-        judged = [one for one in tables.claims if one.paper == paper.name and not one.case]
-        summary = summarize(name, paper, tables.cells, tables.claims)
+        judged = [one for one in rows_of(tables.claims) if one.paper == paper.name and not one.case]
+        came_out, firmness = summarize(name, paper, tables.cell_frame, tables.claims)
         print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
         # What this machine has an answer to leads.
         for one in sorted(judged, key=lambda one: not one.here):
             print("\n".join(_lines(one)))
-        print(_wrapped(summary.firmness or summary.came_out))
+        print(_wrapped(firmness or came_out))
 
 
-def _lines(one: Verdict) -> list[str]:
+def _lines(one: Any) -> list[str]:
     numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
     lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
     lines += [_wrapped(text, "    ") for text in (one.reason, one.instead) if text]

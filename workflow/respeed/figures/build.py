@@ -66,11 +66,12 @@ def _build_pair(
 
 
 def _build_rooflines(tables: Tables, colors: Mapping[tuple[str, bool], str], stamp: str) -> None:
-    points = [point for point in tables.roofline if point.precision == FULL_PRECISION or point.machine == PAPER]
+    points = tables.roofline
+    points = points[(points["precision"] == FULL_PRECISION) | (points["machine"] == PAPER)]
     for paper in tables.papers.values():
-        theirs = [point for point in points if (point.machine, point.paper) == (PAPER, paper.name)]
+        theirs = points[(points["machine"] == PAPER) & (points["paper"] == paper.name)]
         for machine in dict.fromkeys(cell.machine for cell in tables.cells):
-            ours = [point for point in points if (point.machine, point.paper) == (machine, paper.name)]
+            ours = points[(points["machine"] == machine) & (points["paper"] == paper.name)]
             place = results_folder(tables.smoke) / "figures" / paper.name / f"{machine}-roofline"
             save_figure(draw_roofline(paper, ours, theirs, colors, stamp), place)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from respeed.figures.looks import BASE, Look
-from respeed.tables.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Chart:
     series: tuple[Series, ...]
     suffix: str = ""
     base: tuple[float, str] | None = None
-    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    spreads: Mapping[str, Any] = field(default_factory=dict)
     why_empty: str = "nothing measured yet"
     ticks: tuple[float, ...] = ()
     bars: str = "95 % intervals"

@@ -1,6 +1,7 @@
 """A chart whose cases have no order: a line of the page for each, with a dot for every row."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,7 +26,6 @@ from respeed.figures.style import (
     write_text,
 )
 from respeed.figures.text import LEADING, break_lines, width_of
-from respeed.tables.spread import Spread
 
 NAME_WIDTH = 130.0  # points
 # The dots of a case lie below one another so far apart, as far as the page has room.
@@ -40,7 +40,7 @@ class Row:
     name: tuple[str, ...]
     height: float
     dots: tuple[tuple[Series, int, float], ...]  # the series, the number of its point, how high
-    spread: Spread | None = None
+    spread: Any = None
 
 
 def draw_dots(chart: Chart, stamp: str) -> Figure:

@@ -4,10 +4,14 @@ Colour tells the package, a broken line and hollow markers one core, a marker's 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from respeed.analysis.columns import rows_of
+from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.axis import ends_of, ticks_of, write_ticks
 from respeed.figures.labels import LEADER, Label, along, label_ends, make_label, write_label
 from respeed.figures.looks import DASHED, ONE_CORE, SOLID, Look
@@ -29,7 +33,7 @@ from respeed.figures.text import plain, width_of
 from respeed.model.paper import Paper
 from respeed.model.published import CPU_ARCHITECTURES
 from respeed.numbers import format_number, format_share
-from respeed.tables.roofline import Point, Roof, hardware_roofs, highest_roofs, lowest_shares
+from respeed.tables.published import PAPER
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0
@@ -43,18 +47,20 @@ OTHER = INK
 
 def draw_roofline(
     paper: Paper,
-    ours: list[Point],
-    theirs: list[Point],
+    ours: pd.DataFrame,
+    theirs: pd.DataFrame,
     colors: Mapping[tuple[str, bool], str],
     stamp: str,
 ) -> Figure:
     """Draw one machine's cases of a paper in one precision, and the paper's own."""
-    roofs = [(one, _look(one, THEIRS)) for one in hardware_roofs(paper)]
-    roofs += [(one, _look(one, _color(one, colors))) for one in highest_roofs(ours)]
-    tables = list(dict.fromkeys(point.experiment for point in (*ours, *theirs)))
+    roofs = [(one, _look(one, THEIRS)) for one in rows_of(hardware_roofs(paper))]
+    roofs += [(one, _look(one, _color(one, colors))) for one in rows_of(highest_roofs(ours))]
+    points = [*rows_of(ours), *rows_of(theirs)]
+    tables = list(dict.fromkeys(point.experiment for point in points))
     markers = dict(zip(tables, MARKERS * len(tables), strict=False))
-    x_ends = ends_of([one.ridge for one, _ in roofs] + [one.intensity for one in (*ours, *theirs)] or WITHOUT)
-    y_ends = ends_of([one.peak_gflops for one, _ in roofs] + [one.gflops for one in (*ours, *theirs)] or WITHOUT)
+    ridges = [one.peak_gflops / one.bandwidth_gbytes for one, _ in roofs]
+    x_ends = ends_of(ridges + [one.intensity for one in points] or WITHOUT)
+    y_ends = ends_of([one.peak_gflops for one, _ in roofs] + [one.gflops for one in points] or WITHOUT)
     labels = [make_label(f"{one.label}: {format_number(one.peak_gflops)}", look) for one, look in roofs]
     key = [Label((plain(paper.experiments[name].title),), Look(INK, mark)) for name, mark in markers.items()]
 
@@ -73,13 +79,13 @@ def draw_roofline(
     write_ticks(axes.xaxis, x_ends, "")
     write_ticks(axes.yaxis, y_ends, "")
     for one, look in roofs:
-        axes.plot(*zip(*one.corners(*x_ends), strict=True), color=look.color, linestyle=look.line, linewidth=1.2)
-    for point in (*ours, *theirs):  # theirs on top: there are few
-        color = THEIRS if point in theirs else _color(point.roof, colors)
-        look = Look(color, markers[point.experiment], filled=point.roof.architecture != ONE_CORE)
+        axes.plot(*zip(*corners(one, *x_ends), strict=True), color=look.color, linestyle=look.line, linewidth=1.2)
+    for point in points:  # theirs on top: there are few
+        color = THEIRS if point.machine == PAPER else _color(point, colors)
+        look = Look(color, markers[point.experiment], filled=point.architecture != ONE_CORE)
         axes.plot(point.intensity, point.gflops, linestyle="", **look.mark(4.0))
     _name_lowest(axes, theirs, x_ends)
-    ends = [(PAGE - right, along(one.at(x_ends[1]), y_ends, foot, PLOT)) for one, _ in roofs]
+    ends = [(PAGE - right, along(float(roof_at(one, x_ends[1])), y_ends, foot, PLOT)) for one, _ in roofs]
     label_ends(figure, labels, ends, PAGE - right + LEADER, foot, foot + PLOT + 4)
     for number, line in enumerate(_lines_of(key)):
         x = 4.0
@@ -89,17 +95,17 @@ def draw_roofline(
     return finish(figure, axes, stamp)
 
 
-def _look(roof: Roof, color: str) -> Look:
+def _look(roof: Any, color: str) -> Look:
     return Look(color, "None", line=DASHED if roof.architecture == ONE_CORE else SOLID)
 
 
-def _color(roof: Roof, colors: Mapping[tuple[str, bool], str]) -> str:
+def _color(roof: Any, colors: Mapping[tuple[str, bool], str]) -> str:
     return colors.get((roof.package, roof.architecture in CPU_ARCHITECTURES), OTHER)
 
 
-def _name_lowest(axes: Axes, theirs: Sequence[Point], ends: tuple[float, float]) -> None:
+def _name_lowest(axes: Axes, theirs: pd.DataFrame, ends: tuple[float, float]) -> None:
     """Of the paper, the case farthest below each roof; near the right end, where the roofs' labels are, to its left."""
-    for point in lowest_shares(list(theirs)):
+    for point in rows_of(lowest_shares(theirs)):
         is_near = along(point.intensity, ends, 0, 1) > NEAR_END
         axes.annotate(
             f"{plain(point.case)}: {format_share(point.share)}",

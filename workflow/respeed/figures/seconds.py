@@ -1,8 +1,10 @@
 """Seconds, or what else a table counts in, of every row of the paper and of one machine: each round a point."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from respeed.analysis.labels import in_unit, label_row
+from respeed.analysis.machines import change_spread
 from respeed.figures.chart import Chart, Point, Series
 from respeed.figures.looks import look_at_rows, look_at_theirs
 from respeed.figures.words import has_rates, words_of_seconds
@@ -13,7 +15,6 @@ from respeed.tables.cells import Cell
 from respeed.tables.fastest import rows_in_front
 from respeed.tables.rates import measured_ceilings, rate_of
 from respeed.tables.shown_speedups import our_totals, their_totals
-from respeed.tables.spread import Spread, change_spread
 
 
 def chart_seconds(
@@ -23,7 +24,7 @@ def chart_seconds(
     machine: str,
     cells: list[Cell],
     colors: Mapping[tuple[str, bool], str],
-    spreads: dict[str, Spread],
+    spreads: dict[str, Any],
 ) -> Chart:
     """One table on one machine, `cells` all of its; `spreads` of many machines, by case."""
     front = rows_in_front(cells) if experiment.algorithms else None
@@ -89,7 +90,7 @@ def _rate(cell: Cell) -> Point | None:
     return Point(cell.case, rate.value, rate.low, rate.high, rate.rounds, cell.workload) if rate else None
 
 
-def _spreads_in_unit(spreads: Mapping[str, Spread], unit: Unit, amounts: Mapping[str, float]) -> dict[str, Spread]:
+def _spreads_in_unit(spreads: Mapping[str, Any], unit: Unit, amounts: Mapping[str, float]) -> dict[str, Any]:
     """How far the times of many machines lie apart, in a table's unit; by case."""
 
     def change(case: str) -> Callable[[float], float]:

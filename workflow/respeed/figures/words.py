@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from respeed.analysis.labels import label_row, words_of_unit
 from respeed.model.paper import Experiment, Paper
 from respeed.model.published import PublishedRow
 from respeed.model.unit import SECONDS
 from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, CASE_OVER_FIRST, OVER_THEIR_DEVICE, ShownSpeedups
-from respeed.tables.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def has_rates(paper: Paper, experiment: Experiment) -> bool:
 
 
 def words_of_seconds(
-    paper: Paper, experiment: Experiment, machine: str, spreads: Mapping[str, Spread], theirs: bool
+    paper: Paper, experiment: Experiment, machine: str, spreads: Mapping[str, Any], theirs: bool
 ) -> Words:
     """Of the figure <machine>-seconds; with or without rows of `theirs`."""
     if has_rates(paper, experiment):
@@ -69,6 +69,6 @@ def _device(label: str, device: PublishedRow) -> str:
     return f"{label}, a {device.hardware.label}" if device.hardware else label
 
 
-def _many(spreads: Mapping[str, Spread], what: str) -> str:
+def _many(spreads: Mapping[str, Any], what: str) -> str:
     machines = max((one.machines for one in spreads.values()), default=0)
     return f" Pale bars: {what} of {machines} machines, range, middle half and median." if machines else ""

@@ -2,19 +2,21 @@
 
 from typing import Any
 
+from respeed.analysis.columns import rows_of
 from respeed.numbers import format_measured
 from respeed.tables.build import Tables
-from respeed.tables.machines import Across
 
 
 def across_facts(tables: Tables, machines: list[str]) -> list[dict[str, Any]]:
     """For each table a row a case, a column a machine; empty where one machine alone was measured."""
-    found = {(row.paper, row.experiment, row.case, row.machine): row for row in tables.across}
+    found = {(row.paper, row.experiment, row.case, row.machine): row for row in rows_of(tables.across)}
     groups = []
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
             cases = dict.fromkeys(
-                row.case for row in tables.across if (row.paper, row.experiment) == (paper.name, experiment.name)
+                row.case
+                for row in rows_of(tables.across)
+                if (row.paper, row.experiment) == (paper.name, experiment.name)
             )
             rows = [
                 [case, *(_text(found.get((paper.name, experiment.name, case, machine))) for machine in machines)]
@@ -25,7 +27,7 @@ def across_facts(tables: Tables, machines: list[str]) -> list[dict[str, Any]]:
     return groups
 
 
-def _text(row: Across | None) -> str:
+def _text(row: Any) -> str:
     if row is None:
         return "–"
     if row.verdict == "base":

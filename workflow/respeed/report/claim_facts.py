@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from respeed.analysis.claims import summarize
+from respeed.analysis.columns import rows_of
 from respeed.model.paper import Paper
 from respeed.tables.build import Tables
-from respeed.tables.summary import summarize
 
 
 def claim_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, Any]]:
     """A row a claim: what it says, what was published, what came out `on` each machine; those with our numbers lead."""
-    judged = {(one.claim, one.machine): one for one in tables.claims if one.paper == paper.name and not one.case}
+    judged = {
+        (one.claim, one.machine): one for one in rows_of(tables.claims) if one.paper == paper.name and not one.case
+    }
     rows = []
     for claim in paper.claims:
         found = [judged[claim.name, machine] for machine in machines if (claim.name, machine) in judged]
@@ -37,5 +40,5 @@ def claim_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[
 
 def summary_facts(paper: Paper, machines: list[str], tables: Tables) -> list[dict[str, str]]:
     """A paragraph a machine, and how firm it is."""
-    made = {machine: summarize(machine, paper, tables.cells, tables.claims) for machine in machines}
-    return [{"machine": name, "came_out": one.came_out, "firmness": one.firmness} for name, one in made.items()]
+    made = {machine: summarize(machine, paper, tables.cell_frame, tables.claims) for machine in machines}
+    return [{"machine": name, "came_out": came_out, "firmness": firm} for name, (came_out, firm) in made.items()]

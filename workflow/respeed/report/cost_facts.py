@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
+from respeed.analysis.columns import rows_of
+from respeed.analysis.cost import (
+    by_table,
+    cheapest_rows,
+    currencies_apart,
+    energy_missing,
+    in_bulk,
+    prices_told,
+    prices_untold,
+    say_who_is_cheapest,
+    times_the_cheapest,
+)
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured, format_number, format_speedup, measured_value
 from respeed.tables.build import Tables
-from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
-from respeed.tables.cost import Cost
-from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.fastest import rows_in_front
 from respeed.tables.others import Others
 
@@ -19,13 +28,13 @@ COLUMNS = 4
 def cost_facts(tables: Tables, others: Others, machines: list[str]) -> dict[str, Any]:
     """The section "What it costs", and two lines a machine for the appendix. Where machines are left out, the cheapest
     of all stand beside those that are shown in full."""
-    every = others.costs or tables.costs
+    every = list(rows_of(others.costs if len(others.costs) else tables.costs))
     mine = [row for row in every if row.machine in machines]
     best = cheapest_rows(every)
     columns = [*machines, *(row.machine for row in best)]
     priced = list(dict.fromkeys(name for name in columns if any(row.machine == name for row in best)))[:COLUMNS]
     shown = _tables_shown(tables.papers)
-    rows = [row for row in best if row.machine in priced and row.column[:2] in shown]
+    rows = [row for row in best if row.machine in priced and (row.paper, row.experiment) in shown]
     return {
         "prices": [list(one) for one in prices_told(rows)],
         "untold": [list(one) for one in prices_untold(mine)],
@@ -48,12 +57,12 @@ def _tables_shown(papers: Mapping[str, Paper]) -> list[tuple[str, str]]:
     ]
 
 
-def _costs(tables: Tables, rows: list[Cost], machines: list[str], shown: list[Cost]) -> dict[str, Any]:
+def _costs(tables: Tables, rows: list[Any], machines: list[str], shown: list[Any]) -> dict[str, Any]:
     """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's.
     `shown` are the rows of all tables."""
     work, times_over = in_bulk(rows[0].work, shown)
     found = {(row.case, row.machine): row for row in rows}
-    paid: dict[str, list[Cost]] = {}
+    paid: dict[str, list[Any]] = {}
     for row in rows:
         paid.setdefault(row.currency, []).append(row)
     alone = {row.machine for mine in paid.values() for row in mine if len({one.machine for one in mine}) == 1}
@@ -68,13 +77,14 @@ def _costs(tables: Tables, rows: list[Cost], machines: list[str], shown: list[Co
     }
 
 
-def _cell(row: Cost | None, times_over: float, alone: bool, *, smoke: bool) -> dict[str, Any] | None:
+def _cell(row: Any, times_over: float, alone: bool, *, smoke: bool) -> dict[str, Any] | None:
     if row is None or row.cost is None:
         return None
-    low, high = (None if end is None else times_over * end for end in (row.cost_low, row.cost_high))
+    low, high = (end and times_over * end for end in (row.cost_low, row.cost_high))
+    factor = times_the_cheapest(row)
     cost = measured_value(times_over * row.cost, low, high, bare=smoke)
-    dearer = format_measured(*row.dearer, unit="x", bare=smoke) if row.dearer else ""
-    marks = {"cheapest": "the cheapest", "indistinguishable": f"{format_speedup(row.dearer and row.dearer[0])} ="}
+    dearer = format_measured(*factor, unit="x", bare=smoke) if factor else ""
+    marks = {"cheapest": "the cheapest", "indistinguishable": f"{format_speedup(factor and factor[0])} ="}
     beside = marks.get(row.standing, dearer) if not alone else ""
     return {
         "text": cost.text,
@@ -84,20 +94,26 @@ def _cell(row: Cost | None, times_over: float, alone: bool, *, smoke: bool) -> d
     }
 
 
-def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost], shown: list[Cost]) -> dict[str, Any] | None:
+def _energy(tables: Tables, where: tuple[str, str], costs: list[Any], shown: list[Any]) -> dict[str, Any] | None:
     """Of each machine the CPU row and the accelerator's that are fastest in most cases, by each algorithm; a column a
     case: joules, and beneath the watts, for as much work as the costs `shown` are. None where none tells its energy."""
     cells = [cell for cell in tables.cells if (cell.paper, cell.experiment) == where]
     front = {
-        (machine, *row)
+        (cell.machine, cell.label)
         for machine in {cell.machine for cell in cells}
-        for row in rows_in_front(cell for cell in cells if cell.machine == machine)
+        for row in [rows_in_front(cell for cell in cells if cell.machine == machine)]
+        for cell in cells
+        if cell.machine == machine and cell.row in row
     }
-    told = [row for row in costs if row.column[:2] == where and row.joules and (row.machine, *row.row) in front]
+    told = [
+        row
+        for row in costs
+        if (row.paper, row.experiment) == where and row.joules and (row.machine, row.label) in front
+    ]
     if not told:
         return None
     work, times_over = in_bulk(told[0].work, shown)
-    lines: dict[tuple[str, ...], dict[str, Cost]] = {}
+    lines: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in told:
         lines.setdefault((f"{row.machine}: {row.label}", row.energy_of), {})[row.case] = row
     cases = list(dict.fromkeys(row.case for row in told))
@@ -112,14 +128,14 @@ def _energy(tables: Tables, where: tuple[str, str], costs: list[Cost], shown: li
     }
 
 
-def _joules(row: Cost | None, *, smoke: bool) -> list[str]:
+def _joules(row: Any, *, smoke: bool) -> list[str]:
     if row is None or row.joules is None:
         return ["–", ""]
     value = measured_value(row.joules, row.joules_low, row.joules_high, bare=smoke)
     return [value.plain, f"{format_number(row.watts)} W" if row.watts else ""]
 
 
-def _sheet(rows: list[Cost]) -> list[list[str]]:
+def _sheet(rows: list[Any]) -> list[list[str]]:
     """Lines for the machine's own page."""
     price = [f"{price} ({source}, {date})" for _, price, source, date in prices_told(rows)]
     untold = [why for _, why in prices_untold(rows)]

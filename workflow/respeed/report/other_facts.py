@@ -8,8 +8,6 @@ from respeed.numbers import format_number
 from respeed.paths import results_folder
 from respeed.tables.build import Tables
 from respeed.tables.others import Others
-from respeed.tables.spread import Spread
-from respeed.tables.standings import Standing
 
 
 def beside_others(tables: Tables, others: Others, in_full: list[str]) -> dict[str, Any] | None:
@@ -41,18 +39,18 @@ def beside_others(tables: Tables, others: Others, in_full: list[str]) -> dict[st
     }  # fmt: skip
 
 
-def _place(standing: Standing | None) -> tuple[str, str]:
+def _place(standing: Any) -> tuple[str, str]:
     if standing is None:
         return "–", "not measured"
     place = f"{standing.rank} of {standing.machines}" if standing.rank else "–"
     return place, f"{standing.share:.0%}{_cases(standing)}"
 
 
-def _share(standing: Standing | None) -> str:
+def _share(standing: Any) -> str:
     return f"{standing.share:.1%}{_cases(standing)}" if standing else "–"
 
 
-def _cases(standing: Standing) -> str:
+def _cases(standing: Any) -> str:
     return "" if standing.rank else f" ({standing.cases} of {standing.all_cases} cases)"
 
 
@@ -78,7 +76,7 @@ def spread_rows(paper: Paper, experiment: Experiment, others: Others) -> list[li
     ]
 
 
-def behind(others: Others, what: str, spreads: Mapping[str, Spread]) -> str:
+def behind(others: Others, what: str, spreads: Mapping[str, Any]) -> str:
     """What a caption says of the pale bars, if there are any."""
     if not spreads:
         return ""

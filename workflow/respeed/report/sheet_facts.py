@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from respeed.analysis.columns import rows_of
 from respeed.figures.scaling import why_no_curve
 from respeed.paths import results_folder
 from respeed.tables.build import Tables
@@ -27,7 +28,7 @@ def _section(tables: Tables, machine: str) -> dict[str, Any]:
     table = make_sheet_table(reached, bare=tables.smoke)
     counts, lines = scaling_lines(scaled, bare=tables.smoke)
     has_curve = len({row.threads for row in scaled if row.speedup}) > 1
-    points = [point for point in tables.roofline if point.machine == machine]
+    points = list(rows_of(tables.roofline[tables.roofline["machine"] == machine]))
     passes = [row.passes for row in scaled if row.passes] or [0]
     return {
         "machine": machine,

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pandas as pd
+
+from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import label_row
+from respeed.analysis.roofline import hardware_roofs, highest_roofs
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import format_measured, format_number, format_share, format_speedup
@@ -11,7 +15,6 @@ from respeed.tables.breakdown import Breakdown, explain
 from respeed.tables.build import Tables
 from respeed.tables.folded import NOTHING
 from respeed.tables.published import PAPER
-from respeed.tables.roofline import Roof, hardware_roofs, highest_roofs, range_of_shares
 from respeed.tables.why import COMPARISONS
 
 # What multiplies to the speedup, in the order in which it is read.
@@ -97,16 +100,13 @@ def _peaks(mine: list[Breakdown], paper: Paper) -> list[list[str]]:
 
 def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]:
     """The roofline of a machine: path, caption and alt text."""
-    points = [one for one in tables.roofline if one.paper == paper.name]
-    ours = [one for one in points if one.machine == machine and one.precision == FULL_PRECISION]
-    theirs = [one for one in points if one.machine == PAPER]
+    points = tables.roofline[tables.roofline["paper"] == paper.name]
+    ours = points[(points["machine"] == machine) & (points["precision"] == FULL_PRECISION)]
+    theirs = points[points["machine"] == PAPER]
     reached = [
-        f"{text} {' to '.join(dict.fromkeys(map(format_share, found)))} of their roofs"
-        for text, found in (
-            (f"The cases of {machine} reach", range_of_shares(ours)),
-            ("the paper's reach", range_of_shares(theirs)),
-        )
-        if found
+        f"{text} {' to '.join(dict.fromkeys(map(format_share, (found.min(), found.max()))))} of their roofs"
+        for text, found in ((f"The cases of {machine} reach", ours["share"]), ("the paper's reach", theirs["share"]))
+        if len(found)
     ]
     return {
         "path": f"/{results_folder(tables.smoke)}/figures/{paper.name}/{machine}-roofline.svg",
@@ -120,9 +120,9 @@ def roofline_facts(paper: Paper, machine: str, tables: Tables) -> dict[str, str]
     }
 
 
-def _roofs(roofs: list[Roof]) -> str:
+def _roofs(roofs: pd.DataFrame) -> str:
     texts = [
         f"{one.label}, {format_number(one.peak_gflops)} GFLOP/s and {format_number(one.bandwidth_gbytes)} Gbyte/s"
-        for one in roofs
+        for one in rows_of(roofs)
     ]
     return "; ".join(texts) or "none"

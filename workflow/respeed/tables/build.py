@@ -1,6 +1,6 @@
 """Builds every table from the records that exist."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,11 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import describe_work
+from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
+from respeed.analysis.cost import make_costs
+from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
+from respeed.analysis.roofline import make_roofline
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.model.timing import SMOKE_STAMP
@@ -22,19 +26,12 @@ from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
 from respeed.tables import (
     breakdown,
     cells,
-    claims,
-    cost,
     factors,
-    machines,
     origins,
     parts,
-    priced,
     reached,
-    roofline,
     scaling,
     speedups,
-    spread,
-    standings,
     totals,
     wholes,
 )
@@ -53,16 +50,19 @@ class Tables:
     origins: dict[str, origins.Origin]
     rounds: dict[CellKey, CellRounds]
     cells: list[cells.Cell]
+    cell_frame: pd.DataFrame
     speedups: list[speedups.Speedup]
-    claims: list[claims.Verdict]
+    claims: pd.DataFrame
     factors: list[factors.Factors]
     why: list[breakdown.Breakdown]
-    roofline: list[roofline.Point]
+    roofline: pd.DataFrame
     parts: list[parts.Part]
     totals: list[totals.Total]
     wholes: list[wholes.Whole]
-    across: list[machines.Across]
-    costs: list[cost.Cost]
+    across: pd.DataFrame
+    costs: pd.DataFrame
+    spread: pd.DataFrame
+    standings: pd.DataFrame
     published: list[PublishedTable]
     smoke: bool
     reached: list[reached.Reached]
@@ -108,21 +108,25 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         for experiment in paper.experiments.values()
     ]
     all_totals = totals.make_totals(all_cells, rounds, shown, smoke)
+    cell_frame, speedup_frame = cells_frame(shown, all_cells, smoke), speedups_frame(all_speedups)
     return Tables(
         papers=shown,
         origins=found,
         rounds=rounds,
         cells=all_cells,
+        cell_frame=cell_frame,
         speedups=all_speedups,
-        claims=claims.make_claims(all_cells, rounds, shown, all_totals),
+        claims=make_claims(cell_frame, rounds, shown, all_totals),
         factors=all_factors,
         why=make_why(all_cells, rounds, shown, all_speedups, all_factors, smoke),
-        roofline=roofline.make_roofline(all_cells, rounds, shown),
+        roofline=make_roofline(cell_frame, rounds, shown),
         parts=parts.make_parts(all_cells, rounds, shown),
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
-        across=machines.compare_machines(all_cells, rounds),
-        costs=priced.make_costs(all_cells, rounds, shown, all_speedups, told_shown(), smoke),
+        across=compare_machines(cell_frame, rounds),
+        costs=make_costs(cell_frame, rounds, shown, speedup_frame, told_shown(), smoke),
+        spread=measure_spread(cell_frame, speedup_frame),
+        standings=rank_machines(cell_frame, rounds),
         published=published,
         smoke=smoke,
         reached=reaches,
@@ -151,18 +155,11 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
     """The tidy tables as frames, while they move to respeed.analysis."""
     rows: dict[str, Iterable[Any]] = {
-        "speedups": tables.speedups,
-        "claims": tables.claims,
         "factors": tables.factors,
         "why": tables.why,
-        "roofline": tables.roofline,
         "parts": tables.parts,
         "totals": tables.totals,
         "wholes": tables.wholes,
-        "machines": tables.across,
-        "cost": tables.costs,
-        "spread": spread.measure_spread(tables.cells, tables.speedups),
-        "standings": standings.rank_machines(tables.cells, tables.rounds),
         "rates": tables.reached,
         "scaling": tables.scaling,
         "hardware": tables.origins.values(),
@@ -174,20 +171,34 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
     machines = tables.origins.values()
     found["facts"] = make_frame((row for one in machines for row in origins.facts_of(one)), "facts")
     found["backends"] = make_frame((row for one in machines for row in origins.backends_of(one)), "backends")
-    return {"rounds": make_frame([], "rounds"), "cells": _cells_frame(tables), **found}
+    found |= {
+        "claims": tables.claims,
+        "roofline": tables.roofline,
+        "machines": tables.across,
+        "cost": tables.costs,
+        "spread": tables.spread,
+        "standings": tables.standings,
+        "rounds": make_frame([], "rounds"),
+        "cells": tables.cell_frame,
+        "speedups": speedups_frame(tables.speedups),
+    }
+    return {name: found[name] for name in TABLES}
 
 
-def _cells_frame(tables: Tables) -> pd.DataFrame:
+def speedups_frame(rows: Iterable[speedups.Speedup]) -> pd.DataFrame:
+    columns = TABLES["speedups"].columns
+    return make_frame(
+        ({name: getattr(row, name) for name in columns} | {"algorithm": row.workload} for row in rows), "speedups"
+    )
+
+
+def cells_frame(papers: Mapping[str, Paper], every: Iterable[cells.Cell], smoke: bool) -> pd.DataFrame:
     rows = []
-    for cell in tables.cells:
-        experiment = tables.papers[cell.paper].experiments[cell.experiment]
-        cases = (
-            (*experiment.smoke_cases, *experiment.cases)
-            if tables.smoke
-            else (*experiment.cases, *experiment.smoke_cases)
-        )
+    for cell in every:
+        experiment = papers[cell.paper].experiments[cell.experiment]
+        cases = (*experiment.smoke_cases, *experiment.cases) if smoke else (*experiment.cases, *experiment.smoke_cases)
         case = next(case for case in cases if (case.name, case.workload) == (cell.case, cell.workload))
         more: dict[str, Any] = {"flops": cell.work, "traffic_bytes": cell.traffic, "steps": experiment.steps(case)}
-        more["work"] = describe_work(experiment, case)
+        more |= {"work": describe_work(experiment, case), "algorithm": cell.workload}
         rows.append({name: more.get(name, getattr(cell, name, None)) for name in TABLES["cells"].columns})
     return make_frame(rows, "cells")

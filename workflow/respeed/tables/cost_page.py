@@ -1,18 +1,27 @@
 """The HTML page of what work costs: every row of every case, the cheapest first."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from respeed.analysis.cost import (
+    by_table,
+    cheapest_rows,
+    currencies_apart,
+    energy_missing,
+    in_bulk,
+    prices_told,
+    prices_untold,
+    say_who_is_cheapest,
+    times_the_cheapest,
+)
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured, format_number
-from respeed.tables.cheapest import cheapest_rows, say_who_is_cheapest
-from respeed.tables.cost import Cost
-from respeed.tables.cost_words import by_table, currencies_apart, energy_missing, in_bulk, prices_told, prices_untold
 from respeed.tables.html import Entry, Line, Page, split_number
 
 HEAD = ("Row", "Cost", "Times the cheapest", "Standing", "Speedup on its machine", "Joules", "Watts", "Energy of")
 
 
-def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out: int, smoke: bool) -> Page:
+def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: int, smoke: bool) -> Page:
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
     groups, says = [], []
     told_of = [row for row in costs if row.cost or row.joules]
@@ -39,15 +48,15 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Cost], left_out:
     )
 
 
-def _line(row: Cost, times_over: float, smoke: bool) -> Line:
+def _line(row: Any, times_over: float, smoke: bool) -> Line:
     cost, joules = (
-        format_measured(*(None if number is None else times_over * number for number in numbers), bare=smoke)
+        format_measured(*(number and times_over * number for number in numbers), bare=smoke)
         for numbers in ((row.cost, row.cost_low, row.cost_high), (row.joules, row.joules_low, row.joules_high))
     )
-    dearer = format_measured(*row.dearer, unit="x", bare=smoke) if row.dearer and row.standing != "cheapest" else ""
-    over_base = (
-        format_measured(row.buys, row.buys_low, row.buys_high, unit="x", bare=smoke) if row.verdict != "base" else ""
-    )
+    factor = times_the_cheapest(row)
+    dearer = format_measured(*factor, unit="x", bare=smoke) if factor and row.standing != "cheapest" else ""
+    buys = (row.buys, row.buys_low, row.buys_high)
+    over_base = format_measured(*buys, unit="x", bare=smoke) if row.verdict != "base" else ""
     return Line(
         (
             Entry(f"{row.machine}: {row.label}"),

@@ -1,11 +1,14 @@
 """The front page of results: results/README.md, for whoever opens the folder on a repository's page."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import quote
 
+import pandas as pd
+
+from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
-from respeed.tables.claims import Verdict
 from respeed.tables.folded import NOTHING, describe_machine
 from respeed.tables.markdown import escape_markdown, pipe_table
 from respeed.tables.origins import Origin
@@ -23,18 +26,18 @@ TIDY = {
 
 def write_readme(
     papers: Mapping[str, Paper],
-    verdicts: Iterable[Verdict],
+    verdicts: pd.DataFrame,
     origins: Mapping[str, Origin],
     in_full: Collection[str],
     stamp: str,
 ) -> str:
     """For each paper its claims, what came out on the machines `in_full`, a picture, and where the tables are."""
-    verdicts = list(verdicts)
+    claims = list(rows_of(verdicts))
     blocks = ["# Published speedups, run again"] + [f"> **{stamp}**"] * bool(stamp)
     for paper in papers.values():
         blocks += _introduce(paper)
         for machine in in_full:
-            mine = [row for row in verdicts if (row.paper, row.machine, row.case) == (paper.name, machine, "")]
+            mine = [row for row in claims if (row.paper, row.machine, row.case) == (paper.name, machine, "")]
             blocks += _on_machine(paper, machine, mine, origins)
         blocks += ["### Tables", _list_tables(paper)]
     blocks.append(f"All as CSV: {join_words([f'[{what}](tables/{name}.csv)' for name, what in TIDY.items()])}.")
@@ -47,7 +50,7 @@ def _introduce(paper: Paper) -> list[str]:
     return [f"## {escape_markdown(paper.title)}", who, f"> {escape_markdown(paper.claim)}"]
 
 
-def _on_machine(paper: Paper, machine: str, verdicts: list[Verdict], origins: Mapping[str, Origin]) -> list[str]:
+def _on_machine(paper: Paper, machine: str, verdicts: list[Any], origins: Mapping[str, Origin]) -> list[str]:
     blocks = [f"### On {escape_markdown(describe_machine(machine, origins))}"]
     if verdicts:
         header = ("The paper says", "Published", "Here", "Verdict")
@@ -64,7 +67,7 @@ def _on_machine(paper: Paper, machine: str, verdicts: list[Verdict], origins: Ma
     return blocks
 
 
-def _write_verdict(row: Verdict) -> tuple[str, str, str, str]:
+def _write_verdict(row: Any) -> tuple[str, str, str, str]:
     """What can be said all the same stands where the verdict says that the claim itself cannot be tested."""
     reason = f": {escape_markdown(row.reason)}" if row.reason else ""
     instead = f"<br>{escape_markdown(row.instead)}" if row.instead else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.numbers import Value, format_number, format_share, format_whole_share, measured_value
@@ -18,7 +19,6 @@ from respeed.tables.reached import (
     Reached,
     place_name,
 )
-from respeed.tables.roofline import Point
 from respeed.tables.scaling import STEP, Scaled
 
 # A peak of the rounds that lies within this factor of the sheet's tells nothing new.
@@ -158,12 +158,12 @@ def _efficiency(steps: Iterable[Scaled], machine: str) -> str:
     return format_whole_share(last.efficiency) if last and last.efficiency and last.threads > 1 else NOTHING
 
 
-def differing_peaks(reached: Iterable[Reached], points: Iterable[Point]) -> list[str]:
+def differing_peaks(reached: Iterable[Reached], points: Iterable[Any]) -> list[str]:
     """A line for each row whose rounds saw another peak than the sheet: the machine was another one then."""
     peaks: dict[tuple[str, str, int | None], float] = {}
     for point in points:
-        if point.precision == FULL_PRECISION and point.roof.where:
-            key = (point.roof.package, *point.roof.where)
+        if point.precision == FULL_PRECISION and point.device:
+            key = (point.package, point.device, point.threads)
             peaks[key] = max(point.peak_gflops, peaks.get(key, 0.0))
     lines = []
     for row in reached:

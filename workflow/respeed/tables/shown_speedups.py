@@ -7,14 +7,15 @@ more case, named as the total is.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from respeed.analysis.machines import change_spread
 from respeed.estimators.speedup import compare_rounds
 from respeed.model.paper import Paper
 from respeed.model.published import PublishedRow
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.others import Others
-from respeed.tables.spread import Spread, change_spread
 
 DEVICE_OVER_CPU = "device over CPU"
 OVER_THEIR_DEVICE = "over their device"
@@ -47,7 +48,7 @@ class ShownSpeedups:
     cases: tuple[str, ...]
     ours: tuple[Ours, ...]
     theirs: Theirs
-    spreads: Mapping[str, Spread]
+    spreads: Mapping[str, Any]
     device: PublishedRow | None = None
     first: str = ""
 
@@ -179,7 +180,7 @@ def _over(one: Ours, there: float) -> Ours:
     return Ours(one.cell, one.case, there / one.value, low, high)
 
 
-def _spread_over(one: Spread, there: float) -> Spread:
+def _spread_over(one: Any, there: float) -> Any:
     return change_spread(one, lambda seconds: there / seconds, "speedup")
 
 

@@ -7,8 +7,9 @@ logarithm of the rate against that of the number of weights, held constant beyon
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -99,13 +100,14 @@ def _ours(
 
 
 def measured_together(
-    column: list[Cell], rounds: Mapping[CellKey, CellRounds], experiment: Experiment
+    column: Sequence[Any], rounds: Mapping[CellKey, CellRounds], experiment: Experiment
 ) -> list[dict[str, dict[int, float]]]:
     """Seconds of each cell by round, a mapping for each group of cells that one process measured."""
     steps = {case.name: experiment.steps(case) for case in (*experiment.smoke_cases, *experiment.cases)}
     groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
     for cell in column:
-        times = rounds[cell.key].times
+        workload = getattr(cell, "workload", None) or cell.algorithm
+        times = rounds[CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, workload, cell.profile)].times
         groups[cell.measured_in][cell.case] = {number: steps[cell.case] * time.mean for number, time in times.items()}
     return list(groups.values())
 

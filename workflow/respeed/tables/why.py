@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from respeed.analysis.labels import label_row
+from respeed.analysis.roofline import ceilings_of
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
-from respeed.tables.ceilings import ceilings_of
 from respeed.tables.cells import Cell
 from respeed.tables.factors import Factors, algorithms_of
 from respeed.tables.fastest import fastest_cell

@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import reference
 from respeed.records.files import write_text
 from respeed.tables.cost_page import make_cost_page
@@ -30,11 +31,11 @@ def write_pages(folder: Path, tables: "Tables", in_full: Sequence[str], stamp: s
         write_page(folder / table.paper / f"{table.experiment}.html", page, stamp)
     cells = [cell for cell in tables.cells if cell.machine in in_full]
     speedups = [row for row in tables.speedups if row.machine in in_full]
-    claims = [row for row in tables.claims if row.machine in in_full]
+    claims = tables.claims[tables.claims["machine"].isin(in_full)]
     write_page(folder / "claims.html", make_claims_page(tables.papers, claims), stamp)
     write_page(folder / "cells.html", make_cells_page(tables.papers, cells, left_out, tables.smoke), stamp)
     write_page(folder / "speedups.html", make_speedups_page(tables.papers, speedups, left_out, tables.smoke), stamp)
-    costs = [row for row in tables.costs if row.machine in in_full]
+    costs = list(rows_of(tables.costs[tables.costs["machine"].isin(in_full)]))
     write_page(folder / "cost.html", make_cost_page(tables.papers, costs, left_out, tables.smoke), stamp)
     found = [render_table(page) for page in make_front_tables(tables.papers, claims, first)]
     write_text(folder / "front.html", _introduce(tables, first, stamp) + "".join(found or [f"<p>{NONE_YET}</p>\n"]))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.intervals import Estimate, estimate_sum, estimate_sum_ratio
-from respeed.estimators.verdicts import (
+from respeed.analysis.claim_rules import (
     ANOTHER_SHAPE,
     LARGER,
     NOT_SETTLED,
@@ -20,6 +19,7 @@ from respeed.estimators.verdicts import (
     judge_value,
     largest,
 )
+from respeed.estimators.intervals import Estimate, estimate_sum, estimate_sum_ratio
 
 CASES = ("a", "b", "c", "d")
 NUMBERS = st.floats(0.01, 1000)

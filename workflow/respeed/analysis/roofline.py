@@ -1,0 +1,135 @@
+"""results/tables/roofline.csv: how fast each case ran, and how fast its row could have been.
+
+    roof = min(peak, intensity * bandwidth)
+
+with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
+4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
+are those of its hardware (paper.yaml), its cases have the intensities of ours, in the precision of its rows. A case
+without a FLOP count has no place here.
+Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.labels import label_row
+from respeed.analysis.rows import key_of
+from respeed.estimators.rounds import Ceilings, CellKey, CellRounds
+from respeed.estimators.speedup import FULL_PRECISION
+from respeed.model.paper import Paper
+from respeed.model.precision import number_bytes
+from respeed.tables.published import PAPER
+
+# A roof is one row of a machine, or of the paper (machine "paper"), in the sessions that saw these ceilings.
+ROOF = [
+    "machine",
+    "paper",
+    "profile",
+    "label",
+    "package",
+    "architecture",
+    "precision",
+    "peak_gflops",
+    "bandwidth_gbytes",
+]
+
+Rounds = Mapping[CellKey, CellRounds]
+
+
+def ceilings_of(cell: CellRounds) -> Ceilings:
+    """What a cell's rate is a share of: the ceilings of its own profile, the median over the cell's rounds of what the
+    session of each saw. One of another day would not do: a machine may be another one then, as far as its speed goes.
+    """
+    peaks, bandwidths = (
+        [value for time in cell.times.values() if (value := getattr(time, name))] for name in Ceilings._fields
+    )
+    return Ceilings(*(float(np.median(values)) if values else None for values in (peaks, bandwidths)))
+
+
+def make_roofline(cells: pd.DataFrame, rounds: Rounds, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """The paper's cases that were measured anywhere, then every measured case of ours, where it was measured.
+
+    `device` and `threads` tell where a row ran, if nothing else was said of its cores.
+    """
+    timed = cells[(cells["seconds"] > 0) & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]
+    timed = timed.assign(intensity=timed["flops"] / timed["traffic_bytes"])
+    known = timed.drop_duplicates(["paper", "experiment", "case"])
+    width = known["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
+    known = known.assign(intensity=known["intensity"] * width)
+    theirs = [_theirs(paper, known[known["paper"] == paper.name]) for paper in papers.values()]
+    ours = timed[timed["measured_in"] == timed["experiment"]]
+    found = [rounds[key_of(cell)] for cell in rows_of(ours)]
+    ceilings = pd.DataFrame([ceilings_of(one) for one in found], ours.index, ["peak", "bandwidth"], float) / 1e9
+    places = pd.DataFrame([_place(one) for one in found], ours.index, ["device", "threads"])
+    ours = ours.assign(peak_gflops=ceilings["peak"], bandwidth_gbytes=ceilings["bandwidth"])
+    ours = ours.assign(device=places["device"], threads=places["threads"])
+    points = pd.concat([*theirs, ours[ceilings.notna().all(axis=1)]], ignore_index=True)
+    points["roof_gflops"] = roof_at(points, points["intensity"])
+    points["share"] = points["gflops"] / points["roof_gflops"]
+    return apply_dtypes(points, "roofline")
+
+
+def _place(found: CellRounds) -> tuple[str, int | None]:
+    if found.profile.get("cpus") or found.profile.get("smt"):
+        return "", None
+    device = str(found.profile["device"]).removesuffix(":0")
+    return device, found.threads if device == "cpu" else None
+
+
+def _theirs(paper: Paper, known: pd.DataFrame) -> pd.DataFrame:
+    """The paper's cases whose work is `known`, under the roofs of its rows."""
+    rows = []
+    for case in rows_of(known):
+        for roof in rows_of(paper_roofs(paper)):
+            moved = case.flops / case.intensity
+            if seconds := paper.seconds(case.experiment, case.case, roof.profile, case.flops, moved):
+                intensity = case.intensity * number_bytes(FULL_PRECISION) / number_bytes(roof.precision)
+                where = {"experiment": case.experiment, "case": case.case, "intensity": intensity, "device": ""}
+                rows.append(roof._asdict() | where | {"gflops": case.flops / seconds / 1e9})
+    return pd.DataFrame(rows)
+
+
+def roof_at(roof: Any, intensity: Any) -> Any:
+    """The most that a row can do at so many FLOP a byte, GFLOP/s."""
+    return np.minimum(roof.peak_gflops, intensity * roof.bandwidth_gbytes)
+
+
+def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
+    """The line to draw of a roof between two intensities; it bends at the ridge, from where on memory is no limit."""
+    ridge = roof.peak_gflops / roof.bandwidth_gbytes
+    inner = [ridge] if left < ridge < right else []
+    return [(intensity, float(roof_at(roof, intensity))) for intensity in (left, *inner, right)]
+
+
+def paper_roofs(paper: Paper) -> pd.DataFrame:
+    """Those of the rows whose hardware the paper's file knows."""
+    rows = [
+        (PAPER, paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
+         row.precision or FULL_PRECISION, row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9)
+        for row in paper.rows
+        if row.hardware
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=ROOF)
+
+
+def hardware_roofs(paper: Paper) -> pd.DataFrame:
+    """One roof for each hardware: several programs of one device have the same, which is called by the device then."""
+    roofs, rows = paper_roofs(paper), [row for row in paper.rows if row.hardware]
+    sharing = pd.Series([row.hardware for row in rows], dtype=object)
+    names = [f"{row.hardware.label}, {row.year}" for row in rows if row.hardware]
+    roofs["label"] = roofs["label"].mask(sharing.duplicated(keep=False), pd.Series(names, dtype=str))
+    return roofs[~sharing.duplicated()]
+
+
+def highest_roofs(points: pd.DataFrame) -> pd.DataFrame:
+    """The roof to draw of each profile: of sessions that saw different ones, the highest."""
+    return points.loc[points.groupby("profile", sort=False)["peak_gflops"].idxmax(), ROOF]
+
+
+def lowest_shares(points: pd.DataFrame) -> pd.DataFrame:
+    """Of each roof the point that is farthest below it."""
+    return points.loc[points.groupby(["architecture", "peak_gflops", "bandwidth_gbytes"], sort=False)["share"].idxmin()]

@@ -1,0 +1,24 @@
+"""Rows of the frame of cells, as itertuples gives them."""
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
+
+from respeed.estimators.rounds import CellKey
+
+
+def key_of(cell: Any) -> CellKey:
+    """Where a cell's rounds are found."""
+    return CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, cell.algorithm, cell.profile)
+
+
+def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:
+    """Of the rows that agree in the fields `names` the one with the smallest `value`, of equals the first; rows without
+    one do not count. In the order in which they come."""
+    place, size = attrgetter(*names), attrgetter(value)
+    found: dict[Any, Any] = {}
+    for row in rows:
+        where = place(row)
+        if (size(row) or 0) > 0 and (where not in found or size(row) < size(found[where])):
+            found[where] = row
+    return found
