@@ -5,7 +5,7 @@ import atexit
 import os
 import sys
 
-from respeed.own_packages import own_packages_first
+from respeed.machine.own_packages import own_packages_first
 
 own_packages_first()
 

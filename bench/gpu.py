@@ -26,7 +26,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.backends._torch import is_out_of_memory
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
-from respeed.machine.pretended import is_pretended
+from respeed.machine.accelerators import is_pretended
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now

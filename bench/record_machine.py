@@ -39,8 +39,8 @@ from respeed.bundle.export import export_bundle
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
-from respeed.machine.machine import machine_slug
-from respeed.machine.pretended import refuse_pretended
+from respeed.machine.accelerators import refuse_pretended
+from respeed.machine.description import machine_slug
 from respeed.model.identity import HOST
 from respeed.paths import description_path
 from respeed.records.files import write_record

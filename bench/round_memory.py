@@ -26,11 +26,11 @@ from paired import in_fresh_process
 
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_paper
+from respeed.machine.process import bind
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.model.timing import SMOKE
 from respeed.paths import RoundId
-from respeed.process import bind
 from respeed.schedule.availability import resolve_threads, why_not
 from respeed.schedule.spec import make_spec
 

@@ -4,7 +4,7 @@ import argparse
 from collections import defaultdict
 from datetime import datetime
 
-from respeed.machine.machine import machine_slug
+from respeed.machine.description import machine_slug
 from respeed.records.one_machine import read_records
 
 

@@ -23,7 +23,7 @@ from scaling_figure import Panel, Series, draw_scaling, save_scaling
 
 from respeed.estimators.intervals import estimate_location
 from respeed.machine.cpu import usable_cores
-from respeed.machine.machine import describe_machine
+from respeed.machine.description import describe_machine
 from respeed.model.paper import Case
 from respeed.timing.clock import utc_now
 

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
 from respeed.backends import _scipy_blas, accelerate, make_backend, netlib, openblas
 from respeed.errors import NotMeasurable
 from respeed.inputs.modules import backend_libraries, workload_backends
-from respeed.kernels import blas
+from respeed.machine import software
+from respeed.machine.software import LIBRARIES
 from respeed.measure.correctness import TOLERANCE
-from respeed.model.blas import LIBRARIES
 from tests.conformance.programs import case_of, errors_of
 
 
 def is_of(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    monkeypatch.setattr(blas, "scipy_library", lambda: library)
+    monkeypatch.setattr(software, "scipy_library", lambda: library)
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_lanes_limit_themselves_where_each_thread_has_a_number_of_its_own(
 ) -> None:
     is_of(monkeypatch, "mkl")
     library = Library(by_thread=by_thread)
-    monkeypatch.setattr(blas, "controller", lambda name: library)
+    monkeypatch.setattr(software, "controller", lambda name: library)
     monkeypatch.setattr(_scipy_blas, "threadpool_limits", lambda threads: None)
     made: Any = make_backend("mkl", device="cpu", precision="fp32", threads=4, seed=1)
     assert (made.each_alone is not None) == by_thread
@@ -150,7 +151,7 @@ def test_a_library_whose_threads_nobody_sets_is_a_reason(monkeypatch: pytest.Mon
 
 def built_with(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     config = {"Build Dependencies": {"blas": {"name": name}}}
-    monkeypatch.setattr(blas.scipy, "show_config", lambda mode: config)
+    monkeypatch.setattr(scipy, "show_config", lambda mode: config)
 
 
 @pytest.mark.parametrize(
@@ -168,33 +169,33 @@ def built_with(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 )
 def test_a_wheel_says_what_it_was_built_with(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     built_with(monkeypatch, name)
-    assert blas.scipy_library.__wrapped__() == library
+    assert software.scipy_library.__wrapped__() == library
 
 
 def test_behind_a_stub_is_what_was_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     built_with(monkeypatch, "blas")
-    site = Path(blas.scipy.__file__).resolve().parents[1]
+    site = Path(scipy.__file__).resolve().parents[1]
     loaded = [
         SimpleNamespace(internal_api="openblas", filepath=str(site / "numpy.libs/libscipy_openblas64_.so")),
         SimpleNamespace(internal_api="mkl", filepath=str(tmp_path / "lib/libmkl_rt.so.2")),
     ]
     selected = SimpleNamespace(select=lambda user_api: SimpleNamespace(lib_controllers=loaded))
-    monkeypatch.setattr(blas, "ThreadpoolController", lambda: selected)
-    assert blas.scipy_library.__wrapped__() == "mkl"
-    assert blas.controller("openblas") is None  # NumPy's
+    monkeypatch.setattr(software, "ThreadpoolController", lambda: selected)
+    assert software.scipy_library.__wrapped__() == "mkl"
+    assert software.controller("openblas") is None  # NumPy's
     loaded.pop()
-    assert blas.scipy_library.__wrapped__() == "netlib"
-    monkeypatch.setattr(blas.platform, "system", lambda: "Darwin")
+    assert software.scipy_library.__wrapped__() == "netlib"
+    monkeypatch.setattr(software.platform, "system", lambda: "Darwin")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib/libvecLibFort-ng.dylib").touch()
     (tmp_path / "lib/libblas.3.dylib").symlink_to("libvecLibFort-ng.dylib")
-    assert blas.scipy_library.__wrapped__() == "accelerate"
+    assert software.scipy_library.__wrapped__() == "accelerate"
 
 
 def test_what_this_scipy_computes_with_multiplies() -> None:
     """Whichever it is: its backend is the one row that is there."""
-    made: Any = make_backend(blas.scipy_library(), device="cpu", precision="fp64", threads=1, seed=1)
+    made: Any = make_backend(software.scipy_library(), device="cpu", precision="fp64", threads=1, seed=1)
     a, out = made.array(np.arange(6.0).reshape(2, 3)), made.zeros(2, 2)
     made.gemm(a, a, out, transpose_b=True)
     assert np.array_equal(out, a @ a.T)

@@ -8,7 +8,7 @@ import pytest
 from respeed.cli import hardware
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import read_profiles
-from respeed.model.cpus import Core, cores_as_facts
+from respeed.machine.cpu import Core, cores_as_facts
 from respeed.paths import HARDWARE
 
 

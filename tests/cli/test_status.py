@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from respeed.cli.main import main
-from respeed.machine.machine import machine_slug
+from respeed.machine.description import machine_slug
 from respeed.paths import description_path
 from respeed.records.files import write_json
 from tests.conftest import write_machines

@@ -21,7 +21,7 @@ from respeed.inputs.modules import (
     workloads_with_products,
 )
 from respeed.inputs.papers import load_papers
-from respeed.kernels.blas import scipy_library
+from respeed.machine.software import scipy_library
 from respeed.measure.correctness import state_errors
 from respeed.model.paper import Case
 from respeed.workloads import load_workload

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from respeed.machine.host import host_mark
+from respeed.machine.description import host_mark
 
 
 def mark(folder: Path, number: str) -> str | None:

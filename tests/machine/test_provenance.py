@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from respeed.machine import accelerators, cpu, machine
+from respeed.machine import accelerators, cpu, description
 from respeed.machine.software import source_commit
 from respeed.paths import NAME, SCHEMAS
 
@@ -28,11 +27,11 @@ from respeed.paths import NAME, SCHEMAS
 def test_a_machine_has_a_readable_name(
     monkeypatch: pytest.MonkeyPatch, model: str, cores: int, devices: tuple[str, ...], slug: str
 ) -> None:
-    monkeypatch.setattr(machine, "cpu_model", lambda: model)
-    monkeypatch.setattr(machine, "usable_cores", lambda: tuple(range(cores)))
-    monkeypatch.setattr(machine, "accelerator_names", lambda: devices)
-    assert machine.machine_slug() == slug
-    assert NAME.fullmatch(machine.machine_slug())
+    monkeypatch.setattr(description, "cpu_model", lambda: model)
+    monkeypatch.setattr(description, "usable_cores", lambda: tuple(range(cores)))
+    monkeypatch.setattr(description, "accelerator_names", lambda: devices)
+    assert description.machine_slug() == slug
+    assert NAME.fullmatch(description.machine_slug())
 
 
 def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +51,7 @@ def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
     monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(cpu.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=told))
+    monkeypatch.setattr(cpu, "output_of", lambda *_: told)
     assert cpu.cpu_flags() == ["asimd", "asimdhp", "bf16"]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.machine import topology
-from respeed.model.cpus import Core, cores_as_facts, cores_of_facts, parse_list, show_list
+from respeed.machine import cpu as topology
+from respeed.machine.cpu import Core, cores_as_facts, cores_of_facts, parse_list, show_list
 
 
 def write(sys: Path, files: dict[str, str]) -> None:
@@ -78,7 +78,7 @@ def test_a_system_that_binds_nobody_to_cpus_tells_of_none(monkeypatch: pytest.Mo
 def test_macos_tells_how_many_cores_of_each_kind_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {"hw.perflevel0.physicalcpu": 8, "hw.perflevel1.physicalcpu": 4}
     monkeypatch.setattr(topology.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(topology, "_sysctl", lambda name: counts[name])
+    monkeypatch.setattr(topology, "output_of", lambda *command: str(counts[command[-1]]))
     assert topology.kind_counts() == {"performance": 8, "efficiency": 4}
     counts["hw.perflevel1.physicalcpu"] = 0
     assert topology.kind_counts() == {}

@@ -8,10 +8,10 @@ import pytest
 
 from respeed.backends import openblas
 from respeed.estimators.energy import RoundEnergy, energy_of_round
+from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.model.block import Block
-from respeed.model.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.model.round import RoundSpec
 from respeed.model.timing import REAL
 from respeed.paths import RoundId

@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.machine.cpu import usable_cores
+from respeed.machine.cpu import Core, usable_cores
 from respeed.machine.memory import cache_bytes
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
-from respeed.model.cpus import Core
 from respeed.paths import NAME, hardware_path
 from respeed.records.files import write_record
 from respeed.records.hardware import read_hardware

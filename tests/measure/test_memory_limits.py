@@ -34,7 +34,7 @@ print(before > 500e6, 90e6 < memory_free() - used.rss < 110e6)
 
 
 def test_a_control_group_leaves_out_the_case_that_does_not_fit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("respeed.control_group.memory_left", lambda: 100_000_000)
+    monkeypatch.setattr("respeed.machine.cgroup.memory_left", lambda: 100_000_000)
     spec = make_spec(ROUND, 1)
     spec = replace(spec, cases=(LARGE, spec.cases[0]))
     bench, _ = make_bench(openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1))

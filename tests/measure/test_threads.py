@@ -172,7 +172,7 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
     """On two CPUs, as its row is bound to them: they take the time of no more."""
     code = """
         import json
-        from respeed.process import bind
+        from respeed.machine.process import bind
         from respeed.machine.cpu import usable_cores
         bind(tuple(usable_cores())[:2])
         from respeed.backends import make_backend

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.model.energy import MOST_WATTS, EnergyCounter
+from respeed.machine.energy import MOST_WATTS, EnergyCounter
 
 RANGE = 65532.610987
 

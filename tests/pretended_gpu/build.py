@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from respeed.process import why_not_private
+from respeed.machine.process import why_not_private
 
 SOURCES = Path(__file__).resolve().parent / "runtime"
 LIBRARY = "libpretended.so"

@@ -14,8 +14,8 @@ from respeed.backends import _torch_fused, make_backend
 from respeed.backends._torch_between import ByTorch
 from respeed.errors import NotMeasurable
 from respeed.inputs.modules import workload_precisions, workload_tests
+from respeed.machine.process import private_stdout
 from respeed.model.paper import Case
-from respeed.process import private_stdout
 from respeed.workloads import load_workload
 from tests.pretended_gpu.device import Queued, queued_by
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.machine.pretended import is_pretended, refuse_pretended
+from respeed.machine.accelerators import is_pretended, refuse_pretended
 from tests.conftest import Project
 from tests.pretended_gpu.build import LIBRARY
 
@@ -15,7 +15,7 @@ REFUSE = """
 import sys
 from pathlib import Path
 from respeed.errors import UserError
-from respeed.machine.pretended import refuse_pretended
+from respeed.machine.accelerators import refuse_pretended
 try:
     refuse_pretended(Path(sys.argv[1]), smoke=sys.argv[2] == "smoke")
 except UserError as error:

@@ -7,7 +7,7 @@ import pytest
 
 from respeed.errors import NotMeasurable
 from respeed.inputs.hardware import load_profile
-from respeed.model.cpus import Core, cores_as_facts
+from respeed.machine.cpu import Core, cores_as_facts
 from respeed.model.profile import Profile
 from respeed.schedule.placing import place
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from respeed.model.energy import EnergyCounter
+from respeed.machine.energy import EnergyCounter
 from respeed.model.timing import REAL
 from respeed.timing import blocks, energy
 from respeed.timing.blocks import Timer

@@ -14,8 +14,8 @@ import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
 from respeed.analysis.sessions import latest_measurement, library_of, number_sessions
+from respeed.machine.energy import FEWEST_UPDATES
 from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.energy import FEWEST_UPDATES
 from respeed.model.timing import REAL, SMOKE
 
 # What tells cells apart in the frame of rounds.

@@ -34,8 +34,7 @@ from respeed.backends._contract import (
     Step,
     Stream,
 )
-from respeed.kernels.blas import scipy_library
-from respeed.model.blas import LIBRARIES, OF_BEFORE
+from respeed.machine.software import LIBRARIES, OF_BEFORE, scipy_library
 from respeed.model.precision import number_bytes
 
 __all__ = [

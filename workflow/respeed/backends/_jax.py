@@ -19,7 +19,7 @@ import numpy as np
 from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
-from respeed.model.devices import NAMES, split_device, too_high
+from respeed.machine.accelerators import NAMES, split_device, too_high
 
 
 class Touched:

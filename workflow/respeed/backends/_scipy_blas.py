@@ -15,10 +15,11 @@ from threadpoolctl import threadpool_limits
 from respeed.backends import Facts
 from respeed.backends._cpu import CpuSteps
 from respeed.errors import NotMeasurable
-from respeed.kernels import blas, compiled
+from respeed.kernels import compiled
 from respeed.kernels.blas import TAKES_INT, LuFactors, make_gemm
 from respeed.kernels.compiled import Workers
-from respeed.model.blas import library_label
+from respeed.machine import software
+from respeed.machine.software import library_label
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")
@@ -33,7 +34,7 @@ TWO_THREADS = 2**21
 
 
 class ScipyBlas(CpuSteps):
-    """The class has `library`, its name in `model.blas`, `limit` and `describe`. Where threads that multiply each for
+    """The class has `library`, its name in `machine.software`, `limit` and `describe`. Where threads that multiply each for
     themselves must be told so each for itself, `each_alone` does it."""
 
     library: str
@@ -44,7 +45,7 @@ class ScipyBlas(CpuSteps):
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads, seed, TWO_THREADS)
-        label, found = library_label(self.library), blas.scipy_library()
+        label, found = library_label(self.library), software.scipy_library()
         if found != self.library:
             raise NotMeasurable(f"SciPy computes with {library_label(found)} here, not with {label}")
         if not TAKES_INT:
@@ -159,7 +160,7 @@ class SteeredFacts(Facts):
 
 class SteeredBlas(ScipyBlas):
     def take_threads(self) -> None:
-        found = blas.controller(self.library)
+        found = software.controller(self.library)
         if found is None:
             label = library_label(self.library)
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {label}, and cannot set its threads")

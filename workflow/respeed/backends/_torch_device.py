@@ -17,7 +17,7 @@ from respeed.backends._cpu import Copies
 from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
-from respeed.model.devices import NAMES, split_device, too_high
+from respeed.machine.accelerators import NAMES, split_device, too_high
 
 
 class HostTwin:

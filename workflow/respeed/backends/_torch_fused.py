@@ -23,7 +23,7 @@ import torch
 from respeed.backends._torch import is_out_of_memory
 from respeed.backends._torch_between import Between, ByTorch, Scratch
 from respeed.errors import DISK, is_of_the_disk
-from respeed.process import die_first_for_memory, die_with_parent, private_folder, private_stdout
+from respeed.machine.process import die_first_for_memory, die_with_parent, private_folder, private_stdout
 
 # How far two orders of rounding may be apart, relative and absolute.
 NEAR = {torch.float32: (1e-4, 1e-5), torch.bfloat16: (3e-2, 1e-2), torch.float16: (4e-3, 2e-3)}

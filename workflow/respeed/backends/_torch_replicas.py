@@ -23,8 +23,8 @@ import torch.distributed as distributed
 
 from respeed.backends import Group, make_backend
 from respeed.errors import NotMeasurable
-from respeed.model.devices import split_device
-from respeed.process import allowed_cpus, bind, die_with_parent, ignore_interrupts, private_stdout
+from respeed.machine.accelerators import split_device
+from respeed.machine.process import allowed_cpus, bind, die_with_parent, ignore_interrupts, private_stdout
 
 # Of waiting for another replica: longer than any step, and short enough to notice that one is gone.
 TIMEOUT = timedelta(seconds=120)

@@ -1,8 +1,8 @@
 """What comes between the products as one kernel each, on CUDA devices where Triton can compile.
 
 What the kernels are not made for, such as arrays with gaps, is left to torch's own operations. The kernels are
-operators of torch's, `torch.ops.respeed`: its dispatcher, and who listens to it such as a profiler, sees each as one operation
-with what it reads and what it writes.
+operators of torch's, `torch.ops.respeed`: its dispatcher, and who listens to it such as a profiler, sees each as one
+operation with what it reads and what it writes.
 """
 
 import torch

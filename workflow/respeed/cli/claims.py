@@ -8,7 +8,7 @@ from respeed.analysis.claims import summarize
 from respeed.analysis.columns import rows_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
-from respeed.machine.machine import machine_slug
+from respeed.machine.description import machine_slug
 from respeed.model.timing import SMOKE_STAMP
 from respeed.records.files import recorded_machines
 from respeed.tables.build import make_tables

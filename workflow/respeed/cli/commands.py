@@ -22,7 +22,7 @@ def describe(options: argparse.Namespace) -> None:
 
 def gauge(options: argparse.Namespace) -> None:
     from respeed.inputs.config import load_config
-    from respeed.machine.machine import machine_slug
+    from respeed.machine.description import machine_slug
     from respeed.measure.gauge import measure_gauge
     from respeed.paths import hardware_path
     from respeed.records.room import check_room

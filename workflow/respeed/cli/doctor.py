@@ -8,7 +8,7 @@ from tabulate import tabulate
 from respeed.backends import make_backend, scipy_backend
 from respeed.errors import NotMeasurable
 from respeed.machine.cpu import usable_cores
-from respeed.machine.fitness import Finding, examine_machine
+from respeed.machine.doctor import Finding, examine_machine
 from respeed.measure.bench import make_bench
 from respeed.measure.lock import Holder, who_measures
 from respeed.model.block import quiet_probe

@@ -9,10 +9,10 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import read_profiles
 from respeed.inputs.machines import read_told, told_machines
+from respeed.machine.cpu import cores_of_facts, show_list
+from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
-from respeed.machine.machine import describe_machine, machine_slug
-from respeed.model.blas import library_label
-from respeed.model.cpus import cores_of_facts, show_list
+from respeed.machine.software import library_label
 from respeed.model.identity import FIELDS
 from respeed.model.profile import Profile
 from respeed.schedule.availability import resolve_threads

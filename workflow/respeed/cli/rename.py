@@ -4,7 +4,7 @@ import os
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.machine.machine import machine_slug
+from respeed.machine.description import machine_slug
 from respeed.paths import records_folder
 from respeed.records.hold import hold_folder
 from respeed.records.renaming import adopt_strangers, rename_left_out, rename_machine

@@ -11,7 +11,7 @@ from respeed.inputs.mistakes import Mistakes
 from respeed.inputs.modules import backend_devices, backend_precisions, check_module
 from respeed.inputs.schema import misfits
 from respeed.inputs.yaml_file import read_yaml
-from respeed.model.cpus import CHOICES, choice_as_text
+from respeed.machine.cpu import CHOICES, choice_as_text
 from respeed.model.profile import Profile
 from respeed.paths import HARDWARE, NAME, check_name
 

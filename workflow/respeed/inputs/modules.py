@@ -8,7 +8,7 @@ from typing import Any
 from respeed.errors import UserError
 from respeed.inputs.source import BACKEND, WORKLOAD, what_is_wrong
 from respeed.inputs.source import read_constant as _constant
-from respeed.model.blas import OF_BEFORE, library_label
+from respeed.machine.software import OF_BEFORE, library_label
 from respeed.model.profile import Profile
 from respeed.paths import BACKENDS, WORKLOADS
 
@@ -122,7 +122,7 @@ def backend_precisions() -> dict[str, tuple[str, ...]]:
 
 @functools.cache
 def backend_libraries() -> dict[str, str]:
-    """The BLAS, by its name in `model.blas`, of every backend that computes with SciPy's: LIBRARY of its module."""
+    """The BLAS, by its name in `machine.software`, of every backend that computes with SciPy's: LIBRARY of its module."""
     found = {name: _constant(_modules(BACKENDS)[name], "LIBRARY") for name in backend_devices()}
     return {name: library for name, library in found.items() if library}
 

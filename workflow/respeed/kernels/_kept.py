@@ -11,7 +11,7 @@ from pathlib import Path
 
 from numba import config
 
-from respeed.process import private_folder, why_not_private
+from respeed.machine.process import private_folder, why_not_private
 
 FOLDER = Path(__file__).parent
 _STAMP = "sources.sha256"

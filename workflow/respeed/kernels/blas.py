@@ -1,12 +1,9 @@
-"""SciPy's BLAS and LAPACK by their addresses: which library it is, its products, and its inverse of a matrix.
+"""SciPy's BLAS and LAPACK by their addresses: products, and the inverse of a matrix.
 
 SciPy's sgemm and dgemm by their addresses: what scipy.linalg.blas offers holds Python's lock until it is done, and
 threads that multiply each for itself would wait for one another. The addresses are part of scipy.linalg.cython_blas,
 SciPy's interface for compiled code: whatever the library behind it calls them ("sgemm_", in OpenBLAS of 64-bit sizes
 "sgemm_64_", in Accelerate "sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
-
-Which BLAS this SciPy computes with: its wheels have OpenBLAS, or on macOS Apple's Accelerate; conda's and Linux
-distributions' have what their package manager was told.
 
 The inverse of a matrix by LAPACK as SciPy has it (OpenBLAS, Accelerate, ...), in place: getrf and getri by their
 addresses. Those of scipy.linalg.lapack make a new workspace at every call. The addresses are part of
@@ -14,22 +11,16 @@ scipy.linalg.cython_lapack, SciPy's interface for compiled code.
 """
 
 import ctypes
-import functools
-import platform
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
-from threadpoolctl import LibController, ThreadpoolController
 
 _NAMES = {"float32": "sgemm", "float64": "dgemm"}
 # Whether sizes are 32-bit numbers, as they are here handed over (so in all wheels); in a SciPy built otherwise they are
@@ -99,58 +90,6 @@ def make_gemm(dtype: np.dtype[Any]) -> Callable[..., None]:
     """
     address = get_cython_function_address("scipy.linalg.cython_blas", _NAMES[dtype.name])
     return partial(njit(_TYPES.format(dtype.name), cache=True, nogil=True)(_multiply), address)
-
-
-# Words in the name that SciPy was built with, and the library they mean. Any other is a stub ("blas", "cblas"), behind
-# which the system puts a library of its choice.
-_BUILT_WITH = {
-    "openblas": "openblas",
-    "accelerate": "accelerate",
-    "mkl": "mkl",
-    "blis": "blis",
-    "flexiblas": "flexiblas",
-}
-
-
-@functools.cache
-def scipy_library() -> str:
-    """The name of the library, as in `model.blas`."""
-    built_with = str(scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]).lower()
-    known = (name for word, name in _BUILT_WITH.items() if word in built_with)
-    return next(known, None) or _behind_a_stub()
-
-
-def controller(library: str) -> LibController | None:
-    """By which threadpoolctl steers SciPy's library; None if it does not find it."""
-    return next((found for found in _controllers() if found.internal_api == library), None)
-
-
-def _controllers() -> list[LibController]:
-    """SciPy's, and those that all packages share. NumPy and torch have libraries of their own, whose files may be
-    called as SciPy's is."""
-    from scipy.linalg import cython_blas  # noqa: F401  # loads the library
-
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    packages = Path(scipy.__file__).resolve().parents[1]
-    owned = [(_owner(Path(library.filepath).resolve(), packages), library) for library in found]
-    ours = [library for owner, library in owned if owner.startswith("scipy")]
-    return ours + [library for owner, library in owned if not owner]
-
-
-def _owner(file: Path, packages: Path) -> str:
-    """The package whose folder a file lies in; nothing if it is none's."""
-    return file.relative_to(packages).parts[0] if file.is_relative_to(packages) else ""
-
-
-def _behind_a_stub() -> str:
-    found = _controllers()
-    if found:
-        return str(found[0].internal_api)
-    if platform.system() == "Darwin":
-        stub = Path(sys.prefix, "lib", "libblas.3.dylib").resolve()
-        if "veclib" in stub.name.lower() or "accelerate" in str(stub).lower():
-            return "accelerate"
-    return "netlib"
 
 
 # LAPACK's letter of a type.

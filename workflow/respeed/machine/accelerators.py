@@ -1,16 +1,41 @@
-"""The accelerators of this machine, found without importing torch."""
+"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu". The accelerators of this machine,
+found without importing torch, and the pretended GPU of the project's tests.
+"""
 
+import contextlib
+import ctypes
 import functools
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from respeed.model.devices import NAMES, split_device, too_high
+from respeed.errors import UserError
+from respeed.machine.process import read_word
 
+# Of accelerators: what people call them.
+NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
 # On the PCI bus: the vendor, of network cards as well, and its TPUs: v2 and v3, plc, v4, v5p, v5e, v6e, 7x.
 _GOOGLE = "0x1ae0"
 _TPUS = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
+# What the library of the pretended GPU alone has, whatever it is called.
+SYMBOL = "respeed_pretended_gpu"
+# Set by tests to the copy of the project that they measure in, for the smoke preset, whose tables say "No measurement".
+ALLOWED = "RESPEED_PRETENDED_GPU"
+
+
+def split_device(device: str) -> tuple[str, int | None]:
+    """The kind of a device and its number, if it names one: ("cuda", 1) of "cuda:1", ("cuda", None) of "cuda"."""
+    kind, colon, index = device.partition(":")
+    return kind, int(index) if colon else None
+
+
+def too_high(kind: str, index: int, there: int) -> str | None:
+    """Why there is no device of that number among so many of its kind; None if there is one."""
+    if index < there:
+        return None
+    return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
 
 
 @functools.cache
@@ -19,20 +44,33 @@ def accelerator_names() -> tuple[str, ...]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.strip() in {"", "-1"}:
         return ()
-    try:
+    with nvml() as driver:
+        handles = device_handles(driver)
+        names = [str(driver.nvmlDeviceGetName(handle)) for handle in handles]
+        uuids = [str(driver.nvmlDeviceGetUUID(handle)) for handle in handles]
+    by_bus = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return tuple(names if visible is None else visible_devices(visible, names, uuids, by_bus=by_bus))
+
+
+@contextlib.contextmanager
+def nvml() -> Iterator[Any]:
+    """NVIDIA's library of the driver; None where there is no library, no driver or no right: that means no device."""
+    driver: Any = None
+    with contextlib.suppress(Exception):
         import pynvml
 
         pynvml.nvmlInit()
-    except Exception:  # no library, no driver, no permission: all mean no device
-        return ()
+        driver = pynvml
     try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        names = [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
-        uuids = [str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+        yield driver
     finally:
-        pynvml.nvmlShutdown()
-    by_bus = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    return tuple(names if visible is None else visible_devices(visible, names, uuids, by_bus=by_bus))
+        if driver:
+            driver.nvmlShutdown()
+
+
+def device_handles(driver: Any) -> list[Any]:
+    """Of all NVIDIA devices that the driver shows; none without a driver."""
+    return [driver.nvmlDeviceGetHandleByIndex(index) for index in range(driver.nvmlDeviceGetCount())] if driver else []
 
 
 def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *, by_bus: bool = False) -> list[str]:
@@ -62,13 +100,8 @@ def accelerator_driver() -> str | None:
     """The version of the NVIDIA driver; None where there is none."""
     if not accelerator_names():
         return None
-    import pynvml
-
-    pynvml.nvmlInit()
-    try:
-        return str(pynvml.nvmlSystemGetDriverVersion())
-    finally:
-        pynvml.nvmlShutdown()
+    with nvml() as driver:
+        return str(driver.nvmlSystemGetDriverVersion()) if driver else None
 
 
 def device_counts() -> dict[str, int | None]:
@@ -91,17 +124,10 @@ def device_counts() -> dict[str, int | None]:
 def count_tpus(devices: Path = Path("/sys/bus/pci/devices")) -> int:
     """How many chips of Google's TPUs the bus shows."""
     try:
-        found = [_word(path / "device") for path in devices.iterdir() if _word(path / "vendor") == _GOOGLE]
+        found = [read_word(path / "device") for path in devices.iterdir() if read_word(path / "vendor") == _GOOGLE]
     except OSError:  # no such bus
         return 0
     return sum(device in _TPUS for device in found)
-
-
-def _word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def missing_device(device: str, counts: Mapping[str, int | None] | None = None) -> str | None:
@@ -118,3 +144,18 @@ def missing_device(device: str, counts: Mapping[str, int | None] | None = None) 
         return f"no {NAMES[kind]} device"
     there = counts[kind]
     return None if index is None or there is None else too_high(kind, index, there)
+
+
+def is_pretended() -> bool:
+    """Whether the library of the pretended GPU is preloaded here, and so in every process that this one starts."""
+    return hasattr(ctypes.CDLL(None), SYMBOL)
+
+
+def refuse_pretended(root: Path, *, smoke: bool) -> None:
+    """UserError if something is to be measured or described in the project at `root` on a pretended GPU."""
+    allowed = os.environ.get(ALLOWED)
+    if is_pretended() and not (smoke and allowed and Path(allowed).resolve() == root.resolve()):
+        raise UserError(
+            "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured on it, or described; "
+            f"unset LD_PRELOAD (now {os.environ.get('LD_PRELOAD', 'not set')})"
+        )

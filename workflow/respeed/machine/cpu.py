@@ -1,17 +1,163 @@
-"""The CPU, and which of its cores this process may use."""
+"""The CPU: its name and vector extensions, and which logical CPUs form a core, of which socket and kind."""
 
 import functools
-import json
 import math
 import os
 import platform
-import subprocess
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from respeed.control_group import cpu_quota
-from respeed.machine.topology import SYS, usable_topology
+from respeed.machine.cgroup import cpu_quota
+from respeed.machine.process import output_of, read_word
+
+# What a hardware profile may say of its CPUs in words; a kind's word is also what a machine's facts call it.
+KINDS = ("performance", "efficiency")
+CHOICES = "a list of CPUs such as 0-3,8 or [0, 1], a socket such as socket 1, performance cores, or efficiency cores"
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+_SOCKET = re.compile(r"socket (\d{1,5})")
+# No machine has more; a longer range is a slip of the pen.
+MOST = 65536
+
+
+@dataclass(frozen=True)
+class Core:
+    """The logical CPUs of one physical core, its socket and its kind; None where the system does not tell, or all
+    cores are of one kind."""
+
+    cpus: tuple[int, ...]
+    socket: int | None = None
+    kind: str | None = None
+
+
+def parse_list(text: str) -> tuple[int, ...] | None:
+    """The CPUs of a list as Linux writes it, "0-3,8"; None if it is none."""
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            return None
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < MOST:
+            return None
+        found |= dict.fromkeys(range(first, last + 1))
+    return tuple(found)
+
+
+def show_list(cpus: Iterable[int]) -> str:
+    """The inverse, as short as it can be: "0-3, 8"."""
+    parts = []
+    for _, group in groupby(enumerate(sorted(set(cpus))), key=lambda item: item[1] - item[0]):
+        run = [cpu for _, cpu in group]
+        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return ", ".join(parts)
+
+
+def choice_as_text(value: Any) -> str | None:
+    """What a profile says of its CPUs, as one text; None if it is none of the `CHOICES`."""
+    text = show_list(value) if isinstance(value, list) else " ".join(str(value).split())
+    if listed := parse_list(text):
+        return show_list(listed)
+    return text if socket_of(text) is not None or kind_of(text) else None
+
+
+def socket_of(choice: str) -> int | None:
+    """The number of the socket that a choice names; None if it names none."""
+    match = _SOCKET.fullmatch(choice)
+    return int(match[1]) if match else None
+
+
+def kind_of(choice: str) -> str | None:
+    """The kind of cores that a choice names; None if it names none."""
+    kind = choice.removesuffix(" cores")
+    return kind if kind in KINDS and kind != choice else None
+
+
+def cores_as_facts(cores: Collection[Core]) -> list[dict[str, Any]]:
+    """Cores for a machine's facts: those of one socket and kind together, "0,64 1,65" being two of two CPUs each."""
+    groups: dict[tuple[int | None, str | None], list[str]] = {}
+    for core in cores:
+        groups.setdefault((core.socket, core.kind), []).append(",".join(map(str, core.cpus)))
+    return [{"socket": socket, "kind": kind, "cores": " ".join(texts)} for (socket, kind), texts in groups.items()]
+
+
+def cores_of_facts(facts: Iterable[Mapping[str, Any]]) -> tuple[Core, ...]:
+    """The inverse."""
+    return tuple(
+        Core(tuple(map(int, text.split(","))), group["socket"], group["kind"])
+        for group in facts
+        for text in group["cores"].split()
+    )
+
+
+SYS = Path("/sys/devices")
+# A core is an efficiency core if it can do less than this share of what the fastest can. Cores of one kind that differ
+# by the luck of the die come within 10 %; small ones of CPUs that have both reach 30 to 65 %.
+ALIKE = 0.7
+PERFORMANCE, EFFICIENCY = KINDS
+
+
+def usable_topology(sys: Path = SYS) -> tuple[Core, ...] | None:
+    """The cores that this process may run on, with those of their logical CPUs that it may use, in the order of their
+    first; None where the system binds no process to CPUs (macOS)."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    return _cores(tuple(sorted(os.sched_getaffinity(0))), sys)
+
+
+@functools.lru_cache(maxsize=8)  # hundreds of small files, which stay as they are
+def _cores(allowed: tuple[int, ...], sys: Path) -> tuple[Core, ...]:
+    kinds = _kinds(allowed, sys)
+    groups: dict[str, list[int]] = {}
+    for cpu in allowed:
+        groups.setdefault(read_word(_of(cpu, sys) / "topology/thread_siblings_list") or str(cpu), []).append(cpu)
+    return tuple(
+        Core(tuple(cpus), _number(read_word(_of(cpus[0], sys) / "topology/physical_package_id")), kinds.get(cpus[0]))
+        for cpus in groups.values()
+    )
+
+
+def kind_counts() -> dict[str, int]:
+    """How many cores there are of each kind where the system tells only that (macOS); nothing where all are alike."""
+    if platform.system() != "Darwin":
+        return {}
+    told = [output_of("sysctl", "-n", f"hw.perflevel{level}.physicalcpu") for level in range(len(KINDS))]
+    counts = [_number(text) or 0 for text in told]
+    return dict(zip(KINDS, counts, strict=True)) if all(counts) else {}
+
+
+def _kinds(allowed: tuple[int, ...], sys: Path) -> dict[int, str]:
+    """The kind of each CPU; nothing where all are alike, or nothing is told."""
+    named = {
+        kind: parse_list(read_word(sys / folder / "cpus")) or ()
+        for kind, folder in ((PERFORMANCE, "cpu_core"), (EFFICIENCY, "cpu_atom"))
+    }
+    if all(named.values()):
+        return {cpu: kind for kind, cpus in named.items() for cpu in cpus}
+    for file in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
+        able = {cpu: _number(read_word(_of(cpu, sys) / file)) or 0 for cpu in _all_cpus(sys) | set(allowed)}
+        most = max(able.values(), default=0)
+        if most and any(value < ALIKE * most for value in able.values() if value):
+            return {cpu: PERFORMANCE if value >= ALIKE * most else EFFICIENCY for cpu, value in able.items() if value}
+    return {}
+
+
+def _all_cpus(sys: Path) -> set[int]:
+    return {int(path.name[3:]) for path in (sys / "system/cpu").glob("cpu[0-9]*")}
+
+
+def _of(cpu: int, sys: Path) -> Path:
+    return sys / f"system/cpu/cpu{cpu}"
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
 
 _SYS_CPU = SYS / "system/cpu"
 # As Linux calls them.
@@ -29,28 +175,9 @@ _ON_MACOS = {
 @functools.cache
 def cpu_model() -> str:
     """The CPU's name as it gives it, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
-    for command, read in ((["lscpu", "-J"], _lscpu_model), (["sysctl", "-n", "machdep.cpu.brand_string"], str.strip)):
-        try:
-            text = subprocess.run(
-                command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}
-            )
-            if model := read(text.stdout):
-                return model
-        except (OSError, subprocess.CalledProcessError, ValueError):
-            continue
-    return platform.processor() or platform.machine() or "unknown CPU"
-
-
-def _lscpu_model(text: str) -> str:
-    def walk(fields: list[dict]) -> str:  # type: ignore[type-arg]
-        for field in fields:
-            if field["field"] == "Model name:":
-                return str(field["data"]).strip()
-            if found := walk(field.get("children", [])):
-                return found
-        return ""
-
-    return walk(json.loads(text)["lscpu"])
+    told = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
+    found = told[1].strip() if told else output_of("sysctl", "-n", "machdep.cpu.brand_string")
+    return found or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def usable_cores(sys: Path = SYS) -> tuple[int, ...]:
@@ -95,13 +222,8 @@ def cpu_flags() -> list[str]:
 
 
 def _flags_of_macos() -> list[str]:
-    try:
-        text = subprocess.run(["sysctl", "hw.optional"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return []
-    has = {
-        name.removeprefix("hw.optional.")
-        for name, _, value in (line.partition(": ") for line in text.splitlines())
-        if value == "1"
-    }
+    lines = (
+        line.removeprefix("hw.optional.").partition(": ") for line in output_of("sysctl", "hw.optional").splitlines()
+    )
+    has = {name for name, _, value in lines if value == "1"}
     return sorted({flag for name, flag in _ON_MACOS.items() if name in has})

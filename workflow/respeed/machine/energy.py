@@ -1,15 +1,46 @@
-"""The counters of energy that this machine has and this process may read: RAPL's of CPUs, NVML's of NVIDIA devices."""
+"""The counters of energy that this machine has and this process may read, RAPL's of CPUs and NVML's of NVIDIA devices,
+and what two readings of one say.
+"""
 
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from respeed.model.energy import EnergyCounter
+from respeed.machine.accelerators import device_handles, nvml
+from respeed.machine.process import read_word
 
 _POWERCAP = Path("/sys/class/powercap")
-# A counter, or why there is none.
+# No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
+MOST_WATTS = 1000.0
+
+# A reading is as old as the counter's last change: at either end of a block up to one update is counted that is not the
+# block's, or left out that is. Of ten, that is at most a tenth of what a block draws more than what goes before it.
+FEWEST_UPDATES = 10
+
+
+@dataclass(frozen=True)
+class EnergyCounter:
+    """What a `domain`, a CPU's package or a GPU, has used: `read` gives joules since some moment, and raises OSError
+    where the counter is gone. At `wraps_at` joules it begins anew; None for one that never does."""
+
+    domain: str
+    read: Callable[[], float]
+    wraps_at: float | None = None
+
+    def between(self, before: float, after: float, seconds: float) -> float | None:
+        """Joules between two readings so far apart; None where that cannot be told: the counter was set back, or may
+        have gone round more than once."""
+        if self.wraps_at is None:
+            return after - before if after >= before else None
+        if seconds * MOST_WATTS >= self.wraps_at:
+            return None
+        return (after - before) % self.wraps_at
+
+
+# Counters, or why there are none.
 Found = tuple[list[EnergyCounter], str]
 
 
@@ -31,7 +62,7 @@ def cpu_counters(powercap: Path = _POWERCAP) -> Found:
     in it, or beside it on some machines only."""
     if platform.system() == "Darwin":
         return [], "macOS shows the counters of its CPU to root only"
-    zones = [path for path in sorted(powercap.glob("intel-rapl:*")) if _word(path / "name").startswith("package")]
+    zones = [path for path in sorted(powercap.glob("intel-rapl:*")) if read_word(path / "name").startswith("package")]
     if not zones:
         return [], f"this system shows no counter of a CPU's energy ({powercap}/intel-rapl:0 is not there)"
     counters = []
@@ -43,15 +74,8 @@ def cpu_counters(powercap: Path = _POWERCAP) -> Found:
             return [], f"{powercap} is readable by root only"
         except (OSError, ValueError):
             return [], f"{zone}/energy_uj cannot be read"
-        counters.append(EnergyCounter(_word(zone / "name"), partial(_joules, zone / "energy_uj"), wraps_at))
+        counters.append(EnergyCounter(read_word(zone / "name"), partial(_joules, zone / "energy_uj"), wraps_at))
     return counters, ""
-
-
-def _word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _joules(path: Path) -> float:
@@ -93,27 +117,14 @@ def energy_in_a_line(powercap: Path = _POWERCAP) -> str:
     """What can be read here, for people: the CPU's packages by name, and of how many NVIDIA devices."""
     packages, why_not = cpu_counters(powercap)
     texts = [", ".join(counter.domain for counter in packages) or f"CPU not measured: {why_not}"]
-    devices, told = _devices_that_tell()
-    return "; ".join(texts + ([f"{told} of {devices} NVIDIA devices"] if devices else []))
+    with nvml() as driver:
+        tell = [_tells_energy(driver, handle) for handle in device_handles(driver)]
+    return "; ".join(texts + ([f"{sum(tell)} of {len(tell)} NVIDIA devices"] if tell else []))
 
 
-def _devices_that_tell() -> tuple[int, int]:
-    """How many NVIDIA devices there are, and how many of them tell their energy."""
+def _tells_energy(driver: Any, handle: Any) -> bool:
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:
-        return 0, 0
-    told = 0
-    try:
-        count = pynvml.nvmlDeviceGetCount()
-        for index in range(count):
-            try:
-                pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(index))
-                told += 1
-            except pynvml.NVMLError:
-                continue
-    finally:
-        pynvml.nvmlShutdown()
-    return int(count), told
+        driver.nvmlDeviceGetTotalEnergyConsumption(handle)
+    except driver.NVMLError:
+        return False
+    return True

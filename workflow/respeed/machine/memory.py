@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from respeed import control_group
-from respeed.machine.accelerators import accelerator_names
+from respeed.machine import cgroup
+from respeed.machine.accelerators import accelerator_names, device_handles, nvml
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
@@ -31,26 +31,19 @@ def cache_bytes(cpus: Collection[int], sys_cpu: Path = _SYS_CPU) -> dict[str, in
 
 def accelerator_bytes() -> dict[str, int]:
     """By name, the memory of one NVIDIA device of those that the driver shows; empty where there is none."""
-    if not accelerator_names():
-        return {}
-    import pynvml
-
-    pynvml.nvmlInit()
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+    with nvml() as driver:
+        handles = device_handles(driver) if accelerator_names() else []
         return {
-            str(pynvml.nvmlDeviceGetName(handle)): int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+            str(driver.nvmlDeviceGetName(handle)): int(driver.nvmlDeviceGetMemoryInfo(handle).total)
             for handle in handles
         }
-    finally:
-        pynvml.nvmlShutdown()
 
 
 def memory_free() -> float:
     """How many bytes this process may have in all: what it holds, and what system, control group and its own limits
     (ulimit -v, -d) leave. What it has freed it keeps, for the next case to use."""
     now = psutil.Process().memory_info()
-    left = [psutil.virtual_memory().available, control_group.memory_left()]
+    left = [psutil.virtual_memory().available, cgroup.memory_left()]
     left.append(_below(resource.RLIMIT_AS, now.vms))
     if data := getattr(now, "data", None):  # what it may write to and shares with nobody, libraries not counted (Linux)
         left.append(_below(resource.RLIMIT_DATA, data))

@@ -1,15 +1,17 @@
-"""The software that took part in a round."""
+"""The software that takes part in a round: packages, the BLAS that SciPy computes with, the environment, the commit."""
 
+import functools
 import importlib.metadata
 import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from threadpoolctl import threadpool_info
+from threadpoolctl import LibController, ThreadpoolController, threadpool_info
 
 # What a record keeps of the environment: what steers threads, memory and precision as it was set for the measurement,
 # which devices are meant, and what was loaded before all else. Nothing besides, however useful it looks: the same
@@ -27,6 +29,21 @@ KEPT = {
 }  # fmt: skip
 # What stands between the files of a list of libraries to preload.
 _BETWEEN = {"LD_PRELOAD": r":\s", "DYLD_INSERT_LIBRARIES": ":"}
+# The libraries that SciPy may compute with, by the names that profiles and machines' facts use, and what people call
+# them: its wheels have OpenBLAS, or on macOS Apple's Accelerate; conda's and Linux distributions' have what their
+# package manager was told.
+LIBRARIES = {
+    "openblas": "OpenBLAS",
+    "accelerate": "Accelerate",
+    "mkl": "MKL",
+    "blis": "BLIS",
+    "netlib": "Netlib's BLAS",
+}
+# Facts of before said nothing of it: they are of Linux, where SciPy's wheels come with this one.
+OF_BEFORE = "openblas"
+# Libraries, by the name that SciPy was built with, which has such a word. Any other is a stub ("blas", "cblas"), behind
+# which the system puts a library of its choice.
+_BUILT_WITH = ("openblas", "accelerate", "mkl", "blis", "flexiblas")
 
 
 def package_versions() -> dict[str, str]:
@@ -63,6 +80,54 @@ def _without_folders(key: str, value: str) -> str:
     """Of libraries that are named with their folders, their own names alone."""
     between = _BETWEEN.get(key)
     return re.sub(rf"(^|(?<=[{between}]))[^{between}]*/", "", value) if between else value
+
+
+def library_label(name: str) -> str:
+    """What people call the library; of one that is not known here its own name."""
+    return LIBRARIES.get(name, name)
+
+
+@functools.cache
+def scipy_library() -> str:
+    """The name of the library, one of `LIBRARIES` or another."""
+    import scipy
+
+    built_with = str(scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]).lower()
+    return next((name for name in _BUILT_WITH if name in built_with), None) or _behind_a_stub()
+
+
+def controller(library: str) -> LibController | None:
+    """By which threadpoolctl steers SciPy's library; None if it does not find it."""
+    return next((found for found in _controllers() if found.internal_api == library), None)
+
+
+def _controllers() -> list[LibController]:
+    """SciPy's, and those that all packages share. NumPy and torch have libraries of their own, whose files may be
+    called as SciPy's is."""
+    import scipy
+    from scipy.linalg import cython_blas  # noqa: F401  # loads the library
+
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    packages = Path(scipy.__file__).resolve().parents[1]
+    owned = [(_owner(Path(library.filepath).resolve(), packages), library) for library in found]
+    ours = [library for owner, library in owned if owner.startswith("scipy")]
+    return ours + [library for owner, library in owned if not owner]
+
+
+def _owner(file: Path, packages: Path) -> str:
+    """The package whose folder a file lies in; nothing if it is none's."""
+    return file.relative_to(packages).parts[0] if file.is_relative_to(packages) else ""
+
+
+def _behind_a_stub() -> str:
+    found = _controllers()
+    if found:
+        return str(found[0].internal_api)
+    if platform.system() == "Darwin":
+        stub = Path(sys.prefix, "lib", "libblas.3.dylib").resolve()
+        if "veclib" in stub.name.lower() or "accelerate" in str(stub).lower():
+            return "accelerate"
+    return "netlib"
 
 
 def source_commit(root: Path) -> str:

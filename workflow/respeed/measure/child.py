@@ -10,7 +10,7 @@ import sys
 from typing import Any, TextIO
 
 from respeed.errors import is_of_the_disk, refusal_anywhere
-from respeed.process import allowed_cpus, bind, die_first_for_memory, die_with_parent, private_stdout
+from respeed.machine.process import allowed_cpus, bind, die_first_for_memory, die_with_parent, private_stdout
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them.

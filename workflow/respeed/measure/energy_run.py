@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from respeed.machine.energy import FEWEST_UPDATES
 from respeed.model.block import Block
-from respeed.model.energy import FEWEST_UPDATES
 from respeed.model.round import RoundSpec
 from respeed.model.timing import REAL
 from respeed.timing.blocks import Timer

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from respeed.own_packages import own_path
+from respeed.machine.own_packages import own_path
 
 # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
 # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.

@@ -15,14 +15,14 @@ import numpy as np
 
 from respeed.errors import NotMeasurable, UserError, nearest
 from respeed.inputs.papers import load_paper
+from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.cpu import usable_cores
-from respeed.machine.pretended import refuse_pretended
+from respeed.machine.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.paths import ROOT, parse_learning_path
-from respeed.process import bind, die_with_parent, ignore_interrupts, private_stdout
 from respeed.records.files import write_record
 from respeed.records.shapes import LEARNING_SCHEMA
 from respeed.schedule.same_machine import check_is_this_machine

@@ -29,7 +29,7 @@ from typing import Protocol
 import psutil
 
 from respeed.errors import UserError
-from respeed.process import user_name
+from respeed.machine.process import user_name
 from respeed.schedule.duration import in_words
 from respeed.timing.clock import seconds_now
 

@@ -10,9 +10,10 @@ from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
-from respeed.control_group import memory_kills
 from respeed.errors import UserError
-from respeed.machine.pretended import refuse_pretended
+from respeed.machine.accelerators import refuse_pretended
+from respeed.machine.cgroup import memory_kills
+from respeed.machine.process import ignore_interrupts
 from respeed.machine.required import check_provenance
 from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
@@ -20,7 +21,6 @@ from respeed.measure.lock import Held, machine_lock
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
 from respeed.paths import ROOT, RoundId
-from respeed.process import ignore_interrupts
 from respeed.records.shapes import SCHEMA
 from respeed.schedule.same_machine import describe_as
 from respeed.timing.clock import clock_facts, seconds_now, utc_now

@@ -6,7 +6,7 @@ from typing import Any
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import missing_device
 from respeed.machine.cpu import cpu_flags
-from respeed.machine.machine import describe_machine
+from respeed.machine.description import describe_machine
 from respeed.model.profile import Profile
 from respeed.schedule.placing import place
 from respeed.schedule.requirements import unmet

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.inputs.modules import other_library
-from respeed.machine.pretended import refuse_pretended
+from respeed.machine.accelerators import refuse_pretended
 from respeed.model.profile import Profile
 from respeed.paths import ROOT, parse_description_path
 from respeed.records.files import write_record

@@ -11,9 +11,8 @@ from respeed.errors import UserError
 from respeed.estimators.gauged import is_lost
 from respeed.inputs.hardware import read_profiles
 from respeed.inputs.modules import backend_devices, backend_precisions
-from respeed.machine.cpu import usable_cores
-from respeed.machine.machine import describe_machine
-from respeed.machine.topology import usable_topology
+from respeed.machine.cpu import usable_cores, usable_topology
+from respeed.machine.description import describe_machine
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
 from respeed.model.round import RoundSpec

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 
 from respeed.inputs.modules import runs, workload_tests
-from respeed.machine.machine import describe_machine
+from respeed.machine.cpu import KINDS, Core
+from respeed.machine.description import describe_machine
 from respeed.machine.memory import cache_bytes
-from respeed.model.cpus import KINDS, Core
 from respeed.model.paper import Case
 
 # Of Raina et al.: V x H, in mini-batches of 192. The larger one still takes a tenth of a second on one core.

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.errors import NotMeasurable
-from respeed.machine.cpu import paid_cpus
-from respeed.model.cpus import Core, cores_of_facts, kind_of, parse_list, show_list, socket_of
+from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_list, show_list, socket_of
 from respeed.model.profile import Profile
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from respeed.errors import UserError
 from respeed.inputs.machines import told_of
-from respeed.machine.machine import describe_machine
+from respeed.machine.description import describe_machine
 from respeed.model.identity import HOST, difference
 from respeed.paths import MACHINES, ROOT
 from respeed.records.known_host import described_machines, name_of

@@ -12,7 +12,7 @@ from typing import Any
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import check_command_line
 from respeed.inputs.machines import load_told, told_of
-from respeed.machine.machine import machine_slug
+from respeed.machine.description import machine_slug
 from respeed.model.config import Config
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from respeed.model.energy import EnergyCounter
+from respeed.machine.energy import EnergyCounter
 from respeed.timing.clock import seconds_now
 
 # A counter that does not move for so long stands still: those of NVIDIA's devices move every 20 to 100 ms, RAPL's every

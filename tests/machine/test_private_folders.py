@@ -9,7 +9,7 @@ import pytest
 
 from respeed.backends import _torch_fused
 from respeed.kernels import _kept
-from respeed.process import private_folder, why_not_private
+from respeed.machine.process import private_folder, why_not_private
 
 SOMEBODY = 65534
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes files of another user, which only root may")

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import signal
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Collection
@@ -104,3 +105,20 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def read_word(path: Path) -> str:
+    """The text of a small file, such as the kernel's; "" where there is none to read."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def output_of(*command: str) -> str:
+    """What a command of the system prints, in English; "" where there is no such command, or it fails."""
+    english = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=english).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

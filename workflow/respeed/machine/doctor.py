@@ -7,9 +7,8 @@ from pathlib import Path
 
 import psutil
 
-from respeed.control_group import cpu_quota, memory_left
-from respeed.machine.cpu import frequency_governor, usable_cores
-from respeed.machine.topology import usable_topology
+from respeed.machine.cgroup import cpu_quota, memory_left
+from respeed.machine.cpu import frequency_governor, usable_cores, usable_topology
 
 # A process that takes more than this of one core while we look will take it while we measure.
 BUSY_SHARE = 0.05

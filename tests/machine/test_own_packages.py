@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.own_packages import own_packages_first, own_path
+from respeed.machine.own_packages import own_packages_first, own_path
 
 
 def modules(folder: Path, *names: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.control_group import cpu_quota, memory_kills, memory_left, quota_throttles
+from respeed.machine.cgroup import cpu_quota, memory_kills, memory_left, quota_throttles
 
 
 @pytest.fixture
