@@ -34,7 +34,7 @@ TWO_THREADS = 2**21
 
 
 class ScipyBlas(CpuSteps):
-    """The class has `library`, its name in `machine.software`, `limit` and `describe`. Where threads that multiply each for
+    """The class has `library`, its name in `LIBRARIES`, `limit` and `describe`. Where threads that multiply each for
     themselves must be told so each for itself, `each_alone` does it."""
 
     library: str

@@ -122,7 +122,7 @@ def backend_precisions() -> dict[str, tuple[str, ...]]:
 
 @functools.cache
 def backend_libraries() -> dict[str, str]:
-    """The BLAS, by its name in `machine.software`, of every backend that computes with SciPy's: LIBRARY of its module."""
+    """The BLAS, by its name in `LIBRARIES`, of every backend that computes with SciPy's: LIBRARY of its module."""
     found = {name: _constant(_modules(BACKENDS)[name], "LIBRARY") for name in backend_devices()}
     return {name: library for name, library in found.items() if library}
 
