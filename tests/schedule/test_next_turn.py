@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.estimators.rounds import CellKey
+from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import load_config
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers

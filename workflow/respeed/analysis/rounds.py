@@ -146,7 +146,7 @@ def _round(record: dict[str, Any], case: dict[str, Any], quiet_probe_seconds: fl
         "precision": record["profile"]["precision"],
         "is_cpu": record["profile"]["device"] == "cpu",
         "started": record["started"],
-        "commit": record["provenance"]["commit"],
+        "commit": record["provenance"].get("commit", ""),
         "library": library_of(record),
         "threads": record["threads"],
         "status": case["status"],

@@ -1,11 +1,16 @@
 """respeed status: how far every table is measured, on every machine, and what a run would measure next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+import pandas as pd
 from tabulate import tabulate
 
+from respeed.analysis.cells import NOT_YET, OTHER_PARAMETERS, make_cells
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import key_of, read_rounds
 from respeed.errors import UserError, nearest
-from respeed.estimators.rounds import collect_rounds
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured
 from respeed.paths import record_folders
@@ -15,8 +20,6 @@ from respeed.schedule.announce import announcement
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.work import chosen_experiments
 from respeed.schedule.workflow import Workflow
-from respeed.tables.cells import Cell, make_cells
-from respeed.tables.progress import STATES, Progress, measure_progress
 
 
 def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell: bool = False) -> None:
@@ -41,22 +44,24 @@ def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
     records = choose_asked(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
     description = read_description(machine, workflow.smoke)
     descriptions = {machine: description} if description else {}
-    rounds = collect_rounds(records)
+    rounds = read_rounds(records)
     cells = make_cells(rounds, _papers(workflow), workflow.profiles, descriptions, workflow.smoke)
-    asked = [cell for cell in cells if _is_asked(workflow, cell)]
-    if not asked:
+    asked = cells[np.array([_is_asked(workflow, cell) for cell in rows_of(cells)], dtype=bool)]
+    if asked.empty:
         return
     print(f"{machine}{' (this machine)' if machine == workflow.machine and not workflow.nodes else ''}\n")
     if every_cell:
         planned = {cell for target in workflow.targets for cell in target.work.cells}
         header = ["table", "profile", "case", "rounds", "status", "seconds", "what is missing"]
-        rows = [_of_cell(workflow, cell, cell.key in planned) for cell in asked]
+        rows = [_of_cell(workflow, cell, key_of(cell) in planned) for cell in rows_of(asked)]
     else:
         header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "rounds", "last\nmeasured"]
-        rows = [_of_table(progress) for progress in measure_progress(asked, records)]
+        rows = list(_tables(asked, rounds))
     print(tabulate(rows, header, disable_numparse=True, colalign=None if every_cell else _ALIGNED) + "\n")
 
 
+# The states of a cell, in the order of the columns.
+STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
 _ALIGNED = ("left", *["right"] * (len(STATES) + 2), "left")
 
 
@@ -66,7 +71,7 @@ def _papers(workflow: Workflow) -> dict[str, Paper]:
     return {name: workflow.papers[name] for name in named}
 
 
-def _is_asked(workflow: Workflow, cell: Cell) -> bool:
+def _is_asked(workflow: Workflow, cell: Any) -> bool:
     """Whether --config lets it be seen. What was measured once is seen, though config.yaml may not ask for it now."""
     if "profiles" in workflow.overrides and cell.profile not in workflow.config.profiles:
         return False
@@ -74,17 +79,30 @@ def _is_asked(workflow: Workflow, cell: Cell) -> bool:
     return "experiments" not in workflow.overrides or cell.experiment in experiments
 
 
-def _of_table(progress: Progress) -> list[str]:
-    most = progress.most
-    rounds = f"{progress.fewest} to {most}" if progress.fewest < most else str(most or "–")
-    counts = [str(progress.states[state] or "–") for state in STATES]
-    return [f"{progress.paper} {progress.experiment}", *counts, str(progress.cells), rounds, progress.last or "–"]
+def _tables(cells: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[list[str]]:
+    """A line a table: its cells by their state, the rounds of those that have any, and when the last was measured."""
+    # What waits for a run; with another reason, the machine cannot run it.
+    waits = np.where(cells["reason"].isin([NOT_YET, OTHER_PARAMETERS]), "not measured", "cannot run")
+    states = cells["status"].where(cells["status"] != "not-run", waits)
+    last = rounds.groupby(["paper", "experiment"])["started"].max()
+    for (paper, experiment), mine in cells.groupby(["paper", "experiment"], sort=False):
+        counts, measured = states[mine.index].value_counts(), mine[mine["rounds"] > 0]
+        fewest, most = (0, 0) if measured.empty else (measured["rounds"].min(), measured["rounds"].max())
+        times = [last.get((paper, where), "") for where in measured["measured_in"]]
+        yield [
+            f"{paper} {experiment}",
+            *(str(counts.get(state, "–")) for state in STATES),
+            str(len(mine)),
+            f"{fewest} to {most}" if fewest < most else str(most or "–"),
+            max(times, default="")[:16].replace("T", " ") or "–",
+        ]
 
 
-def _of_cell(workflow: Workflow, cell: Cell, is_planned: bool) -> list[str]:
+def _of_cell(workflow: Workflow, cell: Any, is_planned: bool) -> list[str]:
+    algorithms = workflow.papers[cell.paper].experiments[cell.experiment].algorithms
     return [
         f"{cell.paper} {cell.experiment}",
-        " ".join(filter(None, cell.row)),
+        f"{cell.profile} {cell.algorithm}" if algorithms else cell.profile,
         cell.case,
         f"{cell.rounds}/{workflow.config.preset.rounds}" if is_planned else str(cell.rounds),
         cell.status,

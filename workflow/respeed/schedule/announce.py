@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from respeed.estimators.cell import judge_cell
-from respeed.estimators.rounds import collect_rounds
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.inputs.modules import other_library
 from respeed.inputs.overlooked import overlooked
 from respeed.paths import record_paths
@@ -126,6 +126,8 @@ def say_unfinished(run: Workflow) -> None:
 
 def cells_without_interval(target: Target) -> int:
     """How many cells rounds were measured of, but not enough clean ones."""
-    rounds = collect_rounds(target.read_history().records.values())
-    judged = [judge_cell(rounds[cell]) for cell in target.work.cells if cell in rounds]
-    return sum(found.status == "contaminated" or bool(found.step and not found.step.has_interval) for found in judged)
+    judged = judge_cells(read_rounds(target.read_history().records.values()))
+    asked = set(target.work.cells)
+    judged = judged[[CellKey(*cell) in asked for cell in judged[CELL].itertuples(index=False)]]
+    without = (judged["status"] == "contaminated") | (judged["step"].notna() & judged["step_low"].isna())
+    return int(without.sum())

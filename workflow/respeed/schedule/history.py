@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from respeed.estimators.rounds import CellKey, probes_by_row
-from respeed.estimators.sessions import in_order, number_sessions
+from respeed.analysis.rounds import CellKey, probes_by_row
+from respeed.analysis.sessions import in_order, number_sessions
 from respeed.paths import RoundId, round_path
 from respeed.records.one_machine import MachineRecords, read_machine
 from respeed.schedule.work import Work

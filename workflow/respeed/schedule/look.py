@@ -1,11 +1,12 @@
 """The look after the first rounds: what is not settled, and gets the time that is left."""
 
 import math
-from collections import defaultdict
+from typing import Any
 
-from respeed.estimators.cell import Judged, judge_cell
-from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
-from respeed.estimators.speedup import Comparison, compare_column
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import CellKey, first_rounds, key_of, read_rounds, seconds_by_session
+from respeed.analysis.speedups import compare_to_fastest
 from respeed.schedule.history import History
 
 # A cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
@@ -31,40 +32,30 @@ def choose_unsettled(history: History, seconds_left: float) -> dict[CellKey, str
 def _unsettled(history: History) -> list[tuple[str, set[CellKey]]]:
     """Cells that are worth measuring again only together, and why."""
     preset = history.work.preset
-    rounds = collect_rounds(history.records.values(), first=preset.rounds)
-    judged = {cell: judge_cell(rounds[cell]) for cell in history.work.cells if cell in rounds}
-    without = [
-        (NO_INTERVAL, {cell})
-        for cell, found in judged.items()
-        if found.status == "contaminated" or (found.step and not found.step.has_interval)
-    ]
-    pairs = [
-        (_rounds_needed(comparison, rounds[cell]), {cell, comparison.base})
-        for cell, comparison in _compared(judged, rounds)
-    ]
+    rounds = first_rounds(read_rounds(history.records.values()), preset.rounds)
+    judged = judge_cells(rounds).assign(measured_in=lambda cells: cells["experiment"])
+    places = {cell: place for place, cell in enumerate(history.work.cells)}
+    judged["place"] = [places.get(key_of(cell), math.nan) for cell in rows_of(judged)]
+    mine = judged.dropna(subset="place").sort_values("place").rename(columns={"step": "seconds"})
+    compared = compare_to_fastest(mine, seconds_by_session(rounds))
+    without, pairs, wide = list[tuple[str, set[CellKey]]](), [], []
+    for cell in rows_of(compared):
+        key = key_of(cell)
+        if cell.status == "contaminated" or (cell.seconds and not cell.step_low):
+            without.append((NO_INTERVAL, {key}))
+        if cell.verdict in {"unproven", "indistinguishable"}:
+            base = key._replace(workload=cell.base_algorithm, profile=cell.base_profile)
+            pairs.append((_rounds_needed(cell), {key, base}))
+        if cell.status == "wide":
+            wide.append((WIDE, {key}))
     undecided = [(UNDECIDED, pair) for needed, pair in sorted(pairs, key=lambda one: one[0]) if needed <= preset.most]
-    wide = [(WIDE, {cell}) for cell, found in judged.items() if found.status == "wide"]
     return [*without, *undecided, *wide]
 
 
-def _compared(judged: dict[CellKey, Judged], rounds: dict[CellKey, CellRounds]) -> list[tuple[CellKey, Comparison]]:
-    """The rows that are not told apart from their base."""
-    columns: dict[tuple[str, ...], dict[CellKey, float]] = defaultdict(dict)
-    for cell, found in judged.items():
-        if found.step:
-            columns[cell.paper, cell.experiment, cell.case][cell] = found.step.value
-    return [
-        (cell, comparison)
-        for column in columns.values()
-        for cell, comparison in compare_column(column, rounds).items()
-        if comparison.verdict in {"unproven", "indistinguishable"}
-    ]
-
-
-def _rounds_needed(comparison: Comparison, rounds: CellRounds) -> float:
+def _rounds_needed(cell: Any) -> float:
     """About how many rounds would tell the two apart, if their ratio is what it seems."""
-    low, high = comparison.estimate.low, comparison.estimate.high
-    if low is None or high is None:
+    if cell.speedup_low is None:
         return 0.0
-    apart = abs(math.log(comparison.estimate.value))
-    return len(rounds.times) * (math.log(high / low) / 2 / apart) ** 2 if apart else math.inf
+    apart = abs(math.log(cell.speedup))
+    width = math.log(cell.speedup_high / cell.speedup_low)
+    return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf

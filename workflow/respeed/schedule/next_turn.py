@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from respeed.estimators.intervals import smallest_sample
-from respeed.estimators.rounds import CellKey, collect_rounds
+from respeed.analysis.estimates import smallest_sample
+from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.history import History
@@ -104,12 +104,8 @@ class Plan:
 
     def _still_without_interval(self) -> set[CellKey]:
         """Of the cells that had no interval, those that have none yet: it is counted, and no time is looked at."""
-        rounds = collect_rounds(self.history.records.values())
-        return {
-            cell
-            for cell, why in self._unsettled.items()
-            if why == NO_INTERVAL and len(rounds[cell].times) < smallest_sample()
-        }
+        clean = read_rounds(self.history.records.values()).groupby(CELL)["seconds"].count()
+        return {cell for cell, why in self._unsettled.items() if why == NO_INTERVAL and clean[cell] < smallest_sample()}
 
     @cached_property
     def _unsettled(self) -> dict[CellKey, str]:

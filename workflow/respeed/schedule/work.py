@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from respeed.estimators.rounds import CellKey
+from respeed.analysis.rounds import CellKey
 from respeed.inputs.modules import runs
 from respeed.model.config import Config, Preset
 from respeed.model.paper import Experiment, Paper
