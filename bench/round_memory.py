@@ -29,8 +29,8 @@ from respeed.inputs.papers import load_paper
 from respeed.machine.process import bind
 from respeed.model.paper import Case
 from respeed.model.round import RoundSpec
-from respeed.model.timing import SMOKE
 from respeed.paths import RoundId
+from respeed.protocol import SMOKE
 from respeed.schedule.availability import resolve_threads, why_not
 from respeed.schedule.spec import make_spec
 

@@ -14,8 +14,8 @@ import hypothesis
 import pytest
 
 from respeed.machine.cpu import usable_cores
-from respeed.model.timing import REAL
 from respeed.paths import RoundId, round_path
+from respeed.protocol import REAL
 from respeed.records.files import write_json
 
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.

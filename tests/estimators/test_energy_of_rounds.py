@@ -8,7 +8,7 @@ import pytest
 from respeed.estimators.energy import OLDER, CellEnergy, RoundEnergy, energy_of_round
 from respeed.estimators.rounds import CellRounds, collect_rounds
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.block import Block
+from respeed.protocol import Block
 from tests.figures.machines import read_energy
 from tests.tables.derived import MakeRecord, seven
 

@@ -8,8 +8,8 @@ from typing import Any
 from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.block import Block
 from respeed.paths import RoundId, description_path, round_path
+from respeed.protocol import Block
 from respeed.records.files import write_json
 
 MakeRecord = Callable[..., dict[str, Any]]

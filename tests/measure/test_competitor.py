@@ -10,9 +10,8 @@ import pytest
 from respeed.machine.cpu import usable_cores
 from respeed.measure.lock import machine_lock
 from respeed.measure.parent import measure_turn
-from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.timing import REAL
 from respeed.paths import RoundId
+from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import make_spec
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-all", 1, smoke=True)

@@ -208,7 +208,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, folder: Path, attempts: int) -> Non
         "if 'respeed.measure.child' in ' '.join(sys.orig_argv):\n"
         "    from dataclasses import replace\n"
         "    from respeed.measure import case\n"
-        "    from respeed.model.timing import SMOKE\n"
+        "    from respeed.protocol import SMOKE\n"
         f"    left, original = [{attempts}], case._measure\n"
         "    def measure(spec, index, workload, bench, facts):\n"
         "        original(spec, index, workload, bench, facts)\n"

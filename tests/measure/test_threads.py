@@ -16,9 +16,8 @@ from respeed.machine.cpu import usable_cores
 from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
 from respeed.measure.parent import measure_spec
-from respeed.model.block import Block, contamination
-from respeed.model.timing import REAL
 from respeed.paths import RoundId
+from respeed.protocol import REAL, Block, contamination
 from respeed.schedule.spec import make_spec
 from respeed.timing.disturbance import difference, take_snapshot
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from respeed.timing import clock
-from respeed.timing.boot import boot_mark
+from respeed.timing.clock import boot_mark
 from respeed.timing.disturbance import difference, take_snapshot
 
 NAMES = ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_UPTIME_RAW")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from respeed.machine.energy import EnergyCounter
-from respeed.model.timing import REAL
+from respeed.protocol import REAL
 from respeed.timing import blocks, energy
 from respeed.timing.blocks import Timer
 from respeed.timing.energy import STILL_SECONDS, Meter, make_meter

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from respeed.model.block import contamination
-from respeed.model.timing import REAL
+from respeed.protocol import REAL, contamination
 from respeed.timing import blocks, probe, warmup
 from respeed.timing.blocks import Timer
 from respeed.timing.disturbance import difference, take_snapshot

@@ -15,8 +15,7 @@ import pandas as pd
 from respeed.analysis.columns import TABLES, apply_dtypes
 from respeed.analysis.sessions import latest_measurement, library_of, number_sessions
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.timing import REAL, SMOKE
+from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]

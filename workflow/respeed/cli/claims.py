@@ -9,7 +9,7 @@ from respeed.analysis.columns import rows_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine.description import machine_slug
-from respeed.model.timing import SMOKE_STAMP
+from respeed.protocol import SMOKE_STAMP
 from respeed.records.files import recorded_machines
 from respeed.tables.build import make_tables
 

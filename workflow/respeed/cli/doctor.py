@@ -11,8 +11,7 @@ from respeed.machine.cpu import usable_cores
 from respeed.machine.doctor import Finding, examine_machine
 from respeed.measure.bench import make_bench
 from respeed.measure.lock import Holder, who_measures
-from respeed.model.block import quiet_probe
-from respeed.model.timing import REAL
+from respeed.protocol import REAL, quiet_probe
 
 # Probes of a few milliseconds each: a second of what a round would see.
 PROBES = 200

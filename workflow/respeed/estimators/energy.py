@@ -8,7 +8,7 @@ from typing import Any
 
 from respeed.estimators.intervals import Estimate, estimate_location
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.block import Block
+from respeed.protocol import Block
 
 OLDER = "the records were made before energy was read"
 

@@ -4,7 +4,7 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
-from respeed.model.block import Block
+from respeed.protocol import Block
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from respeed.estimators.energy import CellEnergy, energy_of_round
 from respeed.estimators.latest import latest_measurement
 from respeed.estimators.round_time import RoundTime, time_of_round
 from respeed.estimators.sessions import number_sessions
-from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.timing import REAL, SMOKE
+from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe
 
 
 class CellKey(NamedTuple):

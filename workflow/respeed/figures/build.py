@@ -14,8 +14,8 @@ from respeed.figures.seconds import chart_seconds
 from respeed.figures.speedup import chart_speedup
 from respeed.figures.style import save_figure
 from respeed.model.paper import Experiment, Paper
-from respeed.model.timing import SMOKE_STAMP
 from respeed.paths import results_folder
+from respeed.protocol import SMOKE_STAMP
 from respeed.schedule.machines import machines_in_full
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others, read_others

@@ -14,10 +14,10 @@ from respeed.measure.bench import Bench, shares_cores
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
-from respeed.model.block import Block, contamination, quiet_probe
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
 from respeed.model.round import RoundSpec
+from respeed.protocol import Block, contamination, quiet_probe
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
 from respeed.timing.energy import NO_METER

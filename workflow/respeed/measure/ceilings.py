@@ -5,7 +5,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
-from respeed.timing.ceilings import shortest_seconds
+from respeed.timing.probe import shortest_seconds
 from respeed.workloads import matmul
 
 # Squares are doubled until one takes this long: what is shorter does not fill a device with many cores.

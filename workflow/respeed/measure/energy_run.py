@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.block import Block
 from respeed.model.round import RoundSpec
-from respeed.model.timing import REAL
+from respeed.protocol import REAL, Block
 from respeed.timing.blocks import Timer
 from respeed.workloads import Program
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
-from respeed.model.timing import TimingProtocol
 from respeed.paths import RoundId
+from respeed.protocol import TimingProtocol
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from respeed.model.block import Block
+from respeed.protocol import Block
 from respeed.records.layout import Kind, shown
 from respeed.records.shape import misfit, reason
 from respeed.records.shapes import CPU_STEPS, DEVICE_STEPS, GAUGED, LEAST_SECONDS

@@ -4,7 +4,7 @@ from importlib.metadata import version
 from typing import Any
 
 from respeed.model.paper import Paper
-from respeed.model.timing import SMOKE_STAMP
+from respeed.protocol import SMOKE_STAMP
 from respeed.report.across_facts import across_facts
 from respeed.report.claim_facts import claim_facts, summary_facts
 from respeed.report.cost_facts import cost_facts

@@ -16,8 +16,8 @@ from respeed.machine.description import describe_machine
 from respeed.model.paper import Case
 from respeed.model.profile import Profile
 from respeed.model.round import RoundSpec
-from respeed.model.timing import GAUGE, SMOKE
 from respeed.paths import RoundId
+from respeed.protocol import GAUGE, SMOKE
 from respeed.records.hardware import PAPER, misplaced, read_hardware
 from respeed.schedule.availability import why_not
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts

@@ -14,8 +14,8 @@ from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.model.profile import Profile
 from respeed.model.round import RoundSpec
-from respeed.model.timing import REAL, SMOKE, TimingProtocol
 from respeed.paths import RoundId
+from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.schedule.answers import Resolve
 from respeed.schedule.availability import resolve_threads
 

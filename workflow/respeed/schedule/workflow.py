@@ -16,7 +16,6 @@ from respeed.machine.description import machine_slug
 from respeed.model.config import Config
 from respeed.model.paper import Paper
 from respeed.model.profile import Profile
-from respeed.model.timing import SMOKE_STAMP
 from respeed.model.told import SlurmNode
 from respeed.paths import (
     HARDWARE,
@@ -30,6 +29,7 @@ from respeed.paths import (
     records_folder,
     results_folder,
 )
+from respeed.protocol import SMOKE_STAMP
 from respeed.records.files import recorded_machines, set_aside, why_no_description, why_no_learning
 from respeed.records.hold import hold_folder
 from respeed.records.room import REPORT, check_room, check_snakemake

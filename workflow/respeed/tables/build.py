@@ -15,8 +15,8 @@ from respeed.analysis.machines import compare_machines, measure_spread, rank_mac
 from respeed.analysis.roofline import make_roofline
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
-from respeed.model.timing import SMOKE_STAMP
 from respeed.paths import results_folder
+from respeed.protocol import SMOKE_STAMP
 from respeed.records.files import read_description, read_learning, write_text
 from respeed.records.hardware import read_machines_hardware
 from respeed.records.one_machine import left_out_if_odd, read_machines

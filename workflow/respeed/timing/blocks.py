@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.timing import TimingProtocol
+from respeed.protocol import Block, TimingProtocol, contamination, quiet_probe
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import difference, take_snapshot
 from respeed.timing.energy import NO_METER, Meter

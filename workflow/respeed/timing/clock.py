@@ -4,13 +4,16 @@ one that also counts sleep.
 Of these only UTC can jump, when somebody sets the clock. Nothing that is measured rests on it.
 """
 
+import hashlib
 import time
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from respeed.timing.boot import boot_mark
+from respeed.machine.process import output_of, read_word
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 # The clock that goes on while the machine sleeps, and the one that does not, each by the name that Python has for it:
 # on Linux, on macOS.
 _WITH_AND_WITHOUT_SLEEP = (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC_RAW", "CLOCK_UPTIME_RAW"))
@@ -42,6 +45,13 @@ def clock_facts() -> dict[str, Any] | None:
     somebody sets the clock. None where the system does not tell."""
     mark, clocks = boot_mark(), _clocks()
     return {"boot": mark, "seconds": round(time.clock_gettime(clocks[0]), 3)} if mark and clocks else None
+
+
+@cache
+def boot_mark(file: Path = _BOOT) -> str | None:
+    """Eight hexadecimal digits, others at every start of the machine; None where the system does not tell."""
+    number = read_word(file) or output_of("sysctl", "-n", "kern.bootsessionuuid")
+    return hashlib.sha256(number.encode()).hexdigest()[:8] if number else None
 
 
 @cache

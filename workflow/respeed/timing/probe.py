@@ -1,4 +1,6 @@
-"""The reference probe: a product of fixed size, timed before and after each block, that sees what the kernel cannot."""
+"""The reference probe: a product of fixed size, timed before and after each block, that sees what the kernel cannot;
+and how fast a device can be at most.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from respeed.timing.disturbance import difference, take_snapshot
 PROBE_SECONDS = 0.01
 # Long enough for every thread of a pool to be seen at work.
 PROOF_SECONDS = 0.05
+REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,17 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
         "run_delay_seconds": seen["run_delay_seconds"],
         "cpus_taken": round(taken, 3),
     }
+
+
+def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of `repeats` runs of a step that does nothing else, after two that do not count. A ceiling
+    is a best case by definition."""
+    best = float("inf")
+    for run in range(repeats + 2):
+        sync()
+        start = seconds_now()
+        step()
+        sync()
+        if run >= 2:
+            best = min(best, seconds_now() - start)
+    return best

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from respeed.model.timing import TimingProtocol
+from respeed.protocol import TimingProtocol
 from respeed.timing.clock import seconds_now
 
 

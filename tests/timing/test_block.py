@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.model.block import Block, contamination, quiet_probe
-from respeed.model.timing import REAL
+from respeed.protocol import REAL, Block, contamination, quiet_probe
 
 CLEAN = Block(
     sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), run_delay_seconds=0.0,
