@@ -20,7 +20,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
-from respeed.workloads._geometry import Geometry
+from respeed.workloads.patches import Geometry
 
 BACKENDS = ("openblas", "torch")
 

@@ -17,7 +17,7 @@ from respeed.backends import make_backend
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, mlp
-from respeed.workloads._activations import activated, slope, softmax
+from respeed.workloads._common import activated, slope, softmax
 
 # A comparison that would take longer has fewer pairs, and says so.
 MOST_SECONDS = 30.0

@@ -19,7 +19,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
     from respeed.backends import make_backend
     from respeed.kernels.compiled import Workers, workspace
     from respeed.kernels.sparse import descend, search
-    from respeed.workloads import _lasso, sparse_parallel
+    from respeed.workloads import _sparse, sparse_parallel
 
     penalty = case.parameters["penalty"]
     full = Case(
@@ -61,7 +61,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
         "scikit-learn lasso_cd": _scikit_learn(x, bases, penalty, threads),
     }
     found |= _spams(x, bases, penalty, threads)
-    return found, lambda coefficients: float(_lasso.objective(x, bases, coefficients, penalty).sum())
+    return found, lambda coefficients: float(_sparse.objective(x, bases, coefficients, penalty).sum())
 
 
 def _scikit_learn(x: np.ndarray, bases: np.ndarray, penalty: float, threads: int) -> Solver:

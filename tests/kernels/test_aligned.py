@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from respeed.backends import make_backend
 from respeed.kernels import compiled
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.sampled_from([np.float32, np.float64]))

@@ -6,7 +6,7 @@ import pytest
 from respeed.backends import make_backend
 from respeed.model.paper import Case
 from respeed.workloads import autoencoder
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import sigmoid
 
 CASE = Case("tiny", "autoencoder", {"visible": 7, "hidden": 5, "batch": 3, "corruption": 0.4, "learning_rate": 0.6})
 

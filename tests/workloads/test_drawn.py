@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 
 ends = st.floats(-4, 4)
 

@@ -10,7 +10,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, mlp, softmax_cost, softmax_regression
-from respeed.workloads._activations import activated, softmax
+from respeed.workloads._common import activated, softmax
 
 TINY: dict[str, Any] = {
     "inputs": 5, "hidden": 4, "layers": 2, "outputs": 3, "batch": 7, "learning_rate": 0.5, "weight_decay": 0.3,

@@ -10,7 +10,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import patches
-from respeed.workloads._geometry import Geometry
+from respeed.workloads.patches import Geometry
 
 
 def case_of(side: int, patch: int, stride: int, hidden: int = 3, batch: int = 2) -> Case:

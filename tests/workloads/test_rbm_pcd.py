@@ -8,7 +8,7 @@ import pytest
 from respeed.backends import make_backend
 from respeed.model.paper import Case
 from respeed.workloads import rbm_pcd
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import sigmoid
 
 
 def tiny(gibbs: int) -> Case:

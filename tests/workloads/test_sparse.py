@@ -12,7 +12,7 @@ from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend, search
 from respeed.model.paper import Case
-from respeed.workloads import _lasso, _sparse, load_workload, sparse_parallel
+from respeed.workloads import _sparse, load_workload, sparse_parallel
 from respeed.workloads._sparse import SparseProgram
 
 ALGORITHMS = ("sparse_parallel", "sparse_feature_sign", "sparse_descent")
@@ -43,8 +43,8 @@ def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> No
     for solver in (descend, search):
         found = np.zeros_like(correlations)
         solver(0, len(x), gram, correlations, penalty, found, workspace(len(bases)))
-        value = _lasso.objective(x, bases, found, penalty)
-        best = _lasso.objective(x, bases, _lasso.optimum(x, bases, found, penalty), penalty)
+        value = _sparse.objective(x, bases, found, penalty)
+        best = _sparse.objective(x, bases, _sparse.optimum(x, bases, found, penalty), penalty)
         np.testing.assert_allclose(value, best, rtol=1e-4, atol=1e-7)
 
 
@@ -52,8 +52,8 @@ def test_the_reference_finds_the_optimum_from_anywhere() -> None:
     x, bases = small_problem(3)
     far = np.random.default_rng(1).standard_normal((len(x), len(bases)))
     for start in (np.zeros_like(far), far):
-        found = _lasso.optimum(x, bases, start, 0.1)
-        assert _lasso.duality_gap(x, bases, found, 0.1).max() < 1e-9
+        found = _sparse.optimum(x, bases, start, 0.1)
+        assert _sparse.duality_gap(x, bases, found, 0.1).max() < 1e-9
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -66,8 +66,8 @@ def test_optima_equal_those_of_scikit_learn(algorithm: str) -> None:
     theirs = sparse_encode(
         x.astype(np.float64), bases.astype(np.float64), algorithm="lasso_cd", alpha=program.penalty, max_iter=20000
     )
-    ours = _lasso.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
-    np.testing.assert_allclose(ours.sum(), _lasso.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
+    ours = _sparse.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
+    np.testing.assert_allclose(ours.sum(), _sparse.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
 
 
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
@@ -81,7 +81,7 @@ def test_parallel_steps_never_raise_an_examples_objective(backend: str) -> None:
         finally:
             sparse_parallel.MAX_ITERATIONS = kept
         values.append(
-            _lasso.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
+            _sparse.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
         )
     assert (np.diff(np.array(values), axis=0) <= 1e-6).all()
 

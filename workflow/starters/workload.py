@@ -11,8 +11,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn, checked_rows
 
 # What a case must give: "whole", "real", or a tuple of the texts that it may be.
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._drawn import CHUNK, Drawn
+from respeed.workloads._common import CHUNK, Drawn
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
 # and to 3e-8 or more where nothing but their products, or what is between these, is of fp32. Steps in fp32 come to at

@@ -42,7 +42,7 @@ from respeed.backends import BackendContract
 from respeed.model.paper import Case
 
 Arrays = Mapping[str, np.ndarray]
-# Arrays, and large random matrices that are drawn anew whenever they are read (`_drawn.Drawn`).
+# Arrays, and large random matrices that are drawn anew whenever they are read (`_common.Drawn`).
 Inputs = Mapping[str, Any]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 
 # Elements that are checked one by one, evenly spread, and elements whose sum is checked: so few of [0, 2) that one
 # which is missing shows in it.

@@ -15,8 +15,7 @@ import numpy as np
 from respeed.backends import Array, BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn, checked_rows
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "patches": "whole"}
 TESTS = {

@@ -26,7 +26,7 @@ import torch
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 from respeed.workloads._layers import laid_out
 from respeed.workloads._net import SPARE, Net
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled

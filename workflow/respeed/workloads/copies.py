@@ -10,7 +10,7 @@ from respeed.backends import BackendContract
 from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, _sums
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 
 PARAMETERS = {"length": "whole", "direction": ("to", "from"), "memory": ("pinned", "pageable")}
 TESTS = {

@@ -3,7 +3,7 @@
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Inputs
-from respeed.workloads._limited import limit_threads, limited_step
+from respeed.workloads._common import limit_threads, limited_step
 from respeed.workloads.matmul import Matmul, flops, inputs, memory_bytes, reference, traffic_bytes
 
 __all__ = ["build", "flops", "inputs", "memory_bytes", "reference", "traffic_bytes"]

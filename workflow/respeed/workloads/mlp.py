@@ -24,9 +24,7 @@ import numpy as np
 from respeed.backends import Activation, Array, BackendContract, Step
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._activations import activated, slope, softmax
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn, activated, checked_rows, slope, softmax
 
 PARAMETERS = {
     "inputs": "whole",

@@ -22,9 +22,7 @@ from respeed.backends import Array, BackendContract, Step
 from respeed.data.natural_patches import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import Drawn, checked_rows, sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 TESTS = {

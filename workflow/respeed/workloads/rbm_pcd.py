@@ -17,7 +17,7 @@ import numpy as np
 from respeed.backends import Array, BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, rbm
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "gibbs": "whole", "learning_rate": "real"}
 TESTS = {

@@ -11,7 +11,7 @@ from typing import Any
 from respeed.backends import BackendContract, Step
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, rbm
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 TESTS = {

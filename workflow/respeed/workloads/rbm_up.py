@@ -8,9 +8,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import Drawn, checked_rows, sigmoid
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole"}
 TESTS = {

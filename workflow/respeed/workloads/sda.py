@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, _pretraining, _pretraining_check, autoencoder
+from respeed.workloads import Arrays, Expected, Inputs, _pretraining, autoencoder
 
 PARAMETERS = {
     "inputs": "whole", "hidden": "whole", "layers": "whole", "outputs": "whole", "batch": "whole",
@@ -42,7 +42,7 @@ def inputs(case: Case, seed: int) -> Inputs:
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return _pretraining_check.reference(autoencoder, _layers(case), case, inputs, seen)
+    return _pretraining.reference(autoencoder, _layers(case), case, inputs, seen)
 
 
 def part_weights(case: Case) -> Mapping[str, float]:

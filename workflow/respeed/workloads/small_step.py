@@ -16,7 +16,7 @@ from respeed.backends import BackendContract, Step
 from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._sigmoid import sigmoid
+from respeed.workloads._common import sigmoid
 
 PARAMETERS = {"count": "whole", "how": ("waited", "queued", "graph", "spread")}
 TESTS = {

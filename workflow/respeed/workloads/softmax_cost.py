@@ -14,9 +14,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._activations import softmax
-from respeed.workloads._checked import checked_rows
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn, checked_rows, softmax
 
 PARAMETERS = {"inputs": "whole", "outputs": "whole", "batch": "whole", "mini_batch": "whole"}
 TESTS = {

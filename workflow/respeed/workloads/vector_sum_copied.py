@@ -9,7 +9,7 @@ usually is.
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Inputs, _sums
-from respeed.workloads._drawn import Drawn
+from respeed.workloads._common import Drawn
 from respeed.workloads._sums import flops, memory_bytes, reference, traffic_bytes
 
 __all__ = ["build", "flops", "inputs", "memory_bytes", "reference", "traffic_bytes"]

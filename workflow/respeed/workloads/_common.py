@@ -1,14 +1,19 @@
-"""Large random arrays of the inputs, which are drawn anew whenever they are read."""
+"""What workloads share: large random inputs that are drawn anew when they are read, which examples of a mini-batch are
+checked, activations in float64, and steps of fewer threads than the row has.
+"""
 
 import copy as copying
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
+from respeed.backends import Activation, BackendContract, Step
 from respeed.kernels import compiled
 from respeed.kernels.elementwise import fill_uniform
+from respeed.model.paper import Case
 
 # Elements that are drawn together: in float64 they fit the second-level cache.
 CHUNK = 2**16
@@ -78,3 +83,66 @@ class Drawn:
         whole = compiled.empty_aligned(*self.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+CHECKED = 8
+
+
+def checked_rows(batch: int, seed: int) -> np.ndarray:
+    """Indices of up to 8 examples, ascending: the first, the last (a kernel's odd end), and others drawn by `seed`."""
+    if batch <= CHECKED:
+        return np.arange(batch)
+    inner = np.random.default_rng(seed).choice(np.arange(1, batch - 1), CHECKED - 2, replace=False)
+    return np.concatenate([[0], np.sort(inner), [batch - 1]])
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-z)) in float64; tanh neither overflows nor warns, whatever z is."""
+    out: np.ndarray = 0.5 * (1.0 + np.tanh(0.5 * z))
+    return out
+
+
+_OUT: dict[Activation, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda z: z,
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+    "relu": lambda z: np.maximum(z, 0.0),
+}
+_SLOPE: dict[Activation, Callable[[np.ndarray], np.ndarray]] = {
+    "none": np.ones_like,
+    "sigmoid": lambda out: out * (1 - out),
+    "tanh": lambda out: 1 - out**2,
+    "relu": np.sign,
+}
+
+
+def activated(activation: Activation, z: np.ndarray) -> np.ndarray:
+    """f(z)."""
+    return _OUT[activation](z)
+
+
+def slope(activation: Activation, out: np.ndarray) -> np.ndarray:
+    """f'(z), where out = f(z)."""
+    return _SLOPE[activation](out)
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    """Of each row."""
+    shares = np.exp(z - z.max(axis=1, keepdims=True))
+    out: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
+    return out
+
+
+def limit_threads(backend: BackendContract, case: Case) -> AbstractContextManager[None]:
+    """To be entered for each step; NotMeasurable where there are fewer threads, before anything takes memory."""
+    return backend.limited(int(case.parameters["threads"]))
+
+
+def limited_step(limit: AbstractContextManager[None], step: Step) -> Step:
+    """`step` within the limit."""
+
+    def step_limited() -> None:
+        with limit:
+            step()
+
+    return step_limited
