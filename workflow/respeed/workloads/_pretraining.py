@@ -11,8 +11,8 @@ fine-tuning.
 Source: Hinton, Osindero and Teh, A fast learning algorithm for deep belief nets, 2006; Bengio et al., Greedy layer-wise
 training of deep networks, 2007.
 
-The check in float64: pretraining and fine-tuning change the same parameters, one after the other in a step. No copy is kept in between: what
-fine-tuning began with is what pretraining began with and its change, which is a product.
+The check in float64: pretraining and fine-tuning change the same parameters, one after the other in a step. No copy is
+kept in between: what fine-tuning began with is what pretraining began with and its change, which is a product.
 """
 
 from collections.abc import Callable, Mapping
