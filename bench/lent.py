@@ -9,13 +9,13 @@ from stages import TIME_UP
 
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable, UserError
+from respeed.inputs.config import Config
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import Profile
 from respeed.machine.accelerators import accelerator_driver
 from respeed.machine.software import package_versions, telling_environment
 from respeed.measure.learning import learn
 from respeed.measure.session import measure_session
-from respeed.model.config import Config
-from respeed.model.profile import Profile
 from respeed.paths import learning_path
 from respeed.schedule.availability import why_not
 from respeed.schedule.work import Work, make_work

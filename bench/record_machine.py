@@ -38,7 +38,7 @@ from stages import Stage, Stages
 from respeed.bundle.export import export_bundle
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.profiles import load_profiles
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.description import machine_slug
 from respeed.model.identity import HOST

@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.profiles import load_profiles
 from respeed.measure.lock import machine_lock
 from respeed.paths import RoundId, description_path, records_folder, round_path
 from respeed.records.files import read_json, read_record, write_record

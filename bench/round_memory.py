@@ -24,15 +24,14 @@ import numpy as np
 import psutil
 from paired import in_fresh_process
 
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_paper
+from respeed.inputs.profiles import load_profiles
 from respeed.machine.process import bind
 from respeed.model.paper import Case
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId
 from respeed.protocol import SMOKE
 from respeed.schedule.availability import resolve_threads, why_not
-from respeed.schedule.spec import make_spec
+from respeed.schedule.spec import RoundSpec, make_spec
 
 # A round's peak is at most so many times what its program cannot do without.
 ALLOWED = 1.3

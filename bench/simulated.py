@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
-from respeed.model.config import Preset
+from respeed.inputs.profiles import load_profiles
 from respeed.schedule.history import History
 from respeed.schedule.look import choose_unsettled
 from respeed.schedule.work import Work

@@ -20,9 +20,8 @@ from simulated import SCENARIOS, simulate
 from respeed.estimators.intervals import estimate_location
 from respeed.estimators.rounds import collect_rounds
 from respeed.measure.parent import measure_spec
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId
-from respeed.schedule.spec import make_spec
+from respeed.schedule.spec import RoundSpec, make_spec
 
 MACHINES = 400
 BUSY_RUNS = 20

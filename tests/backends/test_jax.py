@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from respeed.backends import make_backend
 from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.errors import NotMeasurable
-from respeed.inputs.modules import workload_backends
+from respeed.inputs.registry import workloads
 from respeed.workloads import load_workload
 from tests.conformance.programs import case_of
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-WORKLOADS = [name for name, backends in workload_backends().items() if "jax" in backends and name != "small_step"]
+WORKLOADS = [name for name, facts in workloads().items() if "jax" in facts.backends and name != "small_step"]
 QUICK = ("rbm", "memory_copy", "inverse")
 
 

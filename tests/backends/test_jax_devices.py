@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from respeed.inputs.modules import workload_backends
+from respeed.inputs.registry import workloads
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-WORKLOADS = [name for name, backends in workload_backends().items() if "jax" in backends and name != "small_step"]
+WORKLOADS = [name for name, facts in workloads().items() if "jax" in facts.backends and name != "small_step"]
 QUICK = ["inverse", "matmul", "memory_copy", "rbm"]
 
 # In a process of its own: how many devices a CPU passes for is read once. JAX takes the first by itself, as it takes a

@@ -12,7 +12,7 @@ import scipy
 
 from respeed.backends import _scipy_blas, accelerate, make_backend, netlib, openblas
 from respeed.errors import NotMeasurable
-from respeed.inputs.modules import backend_libraries, workload_backends
+from respeed.inputs.registry import backends, workloads
 from respeed.machine import software
 from respeed.machine.software import LIBRARIES
 from respeed.measure.correctness import TOLERANCE
@@ -41,7 +41,8 @@ def on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 def test_every_library_has_a_backend_of_its_name() -> None:
-    assert backend_libraries() == {name: name for name in LIBRARIES}
+    own = {name: facts.library for name, facts in backends().items() if facts.library}
+    assert own == {name: name for name in LIBRARIES}
 
 
 @pytest.mark.parametrize("name", sorted(set(LIBRARIES) - {"openblas"}))
@@ -71,9 +72,9 @@ def test_a_workload_agrees_with_float64_on_accelerates_backend(on_a_mac: object)
     assert max(errors.values()) < TOLERANCE["fp32"]
 
 
-@pytest.mark.parametrize("workload", workload_backends())
+@pytest.mark.parametrize("workload", workloads())
 def test_a_workload_runs_on_the_blas_of_every_scipy_or_on_none(workload: str) -> None:
-    assert len(set(LIBRARIES) & set(workload_backends()[workload])) in {0, len(LIBRARIES)}
+    assert len(set(LIBRARIES) & set(workloads()[workload].backends)) in {0, len(LIBRARIES)}
 
 
 def test_accelerate_says_what_it_is(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:

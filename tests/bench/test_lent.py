@@ -9,7 +9,7 @@ from stages import TIME_UP
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.profiles import load_profiles
 from respeed.measure.session import Outcome
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from respeed.cli import hardware
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import read_profiles
+from respeed.inputs.profiles import read_profiles
 from respeed.machine.cpu import Core, cores_as_facts
 from respeed.paths import HARDWARE
 

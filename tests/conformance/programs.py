@@ -8,19 +8,8 @@ import pytest
 
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
-from respeed.inputs.modules import (
-    backend_devices,
-    backend_libraries,
-    backend_offers,
-    backend_precisions,
-    workload_allocates,
-    workload_backends,
-    workload_parameters,
-    workload_precisions,
-    workload_tests,
-    workloads_with_products,
-)
 from respeed.inputs.papers import load_papers
+from respeed.inputs.registry import backends, workloads
 from respeed.machine.software import scipy_library
 from respeed.measure.correctness import state_errors
 from respeed.model.paper import Case
@@ -29,7 +18,7 @@ from respeed.workloads import load_workload
 
 def case_of(workload: str, size: str) -> Case:
     """The workload's own test case of that size: smoke, odd or large."""
-    return Case(size, workload, workload_tests()[workload][size])
+    return Case(size, workload, workloads()[workload].tests[size])
 
 
 def _cases_of_papers() -> Iterator[Case]:
@@ -38,20 +27,20 @@ def _cases_of_papers() -> Iterator[Case]:
             yield from experiment.smoke_cases
 
 
-WORKLOADS = tuple(workload_parameters())
+WORKLOADS = tuple(workloads())
 CASES = [*_cases_of_papers(), *(case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd"))]
 LARGE = [case_of(name, "large") for name in WORKLOADS]
-WITH_PRODUCTS = [case for case in CASES if case.workload in workloads_with_products()]
+WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
 # A backend of a BLAS that this machine's SciPy does not compute with says so, once, in tests/backends.
 CPUS = [
     (name, "cpu")
-    for name, devices in backend_devices().items()
-    if "cpu" in devices and backend_libraries().get(name) in {None, scipy_library()}
+    for name, facts in backends().items()
+    if "cpu" in facts.devices and backends()[name].library in {None, scipy_library()}
 ]
 GPUS = [
     pytest.param(name, device, marks=pytest.mark.gpu)
-    for name, devices in backend_devices().items()
-    for device in devices
+    for name, facts in backends().items()
+    for device in facts.devices
     if device != "cpu"
 ]
 DEVICES = [*CPUS, *GPUS]
@@ -61,12 +50,12 @@ MAX_ALLOCATED = 100_000
 
 def offering(*names: str) -> list[Any]:
     """The devices of backends that offer all of these."""
-    return [one for one in DEVICES if set(names) <= set(backend_offers()[getattr(one, "values", one)[0]])]
+    return [one for one in DEVICES if set(names) <= set(backends()[getattr(one, "values", one)[0]].offers)]
 
 
 def in_place(precision: str) -> list[Case]:
     """The large cases whose steps must allocate nothing in the precision."""
-    return [case for case in LARGE if precision not in workload_allocates()[case.workload]]
+    return [case for case in LARGE if precision not in workloads()[case.workload].allocates]
 
 
 def name_of(case: Case) -> str:
@@ -80,9 +69,9 @@ def programs(cases: Sequence[Case], devices: Sequence[Any], precision: str = "fp
         names, marks = getattr(device, "values", device), getattr(device, "marks", ())
         for case in cases:
             if (
-                names[0] in workload_backends()[case.workload]
-                and precision in workload_precisions()[case.workload]
-                and precision in backend_precisions()[names[0]]
+                names[0] in workloads()[case.workload].backends
+                and precision in workloads()[case.workload].precisions
+                and precision in backends()[names[0]].precisions
             ):
                 found.append(pytest.param(*names, case, marks=marks, id="-".join((*names, name_of(case)))))
     return found

@@ -5,15 +5,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from respeed.backends import REQUIRED, BackendContract, Facts, Required
-from respeed.inputs.modules import (
-    backend_devices,
-    backend_offers,
-    backend_precisions,
-    workload_asks,
-    workload_backends,
-    workload_parameters,
-    workload_tests,
-)
+from respeed.inputs.registry import backends, workloads
 from respeed.measure.correctness import TOLERANCE
 from respeed.workloads import load_workload
 from tests.conformance.programs import CPUS, WORKLOADS, backend_or_skip, case_of, programs
@@ -37,9 +29,9 @@ class Listening:
 
 PLACES = [
     pytest.param(name, device, precision, marks=[] if device == "cpu" else pytest.mark.gpu)
-    for name, devices in backend_devices().items()
-    for device in devices
-    for precision in backend_precisions()[name]
+    for name, facts in backends().items()
+    for device in facts.devices
+    for precision in facts.precisions
 ]
 
 
@@ -47,16 +39,16 @@ def test_the_required_names_are_the_members_of_the_required_part_of_the_contract
     assert set(REQUIRED) == members(Required)
 
 
-@pytest.mark.parametrize("name", backend_offers())
+@pytest.mark.parametrize("name", backends())
 def test_what_a_backend_offers_stands_in_the_contract(name: str) -> None:
-    assert set(backend_offers()[name]) <= members(BackendContract)
-    assert len(backend_offers()[name]) == len(set(backend_offers()[name]))
+    assert set(backends()[name].offers) <= members(BackendContract)
+    assert len(backends()[name].offers) == len(set(backends()[name].offers))
 
 
 @pytest.mark.parametrize(("name", "device", "precision"), PLACES)
 def test_what_a_backend_offers_is_there(name: str, device: str, precision: str) -> None:
     made = backend_or_skip(name, device, precision)
-    assert [each for each in backend_offers()[name] if not hasattr(made, each)] == []
+    assert [each for each in backends()[name].offers if not hasattr(made, each)] == []
 
 
 @pytest.mark.parametrize(("name", "device", "precision"), PLACES)
@@ -68,20 +60,20 @@ def test_a_backend_says_of_itself_what_every_backend_must(name: str, device: str
     assert (facts["device"], facts["precision"]) == (device, precision)
 
 
-@pytest.mark.parametrize("name", backend_precisions())
+@pytest.mark.parametrize("name", backends())
 def test_every_precision_of_a_backend_has_a_tolerance(name: str) -> None:
-    assert set(backend_precisions()[name]) <= set(TOLERANCE)
+    assert set(backends()[name].precisions) <= set(TOLERANCE)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_what_a_workload_asks_for_stands_in_the_contract_and_some_backend_offers_it(workload: str) -> None:
-    assert set(workload_asks()[workload]) <= members(BackendContract)
-    assert workload_backends()[workload]
+    assert set(workloads()[workload].asks) <= members(BackendContract)
+    assert workloads()[workload].backends
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_the_test_cases_of_a_workload_give_its_parameters(workload: str) -> None:
-    kinds, cases = workload_parameters()[workload], workload_tests()[workload]
+    kinds, cases = workloads()[workload].parameters, workloads()[workload].tests
     assert set(cases) == {"smoke", "odd", "large"}
     for parameters in cases.values():
         assert parameters.keys() == kinds.keys()
@@ -103,4 +95,4 @@ def test_a_workload_asks_for_nothing_but_what_it_says(backend: str, device: str,
     for _ in range(2):
         program.step()
     program.state()
-    assert made._asked <= {*REQUIRED, *workload_asks()[case.workload]}
+    assert made._asked <= {*REQUIRED, *workloads()[case.workload].asks}

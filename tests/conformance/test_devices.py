@@ -10,7 +10,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
-from respeed.inputs.modules import backend_devices, workload_backends, workload_precisions
+from respeed.inputs.registry import backends, workloads
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
@@ -21,13 +21,13 @@ from respeed.workloads import load_workload, rbm, rbm_streamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of
 from tests.pretended_gpu.environment import is_pretended
 
-CPUS = [(name, "cpu", "fp32") for name in workload_backends()["rbm_streamed"] if "cpu" in backend_devices()[name]]
+CPUS = [(name, "cpu", "fp32") for name in workloads()["rbm_streamed"].backends if "cpu" in backends()[name].devices]
 OTHER_CPU = [("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")]
 GPUS = [
     pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu)
     for precision in ("fp64", "fp32", "tf32", "bf16", "fp16")
 ]
-ON_DEVICE = [name for name, backends in workload_backends().items() if "torch" in backends]
+ON_DEVICE = [name for name, facts in workloads().items() if "torch" in facts.backends]
 
 
 def make(backend: str, device: str, precision: str) -> BackendContract:
@@ -68,7 +68,7 @@ def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case
 def test_ten_steps_as_graphs_are_ten_plain_steps(
     backend: str, device: str, precision: str, workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if precision not in workload_precisions()[workload]:
+    if precision not in workloads()[workload].precisions:
         pytest.skip(f"{workload} does not run in {precision}")
     module, case = load_workload(workload), case_of(workload, "odd")
     inputs = module.inputs(case, seed=5)

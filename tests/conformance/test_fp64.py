@@ -8,7 +8,7 @@ import pytest
 from respeed.backends import BackendContract
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
-from respeed.inputs.modules import backend_precisions, runs
+from respeed.inputs.registry import backends, runs
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
@@ -28,7 +28,7 @@ from tests.conformance.programs import (
 )
 
 OFFERING = [
-    device for device in DEVICES if "fp64" in backend_precisions()[getattr(device, "values", device)[0]]
+    device for device in DEVICES if "fp64" in backends()[getattr(device, "values", device)[0]].precisions
 ]  # fmt: skip
 # And what the solvers of sparse coding ask for.
 SPARSE = [device for device in OFFERING if device in offering("coordinate_step", "line_search", "gradient_step")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.inputs.modules import backend_offers
+from respeed.inputs.registry import backends
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import cd1_products, patches
@@ -17,7 +17,7 @@ from tests.conformance.programs import CPUS
 LANES = 3
 
 
-@pytest.fixture(params=[name for name, _ in CPUS if "each" in backend_offers()[name]])
+@pytest.fixture(params=[name for name, _ in CPUS if "each" in backends()[name].offers])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

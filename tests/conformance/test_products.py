@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from respeed.backends import BackendContract
-from respeed.inputs.modules import workload_backends
+from respeed.inputs.registry import workloads
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload
@@ -60,7 +60,7 @@ def gemm_in_tf32(made: BackendContract) -> Callable[..., None]:
 
 @pytest.mark.parametrize("case", WITH_PRODUCTS, ids=name_of)
 def test_a_product_in_tf32_does_not_pass_as_fp32(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    backends = workload_backends()[case.workload]
+    backends = workloads()[case.workload].backends
     if "openblas" in backends:
         made = backend_or_skip("openblas", "cpu")
         monkeypatch.setattr(made, "gemm", gemm_in_tf32(made))
@@ -77,7 +77,7 @@ def test_a_product_in_tf32_does_not_pass_as_fp32(case: Case, monkeypatch: pytest
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
     case, module = case_of(workload, "odd"), load_workload(workload)
-    offering = [one for one in CPUS if one[0] in workload_backends()[workload]]
+    offering = [one for one in CPUS if one[0] in workloads()[workload].backends]
     name, device = min(offering, key=lambda one: one[0] == "jax")  # which compiles for seconds
     made, inputs = backend_or_skip(name, device), module.inputs(case, seed=5)
     program = module.build(made, case, inputs)

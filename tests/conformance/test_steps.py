@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from respeed.inputs.modules import workload_parameters
+from respeed.inputs.registry import workloads
 from respeed.measure.correctness import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
@@ -52,7 +52,7 @@ def test_a_step_that_allocates_is_seen() -> None:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_the_arithmetic_of_a_workload_is_positive_and_grows_with_its_size(workload: str) -> None:
-    small, kinds, module = case_of(workload, "odd"), workload_parameters()[workload], load_workload(workload)
+    small, kinds, module = case_of(workload, "odd"), workloads()[workload].parameters, load_workload(workload)
     doubled = {name: 2 * value if kinds[name] == "whole" else value for name, value in small.parameters.items()}
     for measure in (module.flops, module.traffic_bytes, module.memory_bytes):
         if measure(small) is not None:  # arithmetic that depends on the data is not known beforehand

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.machine.energy import FEWEST_UPDATES
 from respeed.paths import RoundId, description_path, round_path
 from respeed.protocol import Block

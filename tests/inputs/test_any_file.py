@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs.config import check_config, load_config
-from respeed.inputs.hardware import read_profile
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
+from respeed.inputs.profiles import read_profile
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
 TOLD = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.inputs import config, hardware, papers
+from respeed.inputs import config, papers, profiles
 from respeed.inputs.config import check_command_line, check_config, load_config, parse_settings
 
 
@@ -41,7 +41,7 @@ def test_other_words_of_a_command_line_are_no_settings() -> None:
 
 
 def test_no_profiles_and_no_papers_are_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config, "profile_names", lambda: hardware.profile_names(tmp_path / "missing"))
+    monkeypatch.setattr(config, "profile_names", lambda: profiles.profile_names(tmp_path / "missing"))
     with pytest.raises(UserError, match=r"hardware: has no profiles \(NAME.yaml\); respeed new hardware NAME writes"):
         load_config()
     assert any("has no profiles" in line for line in check_config())

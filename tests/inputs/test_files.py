@@ -9,10 +9,10 @@ import pytest
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.files import from_here, read_bounded
-from respeed.inputs.hardware import read_profile
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
-from respeed.inputs.source import WORKLOAD, what_is_wrong
+from respeed.inputs.profiles import read_profile
+from respeed.inputs.registry import WorkloadFacts, read_facts
 from respeed.paths import HARDWARE, ROOT
 from respeed.records.files import read_json, why_no_learning
 
@@ -33,6 +33,12 @@ def record(path: Path) -> str:
     return str(error.value)
 
 
+def workload(path: Path) -> str:
+    with pytest.raises(UserError) as error:
+        read_facts(path, WorkloadFacts)
+    return str(error.value)
+
+
 def published(path: Path) -> str:
     (path.parent / "paper.yaml").write_text((ROOT / "workflow/papers/bergstra2010/paper.yaml").read_text())
     return read_paper(path.parent.name, path.parent.parent)[1][0]
@@ -44,7 +50,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "box.yaml": lambda path: read_told("box", path.parent)[1][0],
     "paper.yaml": lambda path: read_paper(path.parent.name, path.parent.parent)[1][0],
     "published.csv": published,
-    "mine.py": lambda path: what_is_wrong(path, WORKLOAD) or "",
+    "mine.py": workload,
     "round-01.json": record,
     "learning.json": learning,
 }

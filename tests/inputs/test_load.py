@@ -6,8 +6,8 @@ import pytest
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profile, load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profile, load_profiles
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
 CONFIG = (ROOT / "config.yaml").read_text()
@@ -108,7 +108,7 @@ def test_a_profile_whose_name_is_no_name_is_refused(tmp_path: Path) -> None:
         ("    experiment: rbm\n    row: gpu", "    experiment: rmb\n    row: gpu", ("claims", "did you mean rbm?")),
         ("    row: gpu\n", "    row: gup\n", ("claims.rbm-speedup.row", "did you mean gpu?")),
         ("over: [single-cpu, multi-cpu]", "over: [single-cpu, multi-gpu]", ("claims", "over")),
-        ("over: [single-cpu, multi-cpu]", "over: []", ("claims", "over", "single-cpu")),
+        ("over: [single-cpu, multi-cpu]", "over: []", ("claims.rbm-speedup.over: [] must be a list of names",)),
         ("over: [single-cpu, multi-cpu]", "over: [gpu]", ("claims", "over", "own row")),
         ("test: total\n    experiment: dbn", "test: total\n    experiment: rbm", ("claims.network.test", "no total")),
         ("flops_per_second: 25.3e+9", "flops_per_second: fast", ("hardware.flops_per_second", "'fast'")),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from respeed.inputs.overlooked import overlooked
+from respeed.inputs.files import overlooked
 
 
 def test_a_file_that_is_not_read_because_of_its_name_is_told_with_the_right_one(tmp_path: Path) -> None:

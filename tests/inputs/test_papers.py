@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs.papers import load_paper, load_papers, paper_names, read_paper
-from respeed.model.unit import UNITS
+from respeed.model.paper import UNITS
 
 NUMBERS = st.floats(1e-6, 1e9)
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.inputs.hardware import default_profiles, load_profile, load_profiles, read_profiles
-from respeed.model.profile import Profile
+from respeed.inputs.profiles import Profile, default_profiles, load_profile, load_profiles, read_profiles
 from respeed.paths import HARDWARE
 from respeed.schedule.shown import profiles_shown
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.inputs.mistakes import Mistakes
+from respeed.inputs.forms import Mistakes
 from respeed.inputs.papers import load_paper
 from respeed.inputs.published import COLUMNS, MAX_BYTES, MAX_LINES, Numbers, positive, read_published
 
@@ -21,13 +21,14 @@ def read(folder: Path, text: str | bytes) -> tuple[Numbers, Mistakes]:
     path, mistakes = folder / "published.csv", Mistakes()
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     experiments = {"rbm": EXPERIMENTS["rbm"]}
-    return read_published(path, experiments, set(EXPERIMENTS) - {"rbm"}, ROWS, mistakes), mistakes
+    values, speedups = read_published(path, experiments, set(EXPERIMENTS) - {"rbm"}, ROWS, mistakes)
+    return values | speedups, mistakes
 
 
 def test_a_plain_line_is_read(tmp_path: Path) -> None:
     numbers, mistakes = read(tmp_path, f"{HEAD}\n{LINE}".replace("\n", "\r\n"))
     assert not mistakes
-    assert numbers.values["rbm", "576x1024", "gpu"].value == 38.6
+    assert numbers["rbm", "576x1024", "gpu"].value == 38.6
 
 
 @pytest.mark.parametrize(
@@ -90,4 +91,4 @@ PIECES = st.sampled_from(
 def test_any_bytes_give_numbers_or_lines(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     numbers, mistakes = read(tmp_path_factory.getbasetemp(), data)
     assert all(line.isprintable() or "\\" in line for line in mistakes)
-    assert all(printed.value > 0 for printed in (*numbers.values.values(), *numbers.speedups.values()))
+    assert all(printed.value > 0 for printed in numbers.values())

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.inputs.machines import load_told, read_told
-from respeed.model.told import Price, SlurmNode
+from respeed.inputs.machines import Price, SlurmNode, load_told, read_told
 
 PRICE = "{per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}"
 

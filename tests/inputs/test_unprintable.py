@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
+from respeed.inputs.__main__ import FILES as FORMS
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import read_profile
+from respeed.inputs.forms import fit
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import read_paper
-from respeed.inputs.schema import misfits
+from respeed.inputs.profiles import read_profile
 from respeed.paths import HARDWARE, PAPERS, ROOT
 from respeed.text import is_unprintable
 
@@ -48,7 +49,7 @@ def with_text(data: Any, place: tuple[Any, ...], text: str) -> Any:
 @pytest.mark.parametrize("kind", FILES)
 def test_every_text_is_looked_at(kind: str) -> None:
     for place in texts_of(FILES[kind]):
-        line = next(misfits(with_text(FILES[kind], place, "\u202e"), kind, Path("it.yaml"))).line
+        line = fit(FORMS[kind], with_text(FILES[kind], place, "\u202e"), Path("it.yaml"))[1][0].line
         assert line.startswith(f"it.yaml: {'.'.join(map(str, place))}: holds the character U+202E (RIGHT-TO-LEFT OV")
 
 
@@ -56,7 +57,7 @@ def test_every_text_is_looked_at(kind: str) -> None:
 @given(st.characters().filter(is_unprintable), st.data())
 def test_whatever_cannot_be_printed_is_named(kind: str, char: str, data: st.DataObject) -> None:
     place = data.draw(st.sampled_from(list(texts_of(FILES[kind]))))
-    found = next(misfits(with_text(FILES[kind], place, char), kind, Path("it.yaml")))
+    found = fit(FORMS[kind], with_text(FILES[kind], place, char), Path("it.yaml"))[1][0]
     assert found.place == place
     assert f"U+{ord(char):04X}" in found.line
     assert not any(map(is_unprintable, found.line))

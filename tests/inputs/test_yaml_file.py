@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.inputs.yaml_file import MAX_BYTES, read_yaml
+from respeed.inputs.yaml_loader import MAX_BYTES, read_yaml
 
 
 def read(tmp_path: Path, text: str) -> Any:

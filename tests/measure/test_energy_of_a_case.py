@@ -11,10 +11,9 @@ from respeed.estimators.energy import RoundEnergy, energy_of_round
 from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId
 from respeed.protocol import REAL, Block
-from respeed.schedule.spec import make_spec
+from respeed.schedule.spec import RoundSpec, make_spec
 from respeed.timing.energy import Meter, make_meter
 
 WATTS = 80.0

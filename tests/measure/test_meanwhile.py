@@ -10,9 +10,9 @@ import pytest
 
 from respeed.cli.main import main
 from respeed.measure import session
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId, record_paths
 from respeed.schedule.announce import _happened_to
+from respeed.schedule.spec import RoundSpec
 from respeed.schedule.workflow import resolve_workflow
 from tests.conftest import MakeRecord
 

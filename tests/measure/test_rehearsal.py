@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from respeed.inputs.modules import workload_backends, workload_parameters
+from respeed.inputs.registry import workloads
 from tests.conformance.programs import case_of
 
 # Loads the libraries once, and does each workload in a process of its own, in which nothing was compiled yet.
@@ -56,8 +56,8 @@ def outcomes(backend: str) -> dict[str, tuple[list[str], str]]:
     """Of each workload of the backend what its large step still had to compile, or why it cannot run here."""
     cases = {
         name: [dict(case_of(name, size).parameters) for size in ("odd", "large")]
-        for name, backends in workload_backends().items()
-        if backend in backends
+        for name, facts in workloads().items()
+        if backend in facts.backends
     }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=json.dumps([backend, cases]), capture_output=True, text=True, check=True
@@ -67,10 +67,10 @@ def outcomes(backend: str) -> dict[str, tuple[list[str], str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workload", workload_parameters())
+@pytest.mark.parametrize("workload", workloads())
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
 def test_a_rehearsal_leaves_no_kernel_to_be_loaded_by_a_large_step(backend: str, workload: str) -> None:
-    if backend not in workload_backends()[workload]:
+    if backend not in workloads()[workload].backends:
         pytest.skip(f"{workload} does not run on {backend}")
     left, reason = outcomes(backend)[workload]
     if reason:

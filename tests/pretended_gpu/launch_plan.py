@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from respeed.inputs.modules import workload_backends
+from respeed.inputs.registry import workloads
 from respeed.records.files import write_text
 from tests.pretended_gpu.environment import ROOT, environment
 
@@ -20,7 +20,7 @@ from tests.pretended_gpu.environment import ROOT, environment
 LEFT_OUT = {"convnet", "data_parallel"}
 COLUMNS = ("workload", "precision", "between", "kernels", "products", "copies", "elementwise_bytes")
 WORKLOADS = tuple(
-    sorted(name for name, backends in workload_backends().items() if "torch" in backends and name not in LEFT_OUT)
+    sorted(name for name, facts in workloads().items() if "torch" in facts.backends and name not in LEFT_OUT)
 )
 PLAN, FIGURE = ROOT / "docs" / "launches.csv", ROOT / "docs" / "launches.svg"
 Line = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 from respeed.backends import _torch_fused, make_backend
 from respeed.backends._torch_between import ByTorch
 from respeed.errors import NotMeasurable
-from respeed.inputs.modules import workload_precisions, workload_tests
+from respeed.inputs.registry import workloads
 from respeed.machine.process import private_stdout
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
@@ -26,7 +26,7 @@ WAYS = ("torch", "triton")
 def lines_of(workload: str) -> Iterator[dict[str, Any]]:
     """At its odd test case, by torch's operations and by the kernels."""
     for precision in PRECISIONS:
-        if precision in workload_precisions()[workload]:
+        if precision in workloads()[workload].precisions:
             for way in WAYS:
                 try:
                     yield counted(workload, precision, way)
@@ -35,7 +35,7 @@ def lines_of(workload: str) -> Iterator[dict[str, Any]]:
 
 
 def counted(workload: str, precision: str, way: str) -> dict[str, Any]:
-    module, case = load_workload(workload), Case("odd", workload, workload_tests()[workload]["odd"])
+    module, case = load_workload(workload), Case("odd", workload, workloads()[workload].tests["odd"])
     program = module.build(_backend(precision, way), case, module.inputs(case, 5))
     program.step()
     queued = queued_by(program.step)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import make_backend
-from respeed.inputs.modules import workload_backends, workload_precisions
+from respeed.inputs.registry import workloads
 from respeed.workloads import load_workload
 from tests.conformance.programs import case_of
 from tests.pretended_gpu.environment import is_pretended
@@ -27,7 +27,7 @@ def test_every_product_of_every_workload_sums_as_its_precision_says(precision: s
 
     made, found, multiplied = make(precision), dict[str, set[str]](), 0
     for name in ("rbm", "mlp", "patches", "convnet", "sparse_descent", "softmax_regression"):
-        if "torch" not in workload_backends()[name] or precision not in workload_precisions()[name]:
+        if "torch" not in workloads()[name].backends or precision not in workloads()[name].precisions:
             continue
         module, case = load_workload(name), case_of(name, "odd")
         with made._graphs.none():

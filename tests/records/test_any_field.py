@@ -18,8 +18,8 @@ from respeed.bundle.verify import verify
 from respeed.errors import UserError
 from respeed.figures.build import build_figures
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.records.files import _leave_out, read_description, read_learning, write_json
 from respeed.records.hardware import read_machines_hardware

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from respeed.model.told import Price, Told
+from respeed.inputs.machines import Price, Told
 from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json, write_text
 from respeed.report.build import build_report

@@ -8,9 +8,9 @@ import pytest
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.machines import SlurmNode, Told
 from respeed.inputs.papers import load_papers
-from respeed.model.told import SlurmNode, Told
+from respeed.inputs.profiles import load_profiles
 from respeed.records.files import write_json
 from respeed.schedule.announce import announcement
 from respeed.schedule.answers import Answers, answers_here, checksum

@@ -1,6 +1,6 @@
 """What a hardware sheet is made of, on machines that are not here."""
 
-from respeed.inputs.hardware import load_profile
+from respeed.inputs.profiles import load_profile
 from respeed.paths import check_name
 from respeed.schedule.gauge import plan_gauge
 from respeed.schedule.gauge_cases import rate_cases

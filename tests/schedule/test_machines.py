@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.paths import description_path
 from respeed.records.files import write_json
 from respeed.schedule.machines import FEW, machines_in_full

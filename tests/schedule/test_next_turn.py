@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.analysis.rounds import CellKey
-from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
-from respeed.model.config import Preset
+from respeed.inputs.profiles import load_profiles
 from respeed.paths import round_path
 from respeed.schedule.availability import why_not
 from respeed.schedule.history import History

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from respeed.errors import NotMeasurable
-from respeed.inputs.hardware import load_profile
+from respeed.inputs.profiles import Profile, load_profile
 from respeed.machine.cpu import Core, cores_as_facts
-from respeed.model.profile import Profile
 from respeed.schedule.placing import place
 
 ALL = load_profile("torch-all")

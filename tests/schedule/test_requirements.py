@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from respeed.inputs.hardware import load_profile, load_profiles
-from respeed.inputs.modules import other_library
+from respeed.inputs.profiles import load_profile, load_profiles, other_library
 from respeed.schedule.requirements import unmet
 
 FACTS = {"cpu_flags": ["avx2", "fma"], "memory_bytes": 16e9, "blas": "openblas"}

@@ -11,8 +11,8 @@ import pytest
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.measure.gauge import measure_gauge
 from respeed.measure.learning import learn
 from respeed.model.identity import FIELDS

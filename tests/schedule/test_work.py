@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from respeed.inputs.config import load_config
-from respeed.inputs.hardware import load_profiles
+from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
-from respeed.model.config import Preset
+from respeed.inputs.profiles import load_profiles
 from respeed.schedule.work import Work, make_work
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper
 from respeed.tables import cells, speedups
 from respeed.tables.build import cells_frame, speedups_frame

@@ -3,7 +3,7 @@
 import pytest
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.modules import other_library
+from respeed.inputs.profiles import other_library
 from respeed.tables.cells import make_cells
 from tests.tables.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
 

@@ -9,7 +9,7 @@ import pytest
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import rows_of
 from respeed.inputs.papers import load_paper
-from respeed.model.claim import Claim
+from respeed.model.paper import Claim
 from tests.tables.derived import frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]

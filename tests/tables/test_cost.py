@@ -21,8 +21,8 @@ from respeed.analysis.cost import (
     times_the_cheapest,
 )
 from respeed.estimators.energy import OLDER
+from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
-from respeed.model.told import Price, Told
 from respeed.tables.cost_page import make_cost_page
 from respeed.tables.html import write_page
 from tests.figures.machines import read_energy

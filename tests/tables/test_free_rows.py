@@ -10,8 +10,7 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import in_unit
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
-from respeed.model.paper import Paper
-from respeed.model.unit import UNITS
+from respeed.model.paper import UNITS, Paper
 from respeed.tables import cells, speedups
 from respeed.tables.breakdown import explain
 from respeed.tables.cells import Cell

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Case
 from respeed.numbers import format_duration
 from respeed.tables.cells import Cell, make_cells

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.hardware import load_profiles
 from respeed.inputs.papers import load_papers
+from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down, explain
 from respeed.tables.cells import Cell, make_cells

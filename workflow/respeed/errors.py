@@ -3,7 +3,7 @@
 import difflib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from respeed.text import clip, visible
 
@@ -36,11 +36,15 @@ class NotMeasurable(Exception):
     """A profile or a case that this machine cannot run; the text is the reason that the tables show."""
 
 
-def nearest(word: str, allowed: Iterable[str]) -> str:
-    """The end of an error line about a name that does not exist: the nearest one that does, and all of them."""
+def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
+    """The end of an error line about a name that does not exist: the nearest one that does, and all of them. `meant`
+    has what people mean by words that look like other names."""
     names = [str(name) for name in allowed]
-    close = difflib.get_close_matches(clip(str(word), 80), names, n=1, cutoff=0.6)
-    guess = f" (did you mean {close[0]}?)" if close else ""
+    if meant and word in meant:
+        close = [name for name in meant[word] if name in names]
+    else:
+        close = difflib.get_close_matches(clip(str(word), 80), names, n=1, cutoff=0.6)
+    guess = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f"{guess}; there are: {', '.join(sorted(names)) or 'none'}"
 
 

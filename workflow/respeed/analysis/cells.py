@@ -11,11 +11,10 @@ from respeed.analysis.columns import apply_dtypes, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
 from respeed.analysis.labels import tell_apart
 from respeed.analysis.rounds import CELL, count_causes
-from respeed.inputs.modules import other_library, why_not_run, workload_backends
-from respeed.model.paper import Case, Experiment, Paper
+from respeed.inputs.profiles import Profile, other_library
+from respeed.inputs.registry import backends_of, why_not_run
+from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow
 from respeed.model.precision import number_bytes
-from respeed.model.profile import Profile
-from respeed.model.published import ARCHITECTURES, PublishedRow
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
@@ -197,7 +196,7 @@ def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
                     "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
                     "of_algorithm": f", {algorithm.label}" if algorithm else "",
                     "architectures": algorithm.architectures if algorithm else ARCHITECTURES,
-                    "row_backends": {name for one in workloads for name in workload_backends().get(one, ())},
+                    "row_backends": {name for one in workloads for name in backends_of(one)},
                 })  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -21,9 +21,7 @@ from respeed.estimators.cell import SETTLED_MARGIN
 from respeed.estimators.intervals import Estimate, estimate_sum_ratio
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION, compare_rounds
-from respeed.model.claim import Claim
-from respeed.model.paper import Paper
-from respeed.model.published import PublishedRow
+from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.numbers import (
     NO_INTERVAL,
     format_duration,

@@ -24,8 +24,8 @@ from respeed.estimators.speedup import (
     confidence_among,
     verdict_of,
 )
+from respeed.inputs.machines import Price, Told
 from respeed.model.paper import Experiment, Paper
-from respeed.model.told import Price, Told
 from respeed.numbers import format_number
 from respeed.text import join_words
 

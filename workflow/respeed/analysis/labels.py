@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from respeed.model.paper import Experiment, Paper
-from respeed.model.published import PublishedRow
-from respeed.model.unit import Unit
+from respeed.model.paper import Experiment, Paper, PublishedRow, Unit
 from respeed.numbers import is_known
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from respeed.bundle.plain import check_text
 from respeed.errors import UserError
 from respeed.inputs.files import from_here
-from respeed.inputs.machines import check_told, read_told
-from respeed.inputs.yaml_file import parse_yaml
-from respeed.model.told import Price
+from respeed.inputs.machines import Price, check_told, read_told
+from respeed.inputs.yaml_loader import parse_yaml
 from respeed.records.files import write_text
 
 # A price takes some hundred bytes, and no machine costs so much an hour.

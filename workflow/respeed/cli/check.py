@@ -1,13 +1,12 @@
 """respeed check: every mistake in every file that people write, at once."""
 
 from respeed.inputs.config import check_config
-from respeed.inputs.hardware import read_profiles
+from respeed.inputs.files import overlooked
+from respeed.inputs.forms import Mistakes
 from respeed.inputs.machines import read_told, told_machines
-from respeed.inputs.mistakes import Mistakes
-from respeed.inputs.modules import broken_modules
-from respeed.inputs.overlooked import overlooked
 from respeed.inputs.papers import check_folders, paper_names, read_paper
-from respeed.paths import BACKENDS, WORKLOADS
+from respeed.inputs.profiles import read_profiles
+from respeed.inputs.registry import broken_files
 from respeed.text import visible
 
 
@@ -24,7 +23,7 @@ def check_files() -> bool:
         mistakes += read_told(machine)[1]
     for paper in papers:
         mistakes += read_paper(paper)[1]
-    mistakes += [*broken_modules(WORKLOADS).values(), *broken_modules(BACKENDS).values(), *overlooked()]
+    mistakes += [*broken_files(), *overlooked()]
     for line in mistakes:
         print(visible(line))
     if not mistakes:

@@ -7,14 +7,13 @@ from tabulate import tabulate
 
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
-from respeed.inputs.hardware import read_profiles
 from respeed.inputs.machines import read_told, told_machines
+from respeed.inputs.profiles import Profile, read_profiles
 from respeed.machine.cpu import cores_of_facts, show_list
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
 from respeed.machine.software import library_label
 from respeed.model.identity import FIELDS
-from respeed.model.profile import Profile
 from respeed.schedule.availability import resolve_threads
 
 

@@ -30,8 +30,7 @@ from respeed.figures.style import (
     write_head,
 )
 from respeed.figures.text import plain, width_of
-from respeed.model.paper import Paper
-from respeed.model.published import CPU_ARCHITECTURES
+from respeed.model.paper import CPU_ARCHITECTURES, Paper
 from respeed.numbers import format_number, format_share
 from respeed.tables.published import PAPER
 

@@ -8,8 +8,7 @@ from respeed.analysis.machines import change_spread
 from respeed.figures.chart import Chart, Point, Series
 from respeed.figures.looks import look_at_rows, look_at_theirs
 from respeed.figures.words import has_rates, words_of_seconds
-from respeed.model.paper import Experiment, Paper
-from respeed.model.unit import Unit
+from respeed.model.paper import Experiment, Paper, Unit
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.fastest import rows_in_front

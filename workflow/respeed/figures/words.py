@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from respeed.analysis.labels import label_row, words_of_unit
-from respeed.model.paper import Experiment, Paper
-from respeed.model.published import PublishedRow
-from respeed.model.unit import SECONDS
+from respeed.model.paper import SECONDS, Experiment, Paper, PublishedRow
 from respeed.tables.shown_speedups import ALL_CORES_OVER_ONE, CASE_OVER_FIRST, OVER_THEIR_DEVICE, ShownSpeedups
 
 

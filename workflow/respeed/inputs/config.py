@@ -1,18 +1,85 @@
 """config.yaml, and what the command line overrides in it."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt, StrictStr
+from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.hardware import default_profiles, profile_names, read_profile
-from respeed.inputs.mistakes import Mistakes
+from respeed.inputs.forms import Mistakes, fit
 from respeed.inputs.papers import load_papers, paper_names, read_paper
-from respeed.inputs.schema import check_schema, misfits
-from respeed.inputs.yaml_file import parse_yaml, read_yaml
-from respeed.model.config import Config, Preset
+from respeed.inputs.profiles import default_profiles, profile_names, read_profile
+from respeed.inputs.yaml_loader import parse_yaml, read_yaml
+from respeed.model.validation import FORM, Flag, Named, Number, OneOf, Says
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
+
+Rounds = Annotated[StrictInt, Field(ge=1, le=99), Says("a whole number from 1 to 99")]
+
+
+@dataclass(frozen=True, config=FORM)
+class Preset:
+    """How much to measure: `rounds` of everything, and then, as long as not more than `minutes` a paper are used up,
+    again what is not settled, up to `most` rounds of it. `sizes` is "paper" or "smoke"; `whole` adds runs in which
+    nothing is extrapolated."""
+
+    name: str
+    rounds: Rounds
+    most: Rounds
+    minutes: Annotated[Number, Field(ge=0), Says("a number of minutes, 0 or more", {"type": "number", "minimum": 0})]
+    sizes: Annotated[str, OneOf(("paper", "smoke"))]
+    whole: Flag
+
+    @property
+    def is_smoke(self) -> bool:
+        return self.sizes == "smoke"
+
+
+Names = Annotated[
+    StrictStr | Annotated[tuple[StrictStr, ...], Field(min_length=1)],
+    Says("all, or a list of names such as [one, two]"),
+]
+
+
+@dataclass(frozen=True, config=FORM)
+class Settings:
+    """config.yaml as it is written."""
+
+    preset: Annotated[StrictStr, Says("the name of a preset")]
+    papers: Names
+    experiments: Names
+    profiles: Names
+    machine: Annotated[StrictStr, Says("auto, or a name of small letters, digits, - and _")]
+    seed: Annotated[StrictInt, Field(ge=0, le=2**32 - 1), Says("a whole number from 0 to 4294967295")]
+    presets: Annotated[
+        dict[str, Annotated[Preset, Says("a mapping with rounds, most, minutes, sizes and whole")]],
+        Field(min_length=1),
+        Named,
+        Says("a mapping of preset names to their settings"),
+    ]
+    cluster: Flag = False
+
+
+SettingsFile = Annotated[Settings, Says("a mapping of settings (see the comments in config.yaml)")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """config.yaml with its names resolved; `machine` is None for "work it out". `all_profiles` says that none was
+    named; `cluster`, that the machines are measured through Slurm, each on its own nodes."""
+
+    preset: Preset
+    papers: tuple[str, ...]
+    experiments: tuple[str, ...] | None
+    profiles: tuple[str, ...]
+    machine: str | None
+    seed: int
+    presets: Mapping[str, Preset]
+    all_profiles: bool = False
+    cluster: bool = False
 
 
 def load_config(
@@ -22,45 +89,58 @@ def load_config(
     `strict`, papers and profiles that it chooses may have mistakes of their own."""
     path = from_here(path)
     data = read_yaml(path)
-    check_schema(data, "config", path)
+    settings = _settings(data, path)
     if overrides:
         # Snakemake hands `cluster=true` on as the word.
         words = {"true": True, "false": False}
-        data = {**data, **{key: words.get(str(value), value) for key, value in overrides.items()}}
         path = Path("--config")
-        check_schema(data, "config", path)
-    papers = _papers(data, path)
+        settings = _settings({**data, **{key: words.get(str(value), value) for key, value in overrides.items()}}, path)
+    papers = _papers(settings.papers, path)
     return Config(
-        preset=_preset(data, path),
+        preset=_preset(settings.preset, settings.presets, path),
         papers=papers,
-        experiments=_experiments(data, papers if strict else _right(papers), path),
-        profiles=_profiles(data, path) if strict or data["profiles"] != "all" else _right_profiles(),
-        machine=_machine(data, path),
-        seed=data["seed"],
-        presets=_presets(data),
-        all_profiles=data["profiles"] == "all",
-        cluster=data.get("cluster", False),
+        experiments=_experiments(settings.experiments, papers if strict else _right(papers), path),
+        profiles=_profiles(settings.profiles, path) if strict or settings.profiles != "all" else _right_profiles(),
+        machine=_machine(settings.machine, path),
+        seed=settings.seed,
+        presets=settings.presets,
+        all_profiles=settings.profiles == "all",
+        cluster=settings.cluster,
     )
 
 
 def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
     """All mistakes in the file itself; those in the papers and profiles that it names are theirs."""
     path, mistakes = from_here(path), Mistakes()
-    data: Any = None
     with mistakes.collecting():
         data = read_yaml(path)
-    mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "config", path)]
-    if not mistakes:
-        for check in (_preset, _papers, _machine):
+        _, misfits = fit(SettingsFile, data, path)
+        mistakes += [line for _, line in misfits]
+        wrong = {place[0] for place, _ in misfits if place}
+        right = {key: value for key, value in data.items() if key not in wrong} if isinstance(data, dict) else {}
+        if "preset" in right and "presets" in right:
             with mistakes.collecting():
-                check(data, path)
-        with mistakes.collecting():
-            if data["profiles"] != "all" or not profile_names():
-                _profiles(data, path)
-    if not mistakes and not any(read_paper(name)[1] for name in _papers(data, path)):
-        with mistakes.collecting():
-            _experiments(data, _papers(data, path), path)
+                _preset(right["preset"], right["presets"], path)
+        if "machine" in right:
+            with mistakes.collecting():
+                _machine(right["machine"], path)
+        if "profiles" in right and (right["profiles"] != "all" or not profile_names()):
+            with mistakes.collecting():
+                _profiles(right["profiles"], path)
+        if "papers" in right:
+            with mistakes.collecting():
+                papers = _papers(right["papers"], path)
+                if "experiments" in right and not any(read_paper(name)[1] for name in papers):
+                    _experiments(right["experiments"], papers, path)
     return mistakes
+
+
+def _settings(data: Any, path: Path) -> Settings:
+    settings, misfits = fit(SettingsFile, data, path)
+    for misfit in misfits:
+        raise UserError(misfit.line)
+    found: Settings = settings
+    return found
 
 
 def _right(papers: Iterable[str]) -> list[str]:
@@ -74,40 +154,35 @@ def _right_profiles() -> tuple[str, ...]:
     return tuple(profile.name for profile in found if profile and not profile.optional)
 
 
-def _presets(data: Mapping[str, Any]) -> dict[str, Preset]:
-    return {name: Preset(name=name, **preset) for name, preset in data["presets"].items()}
+def _preset(name: str, presets: Mapping[str, Any], path: Path) -> Any:
+    if name not in presets:
+        raise UserError(f"{path}: preset: no preset {name!r}{nearest(name, presets)}")
+    return presets[name]
 
 
-def _preset(data: Mapping[str, Any], path: Path) -> Preset:
-    presets = _presets(data)
-    if data["preset"] not in presets:
-        raise UserError(f"{path}: preset: no preset {data['preset']!r}{nearest(data['preset'], presets)}")
-    return presets[data["preset"]]
-
-
-def _papers(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+def _papers(chosen: Any, path: Path) -> tuple[str, ...]:
     if not paper_names():
         raise UserError(f"{from_here(PAPERS)}: has no papers (NAME/paper.yaml); respeed new paper NAME writes one")
-    return _choose("papers", "paper", data["papers"], paper_names(), path)
+    return _choose("papers", "paper", chosen, paper_names(), path)
 
 
-def _experiments(data: Mapping[str, Any], papers: Iterable[str], path: Path) -> tuple[str, ...] | None:
+def _experiments(chosen: Any, papers: Iterable[str], path: Path) -> tuple[str, ...] | None:
     tables = {name for paper in load_papers(papers).values() for name in paper.experiments}
-    if data["experiments"] == "all":
-        return None
-    return _choose("experiments", "experiment", data["experiments"], tables, path)
+    return None if chosen == "all" else _choose("experiments", "experiment", chosen, tables, path)
 
 
-def _profiles(data: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+def _profiles(chosen: Any, path: Path) -> tuple[str, ...]:
     if not profile_names():
         raise UserError(f"{from_here(HARDWARE)}: has no profiles (NAME.yaml); respeed new hardware NAME writes one")
-    if data["profiles"] == "all":
-        return default_profiles()
-    return _choose("profiles", "hardware profile", data["profiles"], profile_names(), path)
+    return (
+        default_profiles()
+        if chosen == "all"
+        else _choose("profiles", "hardware profile", chosen, profile_names(), path)
+    )
 
 
-def _machine(data: Mapping[str, Any], path: Path) -> str | None:
-    return None if data["machine"] == "auto" else check_name("machine", data["machine"], f"{path}: machine")
+def _machine(name: str, path: Path) -> str | None:
+    return None if name == "auto" else check_name("machine", name, f"{path}: machine")
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

@@ -1,200 +1,259 @@
 """The experiments of a paper: tables, their cases, and the workloads that these are of."""
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.mistakes import Mistakes
-from respeed.inputs.modules import check_module, workload_parameters
-from respeed.model.paper import Algorithm, Case, Experiment, Fact
-from respeed.model.published import ARCHITECTURES
-from respeed.model.unit import SECONDS, UNITS
+from respeed.inputs.forms import Mistakes
+from respeed.inputs.registry import check_usable, workloads
+from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameter
+from respeed.model.validation import FORM, Count, Label, Named, OneOf, Positive, Says, Text
 from respeed.paths import check_name
 
-# What a case says beside its parameters.
-NOT_PARAMETERS = {"case", "workload", "from", "column", "examples"}
+Workload = Annotated[StrictStr, Says("the name of a file in workflow/respeed/workloads")]
 
 
-def read_experiment(
-    name: str, experiments: Mapping[str, Any], rows: Collection[str], path: Path, mistakes: Mistakes
-) -> Experiment | None:
-    """The experiment `name` of the mapping in the file; None if anything is wrong with it, which goes to `mistakes`."""
-    before = len(mistakes)
-    experiment = None
-    with mistakes.collecting():
-        experiment = _read(name, experiments, rows, path, mistakes)
-    return experiment if len(mistakes) == before else None
+class CaseEntry(BaseModel):
+    """A case as it is written: what else stands there are its parameters."""
 
-
-def _read(
-    name: str, experiments: Mapping[str, Any], rows: Collection[str], path: Path, mistakes: Mistakes
-) -> Experiment:
-    data, where = experiments[name], f"{path}: experiments.{name}"
-    check_name("experiment", name, str(path))
-    unit = UNITS[data.get("unit", SECONDS.name)]
-    if data.get("better", unit.better) != unit.better:
-        raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
-    algorithms = {
-        workload: _algorithm(workload, facts, rows, f"{where}.algorithms")
-        for workload, facts in data.get("algorithms", {}).items()
-    }
-    _check_workload(data["workload"], f"{where}.workload")
-    with mistakes.collecting():
-        _check_protocol(data, algorithms, where)
-    both = {case["case"] for case in data["cases"]} & {case["case"] for case in data["smoke_cases"]}
-    if both:
-        raise UserError(f"{where}.smoke_cases: {min(both)} is the name of one of the cases; give the tiny one another")
-    return Experiment(
-        name=name,
-        title=data["title"],
-        unit=unit,
-        examples=data.get("examples"),
-        case_examples={
-            case["case"]: found["examples"]
-            for case in _all_cases(data)
-            if "examples" in (found := _source(case, experiments) or case)
-        },
-        cases=_cases("cases", name, experiments, algorithms, where, mistakes),
-        smoke_cases=_cases("smoke_cases", name, experiments, algorithms, where, mistakes),
-        learning=_cases("learning", name, experiments, algorithms, where, mistakes) if "learning" in data else (),
-        algorithms=algorithms,
-        columns={case["case"]: case["column"] for case in data["cases"] if "column" in case},
-        sources={case["case"]: case["from"] for case in _all_cases(data) if "from" in case},
-        whole_parameters=data.get("whole_parameters", {}),
-        total=data.get("total"),
-        round_seconds=data["round_seconds"],
-        facts=tuple(Fact(**fact) for fact in data["facts"]),
-        caveats=tuple(data["caveats"]),
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Parameter]
+    case: Annotated[StrictStr, Says("a name in small letters, digits, - and _ (quote it if it is all digits)")]
+    workload: Workload | None = None
+    source: Annotated[StrictStr, Says("the name of the experiment that measures the case")] | None = Field(
+        default=None, alias="from"
     )
+    column: (
+        Annotated[StrictStr, Says("the published column that the case answers, where it has another name")] | None
+    ) = None
+    examples: Count | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
 
 
-def check_measured_once(experiments: Mapping[str, Experiment], path: Path) -> None:
-    """The same work under two names would cost twice the time, and print two numbers for one thing."""
-    seen: dict[tuple[Any, ...], tuple[str, str]] = {}
-    for experiment in experiments.values():
-        for kind, cases in (("cases", experiment.cases), ("smoke_cases", experiment.smoke_cases)):
-            for case in cases:
-                if case.name in experiment.sources:
-                    continue
-                work = (kind, case.workload, tuple(sorted(case.parameters.items())))
-                other, name = seen.setdefault(work, (experiment.name, case.name))
-                if other == experiment.name and name != case.name:
-                    raise UserError(f"{path}: experiments.{other}.{kind}: {case.name} and {name} are the same work")
-                if (other, name) != (experiment.name, case.name):
-                    raise UserError(
-                        f"{path}: experiments.{experiment.name}.{kind}: {case.name} is the case {name} of {other}; "
-                        f"write {{case: {name}, from: {other}}}, and it is measured once"
-                    )
+Cases = Annotated[
+    tuple[Annotated[CaseEntry, Says("a mapping such as {case: 576x1024, visible: 576, hidden: 1024}")], ...],
+    Field(min_length=1),
+    Says("a list of cases"),
+]
 
 
-def _all_cases(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [*data["cases"], *data["smoke_cases"]]
+@dataclass(frozen=True, config=FORM)
+class Table:
+    """An experiment as it is written."""
+
+    title: Text
+    workload: Workload
+    protocol: Annotated[dict[str, Parameter], Says("a mapping of parameters that all cases share to numbers or texts")]
+    cases: Cases
+    smoke_cases: Cases
+    round_seconds: Annotated[
+        Positive, Says("a number of seconds greater than 0", {"type": "number", "exclusiveMinimum": 0})
+    ]
+    facts: Facts
+    caveats: Annotated[tuple[Text, ...], Says("a list of sentences")]
+    unit: Annotated[str, OneOf(tuple(UNITS))] = SECONDS.name
+    better: Annotated[str, OneOf(("smaller", "larger"))] = ""
+    examples: Count | None = None
+    algorithms: Annotated[
+        dict[
+            str,
+            Annotated[
+                Algorithm,
+                Says("a label, published_for (a list of published rows) and perhaps architectures and parameters"),
+            ],
+        ],
+        Field(min_length=1),
+        Named,
+        Says("a mapping of workload names to a label and the published rows whose numbers are theirs"),
+    ] = dataclasses.field(default_factory=dict)
+    whole_parameters: Annotated[
+        dict[str, Parameter], Says("a mapping of parameters to what they are in whole runs")
+    ] = dataclasses.field(default_factory=dict)
+    total: Annotated[Label, Says("what the cases are the parts of, where their seconds add up")] | None = None
+    learning: Cases = ()
+
+    @property
+    def all_cases(self) -> tuple[CaseEntry, ...]:
+        return (*self.cases, *self.smoke_cases)
+
+    @property
+    def counts_examples(self) -> bool:
+        return UNITS[self.unit].counted == "examples" or bool(self.examples)
 
 
-def _algorithm(workload: str, data: Mapping[str, Any], rows: Collection[str], where: str) -> Algorithm:
-    _check_workload(workload, where)
-    for row in data["published_for"]:
-        if row not in rows:
-            raise UserError(f"{where}.{workload}.published_for: no row {row!r}{nearest(row, rows)}")
-    return Algorithm(
-        workload, data["label"], tuple(data["published_for"]), tuple(data.get("architectures", ARCHITECTURES))
-    )
+TableForm = Annotated[Table, Says("a mapping with title, workload, protocol, cases, ...")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiments:
+    """Makes the experiments of a file's `tables`. `rows` are the names of the published rows, None if these could not
+    be read; what is wrong goes to `mistakes`."""
+
+    tables: Mapping[str, Table]
+    rows: Collection[str] | None
+    path: Path
+    mistakes: Mistakes
+
+    def read(self) -> dict[str, Experiment]:
+        """Those in which nothing is wrong."""
+        found = {}
+        for name in self.tables:
+            before = len(self.mistakes)
+            with self.mistakes.collecting():
+                experiment = self._read(name)
+                if len(self.mistakes) == before:
+                    found[name] = experiment
+        with self.mistakes.collecting():
+            self._check_measured_once(found)
+        return found
+
+    def _read(self, name: str) -> Experiment:
+        table, where = self.tables[name], f"{self.path}: experiments.{name}"
+        check_name("experiment", name, str(self.path))
+        unit = UNITS[table.unit]
+        if table.better not in {"", unit.better}:
+            raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
+        for algorithm in table.algorithms.values():
+            self._check_algorithm(algorithm, f"{where}.algorithms")
+        _check_workload(table.workload, f"{where}.workload")
+        with self.mistakes.collecting():
+            _check_protocol(table, where)
+        both = {case.case for case in table.cases} & {case.case for case in table.smoke_cases}
+        if both:
+            raise UserError(
+                f"{where}.smoke_cases: {min(both)} is the name of one of the cases; give the tiny one another"
+            )
+        return Experiment(
+            name=name,
+            title=table.title,
+            unit=unit,
+            examples=table.examples,
+            case_examples={
+                case.case: examples
+                for case in table.all_cases
+                if (examples := (self._case_there(case) or case).examples) is not None
+            },
+            cases=self._cases(name, "cases"),
+            smoke_cases=self._cases(name, "smoke_cases"),
+            learning=self._cases(name, "learning"),
+            algorithms=table.algorithms,
+            columns={case.case: case.column for case in table.cases if case.column is not None},
+            sources={case.case: case.source for case in table.all_cases if case.source is not None},
+            whole_parameters=table.whole_parameters,
+            total=table.total,
+            round_seconds=table.round_seconds,
+            facts=table.facts,
+            caveats=table.caveats,
+        )
+
+    def _check_algorithm(self, algorithm: Algorithm, where: str) -> None:
+        _check_workload(algorithm.workload, where)
+        for row in algorithm.published_for:
+            if self.rows is not None and row not in self.rows:
+                raise UserError(f"{where}.{algorithm.workload}.published_for: no row {row!r}{nearest(row, self.rows)}")
+
+    def _case_there(self, case: CaseEntry) -> CaseEntry | None:
+        """Of a case that another experiment measures, the case there."""
+        there = self.tables[case.source].all_cases if case.source and case.source in self.tables else ()
+        return next((one for one in there if one.case == case.case and one.source is None), None)
+
+    def _cases(self, name: str, key: str) -> tuple[Case, ...]:
+        """The cases listed under `key`, once for each algorithm."""
+        table, where = self.tables[name], f"{self.path}: experiments.{name}.{key}"
+        found: list[Case] = []
+        for position, case in enumerate(getattr(table, key)):
+            with self.mistakes.collecting():
+                if case.case in {other.name for other in found}:
+                    raise UserError(f"{where}: the case {case.case!r} stands twice")
+                found += self._programs(case, table, key, name, f"{where}.{position}")
+        return tuple(found)
+
+    def _programs(self, case: CaseEntry, table: Table, key: str, name: str, where: str) -> list[Case]:
+        """One case, once for each algorithm."""
+        for other, said in (("workload", case.workload), ("from", case.source)):
+            if table.algorithms and said is not None:
+                raise UserError(
+                    f"{where}: {other}: a table of several algorithms has its programs in `algorithms` alone"
+                )
+        if case.source is not None:
+            return [self._taken(case, key, name, where)]
+        found = []
+        for program in tuple(table.algorithms) or (case.workload or table.workload,):
+            # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
+            own = table.algorithms[program].parameters if table.algorithms and key == "cases" else {}
+            found.append(_case(case, program, own, table, where))
+            _case(case, program, table.whole_parameters, table, f"{where}: whole run")
+        return found
+
+    def _taken(self, case: CaseEntry, key: str, name: str, where: str) -> Case:
+        """A case that another experiment of the paper measures."""
+        others = [other for other in self.tables if other != name]
+        if case.source not in others:
+            raise UserError(f"{where}: from: no other experiment {case.source!r}{nearest(str(case.source), others)}")
+        source = self.tables[case.source]
+        there = {one.case: one for one in getattr(source, key) if one.source is None}
+        if case.case not in there:
+            raise UserError(f"{where}: {case.source} measures no case {case.case!r}{nearest(case.case, there)}")
+        if more := next(iter(case.model_dump(exclude={"case", "source"}, exclude_unset=True)), None):
+            raise UserError(f"{where}: {more}: stands with the case in {case.source}, not here")
+        if source.algorithms:
+            raise UserError(f"{where}: from: {case.source} tells several algorithms apart; name a table that does not")
+        measured = there[case.case]
+        return _case(measured, measured.workload or source.workload, {}, source, where)
+
+    def _check_measured_once(self, experiments: Mapping[str, Experiment]) -> None:
+        """The same work under two names would cost twice the time, and print two numbers for one thing."""
+        seen: dict[tuple[Any, ...], tuple[str, str]] = {}
+        for experiment in experiments.values():
+            for kind, cases in (("cases", experiment.cases), ("smoke_cases", experiment.smoke_cases)):
+                where = f"{self.path}: experiments.{experiment.name}.{kind}"
+                for case in cases:
+                    if case.name in experiment.sources:
+                        continue
+                    work = (kind, case.workload, tuple(sorted(case.parameters.items())))
+                    other, name = seen.setdefault(work, (experiment.name, case.name))
+                    if other == experiment.name and name != case.name:
+                        raise UserError(f"{where}: {case.name} and {name} are the same work")
+                    if (other, name) != (experiment.name, case.name):
+                        raise UserError(
+                            f"{where}: {case.name} is the case {name} of {other}; "
+                            f"write {{case: {name}, from: {other}}}, and it is measured once"
+                        )
 
 
 def _check_workload(name: str, where: str) -> None:
-    check_module("workload", name, where)
-    if name not in workload_parameters():
-        raise UserError(f"{where}: no workload {name!r}{nearest(name, workload_parameters())}")
+    check_usable("workload", name, where)
+    if name not in workloads():
+        raise UserError(f"{where}: no workload {name!r}{nearest(name, workloads())}")
 
 
-def _check_protocol(data: Mapping[str, Any], algorithms: Collection[str], where: str) -> None:
-    programs = {*algorithms, data["workload"], *(case.get("workload", data["workload"]) for case in data["cases"])}
-    used = {key for program in programs for key in workload_parameters().get(program, ())}
-    if unknown := next((key for key in data["protocol"] if key not in used), None):
+def _check_protocol(table: Table, where: str) -> None:
+    programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
+    used = {key for program in programs if program in workloads() for key in workloads()[program].parameters}
+    if unknown := next((key for key in table.protocol if key not in used), None):
         raise UserError(f"{where}.protocol: unknown key {unknown!r}{nearest(unknown, used)}")
 
 
-def _source(case: Mapping[str, Any], experiments: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Of a case that another experiment measures, the case there."""
-    there = _all_cases(experiments[case["from"]]) if case.get("from") in experiments else []
-    return next((one for one in there if one["case"] == case["case"] and "from" not in one), None)
-
-
-def _cases(
-    key: str,
-    name: str,
-    experiments: Mapping[str, Any],
-    algorithms: Collection[str],
-    where: str,
-    mistakes: Mistakes,
-) -> tuple[Case, ...]:
-    """The cases listed under `key`, once for each algorithm."""
-    data = experiments[name]
-    found: list[Case] = []
-    for position, case in enumerate(data[key]):
-        with mistakes.collecting():
-            if case["case"] in {other.name for other in found}:
-                raise UserError(f"{where}.{key}: the case {case['case']!r} stands twice")
-            found += _programs(case, key, name, experiments, algorithms, f"{where}.{key}.{position}")
-    return tuple(found)
-
-
-def _programs(
-    case: Mapping[str, Any],
-    key: str,
-    name: str,
-    experiments: Mapping[str, Any],
-    algorithms: Collection[str],
-    where: str,
-) -> list[Case]:
-    """One case, once for each algorithm."""
-    data = experiments[name]
-    for other in ("workload", "from"):
-        if algorithms and other in case:
-            raise UserError(f"{where}: {other}: a table of several algorithms has its programs in `algorithms` alone")
-    if "from" in case:
-        return [_taken(case, key, name, experiments, where)]
-    found = []
-    for program in tuple(algorithms) or (data["workload"],):
-        # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
-        own = data["algorithms"][program].get("parameters", {}) if algorithms and key == "cases" else {}
-        found.append(_case({**case, **own}, {**data, "workload": program}, where))
-        _case({**case, **data.get("whole_parameters", {})}, {**data, "workload": program}, f"{where}: whole run")
-    return found
-
-
-def _taken(case: Mapping[str, Any], key: str, name: str, experiments: Mapping[str, Any], where: str) -> Case:
-    """A case that another experiment of the paper measures."""
-    others = [other for other in experiments if other != name]
-    if case["from"] not in others:
-        raise UserError(f"{where}: from: no other experiment {case['from']!r}{nearest(case['from'], others)}")
-    source = experiments[case["from"]]
-    there = {one["case"]: one for one in source[key] if "from" not in one}
-    if case["case"] not in there:
-        raise UserError(f"{where}: {case['from']} measures no case {case['case']!r}{nearest(case['case'], there)}")
-    if unknown := next((key for key in case if key not in {"case", "from"}), None):
-        raise UserError(f"{where}: {unknown}: stands with the case in {case['from']}, not here")
-    if "algorithms" in source:
-        raise UserError(f"{where}: from: {case['from']} tells several algorithms apart; name a table that does not")
-    return _case(there[case["case"]], source, where)
-
-
-def _case(data: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> Case:
-    name = check_name("case", data["case"], where)
-    workload = data.get("workload", experiment["workload"])
+def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
+    name = check_name("case", entry.case, where)
     _check_workload(workload, where)
-    wanted = workload_parameters()[workload]
-    given = {key: value for key, value in data.items() if key not in NOT_PARAMETERS}
+    wanted, given = workloads()[workload].parameters, entry.parameters | dict(more)
     if unknown := next((key for key in given if key not in wanted), None):
         raise UserError(f"{where}: unknown key {unknown!r}{nearest(unknown, wanted)}")
-    parameters = {key: value for key, value in experiment["protocol"].items() if key in wanted} | given
+    parameters = {key: value for key, value in table.protocol.items() if key in wanted} | given
     for key, kind in wanted.items():
         if key not in parameters:
             raise UserError(f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it")
         _check_parameter(parameters[key], kind, f"{where}: {key}")
-    counted = UNITS[experiment.get("unit", SECONDS.name)].counted == "examples"
-    if (counted or experiment.get("examples") or "examples" in data) and "batch" not in parameters:
+    if (table.counts_examples or entry.examples is not None) and "batch" not in parameters:
         raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
     return Case(name, workload, parameters)
 

@@ -5,7 +5,10 @@ import stat
 from pathlib import Path
 
 from respeed.errors import UserError
-from respeed.paths import ROOT
+from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT
+
+# How others end the names of YAML files.
+ENDINGS = (".yml", ".YAML", ".YML")
 
 
 def from_here(path: Path) -> Path:
@@ -50,3 +53,14 @@ def read_text(path: Path, most: int) -> str:
 def _check_regular(found: os.stat_result, shown: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise UserError(f"{shown}: is no regular file, but a folder, a pipe or a device; put the file itself there")
+
+
+def overlooked(hardware: Path = HARDWARE, machines: Path = MACHINES, papers: Path = PAPERS) -> list[str]:
+    """A line for each file that looks like one of ours and is not read, because its name ends otherwise."""
+    found = [path for folder in (hardware, machines) for path in folder.glob("*")]
+    found += papers.glob("*/paper.*")
+    return [
+        f"{from_here(path)}: is not read, because of its name; rename it to {path.stem}.yaml"
+        for path in sorted(found)
+        if path.suffix in ENDINGS
+    ]

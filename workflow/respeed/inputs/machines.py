@@ -1,17 +1,99 @@
-"""What is told of machines: workflow/machines/<machine>.yaml."""
+"""What somebody tells of a machine, which no measurement shows: workflow/machines/<machine>.yaml."""
 
 import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
-from respeed.inputs.hardware import profile_names
-from respeed.inputs.mistakes import Mistakes
-from respeed.inputs.schema import misfits
-from respeed.inputs.yaml_file import parse_yaml, read_text
-from respeed.model.told import Price, SlurmNode, Told
+from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.profiles import profile_names
+from respeed.inputs.yaml_loader import parse_yaml, read_text
+from respeed.model.validation import FORM, Positive, Says, shown, wrong
 from respeed.paths import MACHINES, check_name
+
+
+def _day(text: str) -> str:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        raise wrong(f"{shown(text)} is no day of the calendar; write it as 2026-11-22") from None
+    return text
+
+
+@dataclass(frozen=True, config=FORM)
+class Price:
+    """What an hour of the whole machine costs, in a currency (ISO 4217), who says so, and on which day."""
+
+    per_hour: Positive
+    currency: Annotated[StrictStr, Field(pattern="^[A-Z]{3}$"), Says("three capital letters, such as USD or EUR")]
+    source: Annotated[StrictStr, Field(min_length=1, max_length=200), Says("text of 1 to 200 characters")]
+    date: Annotated[
+        StrictStr,
+        Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+        AfterValidator(_day),
+        Says("a day such as 2026-11-22"),
+    ]
+
+
+Word = Annotated[
+    StrictStr,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:,=&|*()\[\]-]{0,199}$"),
+    Says("text as Slurm takes it: letters, digits and . _ : , = & | * [ ] ( ) - without blanks"),
+]
+
+
+@dataclass(frozen=True, config=FORM)
+class SlurmNode:
+    """What to ask Slurm for to get the machine, in its own words; None for what need not be said. Where nodes are
+    `alike`, any of them counts as the machine."""
+
+    partition: Word | None = None
+    account: Word | None = None
+    constraint: Word | None = None
+    nodelist: (
+        Annotated[
+            StrictStr,
+            Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
+            Says("the name of one node; for any of several, leave it out and write alike: true"),
+        ]
+        | None
+    ) = None
+    gres: (
+        Annotated[
+            StrictStr,
+            Field(pattern="^[a-zA-Z0-9_]+(:[a-zA-Z0-9_.]+)?(:[0-9]+[TGM]?)?$"),
+            Says("one resource, such as gpu:1 or gpu:h100:2"),
+        ]
+        | None
+    ) = None
+    cpus: Annotated[StrictInt, Field(ge=1, le=4096), Says("a whole number of at least 1")] | None = None
+    memory_gb: Positive | None = None
+    minutes: Annotated[StrictInt, Field(ge=5), Says("a whole number of minutes, at least 5")] = 60
+    alike: Annotated[bool, Field(strict=True), Says("true where any of several nodes alike may measure, or false")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, config=FORM)
+class Told:
+    """One file. `profiles` are those to measure on it; None for all that apply there."""
+
+    name: str
+    price: Annotated[Price, Says("a mapping with per_hour, currency, source and date")] | None = None
+    profiles: (
+        Annotated[
+            tuple[StrictStr, ...], Field(min_length=1), Says("a list of hardware profiles such as [gpu, torch-all]")
+        ]
+        | None
+    ) = None
+    slurm: Annotated[SlurmNode, Says("a mapping such as {partition: gpu, gres: gpu:1, cpus: 16}")] | None = None
+
+
+ToldFile = Annotated[Told, Says("a mapping with price, profiles and slurm, each of which may be left out")]
 
 
 def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:
@@ -40,29 +122,18 @@ def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mista
 
 def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistakes]:
     """The same of a text, which messages call `path`."""
-    mistakes = Mistakes()
-    data: Any = None
+    mistakes, told = Mistakes(), None
     with mistakes.collecting():
         check_name("machine", machine, str(path))
     with mistakes.collecting():
         data = parse_yaml(text, str(path))
         data = {} if data is None else data
-    mistakes += [] if mistakes else [misfit.line for misfit in misfits(data, "machine", path)]
-    if mistakes:
-        return None, mistakes
-    for name in data.get("profiles", []):
-        if name not in profile_names():
-            mistakes.append(f"{path}: profiles: no hardware profile {name!r}{nearest(name, profile_names())}")
-    price = data.get("price")
-    if price:
-        with mistakes.collecting():
-            _check_day(price["date"], path)
-    told = Told(
-        machine,
-        price=Price(**price) if price else None,
-        profiles=tuple(data["profiles"]) if "profiles" in data else None,
-        slurm=SlurmNode(**data["slurm"]) if "slurm" in data else None,
-    )
+        told, misfits = fit(ToldFile, data, path, machine)
+        mistakes += [line for _, line in misfits]
+        named = data.get("profiles") if isinstance(data, dict) else None
+        for name in named if isinstance(named, list) else ():
+            if isinstance(name, str) and name not in profile_names():
+                mistakes.append(f"{path}: profiles: no hardware profile {name!r}{nearest(name, profile_names())}")
     return (None if mistakes else told), mistakes
 
 
@@ -71,10 +142,3 @@ def _load(machine: str, folder: Path) -> Told:
     mistakes.raise_any()
     assert told is not None  # without mistakes there is one
     return told
-
-
-def _check_day(text: str, path: Path) -> None:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        raise UserError(f"{path}: price.date: {text!r} is no day of the calendar; write it as 2026-11-22") from None

@@ -1,23 +1,55 @@
 """Papers: workflow/papers/<name>/paper.yaml and published.csv."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr
+from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.claims import read_claim
-from respeed.inputs.experiments import check_measured_once, read_experiment
+from respeed.inputs.experiments import Experiments, TableForm
 from respeed.inputs.files import from_here
-from respeed.inputs.mistakes import Mistakes
-from respeed.inputs.published import Numbers, read_published
-from respeed.inputs.schema import misfits
-from respeed.inputs.yaml_file import read_yaml
-from respeed.model.paper import Experiment, Fact, Paper
-from respeed.model.published import CPU_ARCHITECTURES, Hardware, PublishedRow
+from respeed.inputs.forms import Mistakes, Place, fit
+from respeed.inputs.published import read_published
+from respeed.inputs.registry import workloads
+from respeed.inputs.yaml_loader import read_yaml
+from respeed.model.paper import NEEDS, Claim, Experiment, Facts, Paper, PublishedRow
+from respeed.model.validation import FORM, Named, Says, Text, Year
 from respeed.paths import NAME, PAPERS, check_name
 
+Row = Annotated[PublishedRow, Says("a mapping with label, package, beside, ...")]
+ClaimForm = Annotated[Claim, Says("a mapping with says, test, experiment, row, ...")]
+
+
+@dataclass(frozen=True, config=FORM)
+class Written:
+    """paper.yaml as it is written."""
+
+    title: Text
+    authors: Annotated[tuple[Text, ...], Field(min_length=1), Says("a list of names")]
+    venue: Text
+    year: Year
+    claim: Text
+    rows: Annotated[dict[str, Row], Field(min_length=1), Named, Says("a mapping of names to the published rows")]
+    facts: Facts
+    experiments: Annotated[
+        dict[str, TableForm], Field(min_length=1), Says("a mapping of experiment names to what each ran")
+    ]
+    doi: Text = ""
+    url: Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")] = ""
+    claims: Annotated[dict[str, ClaimForm], Named, Says("a mapping of names to what the paper claims")] = Field(
+        default_factory=dict
+    )
+
+
+PaperFile = Annotated[Written, Says("a mapping such as workflow/papers/raina2009/paper.yaml")]
 # Of these mappings one entry may be wrong and the others be looked at all the same.
-SECTIONS = ("rows", "claims", "experiments")
+SECTIONS = {
+    "rows": Annotated[dict[str, Row], Named],
+    "experiments": dict[str, TableForm],
+    "claims": Annotated[dict[str, ClaimForm], Named],
+}
 
 
 def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:
@@ -52,98 +84,117 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
 
 def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes]:
     """The paper, or None, and all mistakes in its files: of what is wrong, only what depends on it is not looked at."""
-    path, mistakes = from_here(folder / name / "paper.yaml"), Mistakes()
-    data: Any = None
+    path, mistakes, paper = from_here(folder / name / "paper.yaml"), Mistakes(), None
     with mistakes.collecting():
-        data = read_yaml(path)
-    if mistakes:
-        return None, mistakes
-    wrong = _drop_misfits(data, path, mistakes)
-    if not isinstance(data, dict) or any(section not in data for section in ("rows", "experiments")):
-        return None, mistakes
-    rows = _rows(data, path, mistakes)
-    known = {*data["rows"], *wrong["rows"]}
-    experiments: dict[str, Experiment] = {}
-    for key in data["experiments"]:
-        experiment = read_experiment(key, data["experiments"], known, path, mistakes)
-        if experiment:
-            experiments[key] = experiment
-    # What is said of an experiment, or of a row, that is wrong itself waits until that is mended.
-    unread = {*data["experiments"], *wrong["experiments"]} - set(experiments)
-    claims = []
-    for key, one in data.get("claims", {}).items():
-        if one["experiment"] not in unread and not {one["row"], *one.get("over", ())} & (known - set(rows)):
-            with mistakes.collecting():
-                check_name("claim", key, str(path))
-                claims.append(read_claim(key, one, experiments, rows, f"{path}: claims.{key}"))
-    with mistakes.collecting():
-        check_measured_once(experiments, path)
-    printed = path.with_name("published.csv")
-    numbers = read_published(printed, experiments, unread, known, mistakes)
-    if mistakes:
-        return None, mistakes
-    paper = _paper(name, data, rows, experiments, numbers, claims)
-    _check_speedups(paper, printed, mistakes)
-    _check_claims(paper, path, mistakes)
+        paper = _read(name, read_yaml(path), path, mistakes)
     return (None if mistakes else paper), mistakes
 
 
-def _drop_misfits(data: Any, path: Path, mistakes: Mistakes) -> dict[str, set[str]]:
-    """Note what does not fit the schema, and take out of `data` the entries of sections that it is in; their names."""
-    dropped: dict[str, set[str]] = {section: set() for section in SECTIONS}
-    for place, line in list(misfits(data, "paper", path)):
-        mistakes.append(line)
-        match place:
-            case (section, str(name), *_) if section in SECTIONS:
-                _drop(data.get(section), name)
-                dropped[section].add(name)
-            case (section, *_):
-                _drop(data, section)
-    return dropped
-
-
-def _drop(mapping: Any, key: Any) -> None:
-    if isinstance(mapping, dict):
-        mapping.pop(key, None)
-
-
-def _rows(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> dict[str, PublishedRow]:
-    rows = {}
-    for name, row in data["rows"].items():
+def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
+    written, misfits = fit(PaperFile, data, path)
+    mistakes += [line for _, line in misfits]
+    if not isinstance(data, dict):
+        return None
+    wrong = [place for place, _ in misfits]
+    right = {section: _right_entries(data.get(section), section, wrong) for section in SECTIONS}
+    if "year" in data and ("year",) not in wrong:
+        right["rows"] = {name: {"year": data["year"], **row} for name, row in right["rows"].items()}
+    rows, tables, claims = (fit(form, right[section], path)[0] for section, form in SECTIONS.items())
+    known = data["rows"] if isinstance(data.get("rows"), dict) else None
+    for row in rows:
         with mistakes.collecting():
-            check_name("row", name, str(path))
-            if len({architecture in CPU_ARCHITECTURES for architecture in row["beside"]}) > 1:
-                raise UserError(f"{path}: rows.{name}.beside: names CPU rows and others; a row stands beside one kind")
-            hardware = Hardware(**row["hardware"]) if "hardware" in row else None
-            facts = {"year": data.get("year", 0), **row, "beside": tuple(row["beside"]), "hardware": hardware}
-            rows[name] = PublishedRow(name=name, **facts)
-    return rows
-
-
-def _paper(
-    name: str,
-    data: Mapping[str, Any],
-    rows: Mapping[str, PublishedRow],
-    experiments: Mapping[str, Experiment],
-    numbers: Numbers,
-    claims: list[Any],
-) -> Paper:
-    return Paper(
+            check_name("row", row, str(path))
+    experiments = Experiments(tables, known, path, mistakes).read()
+    # What is said of an experiment, or of a row, that is wrong itself waits until that is mended.
+    every = data["experiments"] if isinstance(data.get("experiments"), dict) else {}
+    unread = {*every} - {*experiments}
+    for claim in claims.values():
+        if every and claim.experiment not in unread and known and not {claim.row, *claim.over} & ({*known} - {*rows}):
+            with mistakes.collecting():
+                check_name("claim", claim.name, str(path))
+                _check_claim(claim, experiments, rows, f"{path}: claims.{claim.name}")
+    printed = path.with_name("published.csv")
+    values, speedups = read_published(printed, experiments, unread if every else None, known, mistakes)
+    if written is None or mistakes:
+        return None
+    paper = Paper(
         name=name,
-        title=data["title"],
-        authors=tuple(data["authors"]),
-        venue=data["venue"],
-        year=data["year"],
-        doi=data.get("doi", ""),
-        url=data.get("url", ""),
-        claim=data["claim"],
+        title=written.title,
+        authors=written.authors,
+        venue=written.venue,
+        year=written.year,
+        doi=written.doi,
+        url=written.url,
+        claim=written.claim,
         rows=tuple(rows.values()),
-        facts=tuple(Fact(**fact) for fact in data["facts"]),
+        facts=written.facts,
         experiments=experiments,
-        published=numbers.values,
-        speedups=numbers.speedups,
-        claims=tuple(claims),
+        published=values,
+        speedups=speedups,
+        claims=tuple(claims.values()),
     )
+    _check_speedups(paper, printed, mistakes)
+    _check_printed_claims(paper, path, mistakes)
+    return paper
+
+
+def _right_entries(entries: Any, section: str, wrong: Collection[Place]) -> dict[str, Any]:
+    """Those of a section in which nothing is wrong."""
+    if not isinstance(entries, dict) or (section,) in wrong:
+        return {}
+    named = {place[1] for place in wrong if len(place) > 1 and place[0] == section}
+    return {name: entry for name, entry in entries.items() if name not in named}
+
+
+def _check_claim(
+    claim: Claim, experiments: Mapping[str, Experiment], rows: Mapping[str, PublishedRow], where: str
+) -> None:
+    """UserError, a line that begins with `where`, for a claim about what is not there."""
+    if claim.experiment not in experiments:
+        raise UserError(
+            f"{where}.experiment: no experiment {claim.experiment!r}{nearest(claim.experiment, experiments)}"
+        )
+    experiment, needed = experiments[claim.experiment], NEEDS[claim.test]
+    for key in ("over", "over_case", "by"):
+        if key in needed and not getattr(claim, key):
+            raise UserError(f"{where}: the key {key!r} is missing: the test {claim.test} needs it")
+        if key not in needed and getattr(claim, key):
+            raise UserError(f"{where}.{key}: the test {claim.test} does not have it; leave it out")
+    for key, row in (("row", claim.row), *(("over", row) for row in claim.over)):
+        if row not in rows:
+            raise UserError(f"{where}.{key}: no row {row!r}{nearest(row, rows)}")
+    if claim.row in claim.over:
+        raise UserError(f"{where}.over: {claim.row} is the claim's own row; name what it is compared with")
+    for one in claim.over:
+        if not experiment.algorithms and _alike(rows[claim.row], rows[one]):
+            raise UserError(
+                f"{where}.over: {one} stands beside the same rows of ours as {claim.row}: they cannot differ"
+            )
+    if claim.test == "total" and experiment.total is None:
+        raise UserError(f"{where}.test: {experiment.name} has no total; name a table that has one, or test each")
+    if claim.test == "limited":
+        _check_scaling(claim, experiment, where)
+
+
+def _alike(one: PublishedRow, other: PublishedRow) -> bool:
+    """Whether the same rows of ours answer both."""
+    return bool(set(one.beside) & set(other.beside)) and (one.precision or "fp32") == (other.precision or "fp32")
+
+
+def _check_scaling(claim: Claim, experiment: Experiment, where: str) -> None:
+    if claim.over_case not in experiment.case_names():
+        known = nearest(claim.over_case, experiment.case_names())
+        raise UserError(f"{where}.over_case: no case {claim.over_case!r}{known}")
+    for case in experiment.cases:
+        if claim.by not in case.parameters:
+            known = nearest(claim.by, workloads()[case.workload].parameters)
+            raise UserError(f"{where}.by: {case.name} has no parameter {claim.by!r}{known}")
+    sizes = {case.name: case.parameters[claim.by] for case in experiment.cases}
+    first = sizes.pop(claim.over_case)
+    if any(isinstance(size, str) or size <= first for size in sizes.values()) or isinstance(first, str) or first <= 0:
+        raise UserError(
+            f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
+        )
 
 
 def _check_speedups(paper: Paper, path: Path, mistakes: Mistakes) -> None:
@@ -160,7 +211,7 @@ def _check_speedups(paper: Paper, path: Path, mistakes: Mistakes) -> None:
             )
 
 
-def _check_claims(paper: Paper, path: Path, mistakes: Mistakes) -> None:
+def _check_printed_claims(paper: Paper, path: Path, mistakes: Mistakes) -> None:
     """A claim about printed numbers must be about some."""
     for claim in paper.claims:
         cases = paper.experiments[claim.experiment].case_names()

@@ -4,15 +4,12 @@ import csv
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_text
-from respeed.inputs.mistakes import Mistakes
-from respeed.model.paper import Experiment
-from respeed.model.published import Place, Printed
-from respeed.model.unit import SPEEDUP
+from respeed.inputs.forms import Mistakes
+from respeed.model.paper import SPEEDUP, Experiment, Place, Printed
 from respeed.text import clip, name_unprintable
 
 COLUMNS = ["experiment", "case", "row", "value", "unit", "printed"]
@@ -24,37 +21,35 @@ MAX_LETTERS = 500
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Those of tables, and the speedups, each by its place."""
-
-    values: dict[Place, Printed] = field(default_factory=dict)
-    speedups: dict[Place, Printed] = field(default_factory=dict)
+Numbers = dict[Place, Printed]
 
 
 def read_published(
     path: Path,
     experiments: Mapping[str, Experiment],
-    unread: Collection[str],
-    rows: Collection[str],
+    unread: Collection[str] | None,
+    rows: Collection[str] | None,
     mistakes: Mistakes,
-) -> Numbers:
-    """All numbers of the file; a paper that prints none needs none. What is wrong in a line goes to `mistakes`, but not
-    what is said of an experiment that could not be read."""
-    numbers, path = Numbers(), from_here(path)
+) -> tuple[Numbers, Numbers]:
+    """All numbers of the file, and all printed speedups, by their places; a paper that prints none needs none. What is
+    wrong in a line goes to `mistakes`, but not what is said of an experiment that could not be read, None for any of
+    them, nor of rows, where None could be."""
+    values: Numbers = {}
+    speedups: Numbers = {}
+    path = from_here(path)
     if os.path.lexists(path):
         with mistakes.collecting():
             for where, line in _lines(path, mistakes):
-                if line["experiment"] not in unread:
+                if unread is not None and line["experiment"] not in unread:
                     with mistakes.collecting():
-                        _read_line(line, where, experiments, rows, numbers)
+                        _read_line(line, where, experiments, rows, speedups if line["unit"] == SPEEDUP else values)
     for experiment in experiments.values():
-        there = {place[1] for place in (*numbers.values, *numbers.speedups) if place[0] == experiment.name}
+        there = {place[1] for place in (*values, *speedups) if place[0] == experiment.name}
         for case, column in experiment.columns.items():
             if column not in there:
                 known = nearest(column, there)
                 mistakes.append(f"{path}: nothing is printed for the column {column!r} of the case {case!r}{known}")
-    return numbers
+    return values, speedups
 
 
 def _lines(path: Path, mistakes: Mistakes) -> Iterator[tuple[str, dict[str, str]]]:
@@ -90,7 +85,11 @@ def _fields(line: str, where: str) -> list[str]:
 
 
 def _read_line(
-    line: Mapping[str, str], where: str, experiments: Mapping[str, Experiment], rows: Collection[str], numbers: Numbers
+    line: Mapping[str, str],
+    where: str,
+    experiments: Mapping[str, Experiment],
+    rows: Collection[str] | None,
+    found: Numbers,
 ) -> None:
     name = line["experiment"]
     if name not in experiments:
@@ -99,12 +98,11 @@ def _read_line(
     columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
     if line["case"] not in columns:
         raise UserError(f"{where}: no case {line['case']!r}{nearest(line['case'], columns)}")
-    if line["row"] not in rows:
+    if rows is not None and line["row"] not in rows:
         raise UserError(f"{where}: no row {line['row']!r}{nearest(line['row'], rows)}")
     if line["unit"] not in {experiment.unit.name, SPEEDUP}:
         raise UserError(f"{where}: unit: {line['unit']!r} is neither {name}'s unit, {experiment.unit.name}, nor x")
     place = (name, line["case"], line["row"])
-    found = numbers.speedups if line["unit"] == SPEEDUP else numbers.values
     if place in found:
         raise UserError(f"{where}: {', '.join(place)} stands twice")
     value = positive(line["value"], f"{where}: value")

@@ -60,7 +60,10 @@ def show_list(cpus: Iterable[int]) -> str:
 
 def choice_as_text(value: Any) -> str | None:
     """What a profile says of its CPUs, as one text; None if it is none of the `CHOICES`."""
-    text = show_list(value) if isinstance(value, list) else " ".join(str(value).split())
+    if isinstance(value, list):
+        fits = all(type(cpu) is int and 0 <= cpu < MOST for cpu in value)
+        return show_list(value) if value and fits and len({*value}) == len(value) else None
+    text = " ".join(str(value).split())
     if listed := parse_list(text):
         return show_list(listed)
     return text if socket_of(text) is not None or kind_of(text) else None

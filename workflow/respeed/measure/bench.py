@@ -6,7 +6,7 @@ from typing import Any
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
-from respeed.model.round import RoundSpec
+from respeed.schedule.spec import RoundSpec
 from respeed.timing.energy import NO_METER, Meter
 from respeed.timing.probe import Probe, make_probe, prove_threads
 from respeed.workloads import matmul

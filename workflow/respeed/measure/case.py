@@ -16,8 +16,8 @@ from respeed.measure.energy_run import energy_run
 from respeed.measure.seeds import derive_seed
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
-from respeed.model.round import RoundSpec
 from respeed.protocol import Block, contamination, quiet_probe
+from respeed.schedule.spec import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
 from respeed.timing.energy import NO_METER

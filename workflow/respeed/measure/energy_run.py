@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.model.round import RoundSpec
 from respeed.protocol import REAL, Block
+from respeed.schedule.spec import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.workloads import Program
 

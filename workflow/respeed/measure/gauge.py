@@ -19,12 +19,12 @@ from respeed.machine.memory import accelerator_bytes, cache_bytes
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.parent import measure_turn
-from respeed.model.round import RoundSpec
 from respeed.paths import ROOT, parse_hardware_path
 from respeed.records.files import set_aside, write_record
 from respeed.records.shapes import SHEET_SCHEMA
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
 from respeed.schedule.same_machine import check_is_this_machine, describe_as
+from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import seconds_now, utc_now
 
 # What all processes share stands once in the sheet.

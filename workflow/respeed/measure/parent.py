@@ -19,10 +19,10 @@ from respeed.machine.software import source_commit
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import Held, machine_lock
 from respeed.model.paper import Case
-from respeed.model.round import RoundSpec
 from respeed.paths import ROOT, RoundId
 from respeed.records.shapes import SCHEMA
 from respeed.schedule.same_machine import describe_as
+from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from respeed.model.round import RoundSpec
+from respeed.schedule.spec import RoundSpec
 
 
 def derive_seed(spec: RoundSpec, purpose: str) -> int:

@@ -1,13 +1,189 @@
-"""A paper: published tables, what each of them ran, and how well each fact is known."""
+"""A paper: published tables, what each of them ran and claims, and how well each fact is known."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from respeed.model.claim import Claim
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic.dataclasses import dataclass as model
+
 from respeed.model.precision import number_bytes
-from respeed.model.published import Place, Printed, PublishedRow
-from respeed.model.unit import Unit
+from respeed.model.validation import FORM, Label, Number, OneOf, Positive, Says, Text, Year, wrong
+
+# The kinds of rows that hardware profiles are of, and that published rows stand beside.
+CPU_ARCHITECTURES = ("single-cpu", "multi-cpu")
+DEVICE_ARCHITECTURES = ("gpu", "tpu")
+ARCHITECTURES = (*CPU_ARCHITECTURES, *DEVICE_ARCHITECTURES)
+MEANT_ARCHITECTURES = {"cpu": CPU_ARCHITECTURES, "cuda": ("gpu",)}
+# What people call precisions elsewhere.
+MEANT_PRECISIONS = {
+    **dict.fromkeys(("single", "float", "float32", "f32"), ("fp32",)),
+    **dict.fromkeys(("double", "float64", "f64"), ("fp64",)),
+    **dict.fromkeys(("half", "float16", "f16"), ("fp16",)),
+    "bfloat16": ("bf16",),
+}
+# How well a fact is known.
+CONFIDENCES = ("stated", "code", "recalled", "inferred", "chosen")
+# What each test of a claim needs beside a row, and no other may have.
+NEEDS = {
+    "each": ("over",),
+    "largest": ("over",),
+    "growth": ("over",),
+    "total": ("over",),
+    "faster": ("over",),
+    "crossover": ("over",),
+    "limited": ("over_case", "by"),
+    "memory": (),
+}
+# What a rate counts, and so what a table's seconds stand for.
+Counted = Literal["examples", "flops", "bytes"]
+# Where a number stands: experiment, printed column, published row.
+Place = tuple[str, str, str]
+
+
+def _parameter(value: float | str) -> float | str:
+    if value == "" if isinstance(value, str) else value < 0:
+        raise ValueError
+    return value
+
+
+Architectures = Annotated[
+    tuple[Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)], ...],
+    Field(min_length=1),
+    Says("a list of single-cpu, multi-cpu, gpu or tpu"),
+]
+Confidence = Annotated[str, OneOf(CONFIDENCES)]
+Parameter = Annotated[
+    Number | StrictStr,
+    AfterValidator(_parameter),
+    Says("a number that is not negative, or a text", {"type": ["number", "string"], "minimum": 0, "minLength": 1}),
+]
+RowNames = Annotated[tuple[StrictStr, ...], Says("a list of names of published rows")]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """`size` seconds where nothing is counted; otherwise `size` of what is counted, a second."""
+
+    name: str
+    size: float = 1.0
+    counted: Counted | None = None
+
+    @property
+    def better(self) -> str:
+        """Which of two numbers is the better one: larger or smaller."""
+        return "larger" if self.counted else "smaller"
+
+    def seconds(self, value: float, amount: float | None) -> float | None:
+        """The seconds that a number in this unit says. `amount` is how much of what is counted they stand for; None
+        where that is not known, and needed."""
+        if self.counted is None:
+            return value * self.size
+        return amount / (value * self.size) if amount else None
+
+    def value(self, seconds: float, amount: float | None) -> float | None:
+        """The number that says so many seconds: the inverse of `seconds`."""
+        if self.counted is None:
+            return seconds / self.size
+        return amount / (seconds * self.size) if amount else None
+
+
+SECONDS = Unit("seconds")
+UNITS = {
+    unit.name: unit
+    for unit in (
+        SECONDS,
+        Unit("milliseconds", 1e-3),
+        Unit("examples a second", counted="examples"),
+        Unit("images a second", counted="examples"),
+        Unit("GFLOP/s", 1e9, "flops"),
+        Unit("GB/s", 1e9, "bytes"),
+    )
+}
+# In published.csv, the unit of a printed speedup: over the fastest CPU row of the same case.
+SPEEDUP = "x"
+
+
+@model(frozen=True, config=FORM)
+class Hardware:
+    """What a published row ran on. `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of
+    the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
+
+    label: Label
+    flops_per_second: Positive
+    bytes_per_second: Positive
+    source: Text
+    confidence: Confidence
+
+
+def _of_one_kind(beside: tuple[str, ...]) -> tuple[str, ...]:
+    if len({architecture in CPU_ARCHITECTURES for architecture in beside}) > 1:
+        raise wrong("names CPU rows and others; a row stands beside one kind")
+    return beside
+
+
+@model(frozen=True, config=FORM)
+class PublishedRow:
+    """One row of the published tables.
+
+    `beside` are the architectures of ours whose rows stand beside it. `year` is the paper's where the row has none.
+    `precision`, `device` and `algorithm` are empty, and `hardware` None, where the paper's file says nothing of them.
+    """
+
+    name: str
+    label: Label
+    package: Label
+    beside: Annotated[Architectures, AfterValidator(_of_one_kind)]
+    year: Year = 0
+    device: Label = ""
+    precision: Annotated[str, OneOf(("fp64", "fp32", "tf32", "bf16", "fp16"), MEANT_PRECISIONS)] = ""
+    algorithm: Label = ""
+    hardware: Annotated[Hardware, Says("label, flops_per_second, bytes_per_second, source and confidence")] | None = (
+        None
+    )
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.beside[0] in CPU_ARCHITECTURES
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number as it was printed: its `value` in the table's unit, and its `text`."""
+
+    value: float
+    text: str
+
+
+@model(frozen=True, config=FORM)
+class Claim:
+    """What a paper says of its tables, in a form that a machine can be held against.
+
+    Most tests are about a speedup: the seconds of the fastest of our rows beside the published rows `over`, divided by
+    those of the fastest beside the published row `row`. `test` is
+
+    - each: the speedup in every case is the printed one;
+    - largest: so is the largest of all cases;
+    - growth: the speedup grows from case to case, in the table's order;
+    - total: the speedup of the sum of all cases, at the paper's own rates, is what the sum of ours has;
+    - faster: in every case it is above 1;
+    - crossover: it is below 1 in the first cases and above 1 in the last ones;
+    - limited: `row` alone, each case over its case `over_case`: faster, but by less than the ratio of the parameter
+      `by`, such as threads, of the two;
+    - memory: `row` alone: the last case moves its bytes as fast as a plain copy does.
+
+    With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
+    """
+
+    name: str
+    says: Text
+    test: Annotated[str, OneOf(tuple(NEEDS))]
+    experiment: Annotated[StrictStr, Says("the name of an experiment")]
+    row: Annotated[StrictStr, Says("the name of a published row")]
+    over: Annotated[RowNames, Field(min_length=1), Says("a list of names of published rows")] = ()
+    threads: Annotated[StrictInt, Field(ge=2), Says("a whole number of at least 2")] | None = None
+    over_case: Annotated[StrictStr, Says("the name of a case")] = ""
+    by: Annotated[StrictStr, Says("the name of a parameter")] = ""
 
 
 @dataclass(frozen=True)
@@ -20,24 +196,34 @@ class Case:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@model(frozen=True, config=FORM)
 class Fact:
     """One fact of the protocol and how well it is known: stated, code, recalled, inferred or chosen."""
 
-    fact: str
-    value: str
-    confidence: str
+    fact: Text
+    value: Text
+    confidence: Confidence
 
 
-@dataclass(frozen=True)
+Facts = Annotated[tuple[Annotated[Fact, Says("a fact, its value and its confidence")], ...], Says("a list of facts")]
+
+
+@model(frozen=True, config=FORM)
 class Algorithm:
-    """One of several programs for the same cases. `published_for`: the published rows whose numbers are its;
-    `architectures`: those that run it here."""
+    """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
+    whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own."""
 
-    workload: str
-    label: str
-    published_for: tuple[str, ...]
-    architectures: tuple[str, ...]
+    name: str
+    label: Label
+    published_for: RowNames
+    architectures: Architectures = ARCHITECTURES
+    parameters: Annotated[
+        dict[str, Parameter], Says("a mapping of parameters to what they are for this algorithm's cases")
+    ] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)

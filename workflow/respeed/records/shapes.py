@@ -1,7 +1,7 @@
 """The shapes of the files of a machine: what tables, figures and the report take for granted. They hold wherever such a
 file is read, from a folder of ours or from a bundle."""
 
-from respeed.model.published import ARCHITECTURES
+from respeed.model.paper import ARCHITECTURES
 from respeed.records.layout import Kind
 from respeed.records.shape import (
     Every,

@@ -8,8 +8,8 @@ from typing import Any
 
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.rounds import CELL, CellKey, read_rounds
-from respeed.inputs.modules import other_library
-from respeed.inputs.overlooked import overlooked
+from respeed.inputs.files import overlooked
+from respeed.inputs.profiles import other_library
 from respeed.paths import record_paths
 from respeed.records.files import read_json
 from respeed.schedule.duration import in_words

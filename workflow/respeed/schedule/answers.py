@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.model.profile import Profile
+from respeed.inputs.profiles import Profile
 from respeed.records.files import read_json
 from respeed.schedule.availability import resolve_threads
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.errors import NotMeasurable
+from respeed.inputs.profiles import Profile
 from respeed.machine.accelerators import missing_device
 from respeed.machine.cpu import cpu_flags
 from respeed.machine.description import describe_machine
-from respeed.model.profile import Profile
 from respeed.schedule.placing import place
 from respeed.schedule.requirements import unmet
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from respeed.inputs.modules import other_library
+from respeed.inputs.profiles import Profile, other_library
 from respeed.machine.accelerators import refuse_pretended
-from respeed.model.profile import Profile
 from respeed.paths import ROOT, parse_description_path
 from respeed.records.files import write_record
 from respeed.schedule.answers import answers_here

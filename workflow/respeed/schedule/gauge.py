@@ -9,19 +9,18 @@ from typing import Any
 
 from respeed.errors import UserError
 from respeed.estimators.gauged import is_lost
-from respeed.inputs.hardware import read_profiles
-from respeed.inputs.modules import backend_devices, backend_precisions
+from respeed.inputs.profiles import Profile, read_profiles
+from respeed.inputs.registry import backends
 from respeed.machine.cpu import usable_cores, usable_topology
 from respeed.machine.description import describe_machine
 from respeed.model.paper import Case
-from respeed.model.profile import Profile
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId
 from respeed.protocol import GAUGE, SMOKE
 from respeed.records.hardware import PAPER, misplaced, read_hardware
 from respeed.schedule.availability import why_not
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts
 from respeed.schedule.same_machine import describe_as
+from respeed.schedule.spec import RoundSpec
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
 SCALED = "openblas"
@@ -118,11 +117,11 @@ def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any]) -> list[tupl
     named, left_out = {profile.device for profile in profiles if not profile.is_cpu}, _only_optional(profiles)
     return [
         (backend, device, precision)
-        for backend, devices in backend_devices().items()
+        for backend, its in backends().items()
         if backend not in left_out
-        for device in devices
+        for device in its.devices
         if device in named or _is_there(backend, device, facts)
-        for precision in backend_precisions()[backend]
+        for precision in backends()[backend].precisions
         if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
     ]
 
@@ -132,7 +131,7 @@ def _is_there(backend: str, device: str, facts: Mapping[str, Any]) -> bool:
 
 
 def _scaled_backend(profiles: Collection[Profile], facts: Mapping[str, Any]) -> str:
-    on_cpu = [name for name, devices in backend_devices().items() if "cpu" in devices]
+    on_cpu = [name for name, facts in backends().items() if "cpu" in facts.devices]
     there = [name for name in on_cpu if name not in _only_optional(profiles) and _is_there(name, "cpu", facts)]
     return SCALED if SCALED in there else there[0]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from respeed.inputs.modules import runs, workload_tests
+from respeed.inputs.registry import runs, workloads
 from respeed.machine.cpu import KINDS, Core
 from respeed.machine.description import describe_machine
 from respeed.machine.memory import cache_bytes
@@ -70,7 +70,7 @@ def rehearsals_of(cases: Iterable[Case]) -> tuple[Case, ...]:
     asked = {
         name: {key: value for key, value in case.parameters.items() if key == "how"} for name, case in found.items()
     }
-    return tuple(Case("tiny", name, workload_tests()[name]["smoke"] | how) for name, how in asked.items())
+    return tuple(Case("tiny", name, workloads()[name].tests["smoke"] | how) for name, how in asked.items())
 
 
 def _product(side: int) -> Case:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from respeed.errors import UserError
-from respeed.model.profile import Profile
+from respeed.inputs.profiles import Profile
 from respeed.schedule.answers import checksum
 from respeed.schedule.description import make_description
 from respeed.schedule.slurm import PROFILE, SPARE_RETRIES, budget_seconds, resources

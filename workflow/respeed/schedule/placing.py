@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from respeed.errors import NotMeasurable
+from respeed.inputs.profiles import Profile
 from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_list, show_list, socket_of
-from respeed.model.profile import Profile
 
 
 def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:

@@ -4,8 +4,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.inputs.modules import other_library
-from respeed.model.profile import Profile
+from respeed.inputs.profiles import Profile, other_library
 
 
 def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:

@@ -5,15 +5,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from respeed.inputs.config import load_config
-from respeed.inputs.hardware import read_profiles
-from respeed.inputs.machines import read_told, told_machines
-from respeed.inputs.mistakes import Mistakes
+from respeed.inputs.config import Config, load_config
+from respeed.inputs.forms import Mistakes
+from respeed.inputs.machines import Told, read_told, told_machines
 from respeed.inputs.papers import load_papers, paper_names, read_paper
-from respeed.model.config import Config
+from respeed.inputs.profiles import Profile, read_profiles
 from respeed.model.paper import Paper
-from respeed.model.profile import Profile
-from respeed.model.told import Told
 from respeed.records.files import recorded_papers
 from respeed.text import visible
 

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from respeed.model.told import SlurmNode
+from respeed.inputs.machines import SlurmNode
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"

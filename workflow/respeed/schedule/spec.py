@@ -4,20 +4,39 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.hardware import load_profile
-from respeed.inputs.modules import runs
 from respeed.inputs.papers import load_paper
+from respeed.inputs.profiles import Profile, load_profile
+from respeed.inputs.registry import runs
 from respeed.model.paper import Case, Experiment, Paper
-from respeed.model.profile import Profile
-from respeed.model.round import RoundSpec
 from respeed.paths import RoundId
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.schedule.answers import Resolve
 from respeed.schedule.availability import resolve_threads
+
+
+@dataclass(frozen=True)
+class RoundSpec:
+    """Everything that the measuring process needs to know; it reads no file but this, as JSON.
+
+    `cpus` are those that the measurement is bound to; none means that it is not bound. `digest` is a checksum of what
+    decides the measurement of the experiment, of which `cases` may be a part. `rehearsals` are tiny cases of
+    the same workloads, to load by them what a first step loads.
+    """
+
+    id: RoundId
+    profile: Profile
+    threads: int
+    cpus: tuple[int, ...]
+    cases: tuple[Case, ...]
+    whole_steps: tuple[int, ...]
+    timing: TimingProtocol
+    seed: int
+    digest: str
+    rehearsals: tuple[Case, ...] = ()
 
 
 def make_spec(

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.model.config import Config
+from respeed.inputs.config import Config
+from respeed.inputs.machines import SlurmNode, Told
+from respeed.inputs.profiles import Profile
 from respeed.model.paper import Paper
-from respeed.model.profile import Profile
-from respeed.model.told import SlurmNode, Told
 from respeed.paths import MACHINES, ROOT, description_path, hardware_path, learning_path, next_session, session_paths
 from respeed.records.files import read_description
 from respeed.records.hardware import misplaced, read_hardware

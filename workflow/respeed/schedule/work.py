@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from respeed.analysis.rounds import CellKey
-from respeed.inputs.modules import runs
-from respeed.model.config import Config, Preset
+from respeed.inputs.config import Config, Preset
+from respeed.inputs.profiles import Profile
+from respeed.inputs.registry import runs
 from respeed.model.paper import Experiment, Paper
-from respeed.model.profile import Profile
 from respeed.schedule.availability import why_not
 
 

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import check_command_line
-from respeed.inputs.machines import load_told, told_of
+from respeed.inputs.config import Config, check_command_line
+from respeed.inputs.machines import SlurmNode, load_told, told_of
+from respeed.inputs.profiles import Profile
 from respeed.machine.description import machine_slug
-from respeed.model.config import Config
 from respeed.model.paper import Paper
-from respeed.model.profile import Profile
-from respeed.model.told import SlurmNode
 from respeed.paths import (
     HARDWARE,
     MACHINES,

@@ -10,11 +10,10 @@ from respeed.analysis.labels import tell_apart
 from respeed.estimators.cell import Judged, judge_cell
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.inputs.modules import other_library, why_not_run, workload_backends
-from respeed.model.paper import Case, Experiment, Paper
+from respeed.inputs.profiles import Profile, other_library
+from respeed.inputs.registry import backends_of, why_not_run
+from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper
 from respeed.model.precision import number_bytes
-from respeed.model.profile import Profile
-from respeed.model.published import ARCHITECTURES
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ("label", "package", "architecture", "device", "backend", "precision")
@@ -141,7 +140,7 @@ def _has_row(experiment: Experiment, case: Case, backend: str, smoke: bool) -> b
     """Whether the backend runs any case of the row that the case stands in: of its algorithm, or of the table."""
     every = experiment.smoke_cases if smoke else experiment.cases
     workloads = {case.workload} if experiment.algorithms else {other.workload for other in every}
-    return any(backend in workload_backends().get(workload, ()) for workload in workloads)
+    return any(backend in backends_of(workload) for workload in workloads)
 
 
 def _cases(papers: Mapping[str, Paper], smoke: bool) -> Iterator[tuple[Paper, Experiment, Case]]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from respeed.analysis.labels import across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.estimators.speedup import FULL_PRECISION
-from respeed.model.paper import Experiment, Paper
-from respeed.model.unit import Unit
+from respeed.model.paper import Experiment, Paper, Unit
 from respeed.numbers import Value, format_speedup, group_thousands, measured_value
 from respeed.tables.cells import Cell
 from respeed.tables.speedups import Speedup, published_speedup

@@ -11,8 +11,7 @@ from typing import Any
 
 from respeed.analysis.machines import change_spread
 from respeed.estimators.speedup import compare_rounds
-from respeed.model.paper import Paper
-from respeed.model.published import PublishedRow
+from respeed.model.paper import Paper, PublishedRow
 from respeed.tables.build import Tables
 from respeed.tables.cells import Cell
 from respeed.tables.others import Others

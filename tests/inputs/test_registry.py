@@ -1,16 +1,17 @@
 """A workload or a backend that somebody dropped in is read, not run; a broken one stops only what names it."""
 
+import functools
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.inputs import experiments, hardware, modules, source
-from respeed.inputs.hardware import read_profile
+from respeed.errors import UserError
+from respeed.inputs import registry
 from respeed.inputs.papers import read_paper
-from respeed.inputs.source import BACKEND, WORKLOAD, what_is_wrong
-from respeed.paths import BACKENDS, WORKLOADS
+from respeed.inputs.profiles import read_profile
+from respeed.inputs.registry import BackendFacts, WorkloadFacts, read_facts
 
 WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
 
@@ -26,57 +27,72 @@ WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
         (b"\xff\xfe", "mine.py: is not UTF-8 text"),
         ("", "mine.py: has no PARAMETERS; write a mapping such as"),
         ('PARAMETERS = {"size": "whole"}', "mine.py: has no TESTS; write a mapping of"),
-        ('PARAMETERS = {"size": "hole"}', "mine.py:1: PARAMETERS must be a mapping such as"),
+        (f'{WHOLE}PARAMETERS = {{"size": "hole"}}', "mine.py:3: PARAMETERS: {'size': 'hole'} must be a mapping such"),
+        (f"{WHOLE}PARAMETERS = {{1: 'whole'}}", "mine.py:3: PARAMETERS: {1: 'whole'} must be a mapping such as"),
         ("PARAMETERS = open('/etc/passwd')", "mine.py:1: PARAMETERS must be written out"),
-        (f"{WHOLE}PRECISIONS = 'fp32'", "mine.py:3: PRECISIONS must be names such as"),
-        (f"{WHOLE}ASKS = (1,)", "mine.py:3: ASKS must be names such as"),
-        (f"{WHOLE}PRODUCTS = 'no'", "mine.py:3: PRODUCTS must be True or False"),
+        (f"{WHOLE}PRECISIONS = 'fp32'", "mine.py:3: PRECISIONS: 'fp32' must be names such as"),
+        (f"{WHOLE}ASKS = (1,)", "mine.py:3: ASKS: (1,) must be names such as"),
+        (f"{WHOLE}ASKS = ('\\u202e',)", "mine.py:3: ASKS: ('\\u202e',) must be names such as"),
+        (f"{WHOLE}PRODUCTS = 'no'", "mine.py:3: PRODUCTS: 'no' must be True or False"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_what_is_wrong_is_one_line_with_its_place(tmp_path: Path, text: str | bytes, line: str) -> None:
     path = tmp_path / "mine.py"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = what_is_wrong(path, WORKLOAD) or ""
-    assert line in found
-    assert "\n" not in found
+    with pytest.raises(UserError) as error:
+        read_facts(path, WorkloadFacts)
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["no-name.py", "class.py", "a b.py"])
 def test_a_file_that_python_cannot_import_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(WHOLE)
-    assert "no Python file that can be imported" in (what_is_wrong(tmp_path / name, WORKLOAD) or "")
+    with pytest.raises(UserError, match="no Python file that can be imported"):
+        read_facts(tmp_path / name, WorkloadFacts)
 
 
-def test_what_is_right_has_no_line(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(f'{WHOLE}ASKS: tuple[str, ...] = ("draws",)\nPATTERN = "\\d"\n')
-    assert what_is_wrong(tmp_path / "mine.py", WORKLOAD) is None
+def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f'{WHOLE}ASKS: tuple[str, ...] = ("draws",)\nPATTERN = "\\d"\nraise SystemExit\n')
+    facts = read_facts(tmp_path / "mine.py", WorkloadFacts)
+    assert (facts.parameters, facts.asks, facts.products) == ({"size": "whole"}, ("draws",), True)
 
 
 def test_a_constant_may_be_that_of_a_module_beside_it(tmp_path: Path) -> None:
     (tmp_path / "_shared.py").write_text('PRECISIONS = ("fp32",)\n')
     (tmp_path / "mine.py").write_text('from x import _shared\nDEVICES = ("cpu",)\nPRECISIONS = _shared.PRECISIONS\n')
-    assert what_is_wrong(tmp_path / "mine.py", BACKEND) is None
-    assert source.read_constant(tmp_path / "mine.py", "PRECISIONS") == ("fp32",)
+    assert read_facts(tmp_path / "mine.py", BackendFacts).precisions == ("fp32",)
 
 
 @given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))
 def test_any_bytes_give_a_line_or_nothing(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "mine.py"
     path.write_bytes(data)
-    assert "\n" not in (what_is_wrong(path, WORKLOAD) or "")
+    with pytest.raises(UserError) as error:
+        read_facts(path, WorkloadFacts)
+    assert "\n" not in str(error.value)
 
 
-def test_every_workload_and_backend_of_the_project_is_right() -> None:
-    assert modules.broken_modules(WORKLOADS) == {}
-    assert modules.broken_modules(BACKENDS) == {}
+def test_every_workload_and_backend_of_the_project_can_be_used() -> None:
+    assert registry.broken_files() == []
+    assert registry.backends_of("rbm")
+    assert registry.backends_of("one that is gone") == ()
 
 
-def test_a_broken_one_stops_only_what_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_one_stops_only_what_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"rbm": "workloads/rbm.py:1: is not Python", "torch": "backends/torch.py: has no PRECISIONS"}
-    monkeypatch.setattr(modules, "broken_modules", lambda folder: broken)
-    monkeypatch.setattr(experiments, "workload_parameters", modules.workload_parameters.__wrapped__)
-    monkeypatch.setattr(hardware, "backend_devices", modules.backend_devices.__wrapped__)
+    read = registry._read
+
+    def without(folder: Path) -> object:
+        usable = {name: facts for name, facts in read(folder)[0].items() if name not in broken}
+        return usable, broken
+
+    monkeypatch.setattr(registry, "_read", without)
+    for name in ("workloads", "backends"):
+        monkeypatch.setattr(registry, name, functools.cache(getattr(registry, name).__wrapped__))
+        for module in ("experiments", "papers", "profiles"):
+            monkeypatch.setattr(f"respeed.inputs.{module}.{name}", getattr(registry, name), raising=False)
     paper, mistakes = read_paper("raina2009")
     assert paper is None
     assert any(

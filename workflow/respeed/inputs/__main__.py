@@ -1,0 +1,16 @@
+"""Writes workflow/schemas, by which editors check what people write: ./run python -m respeed.inputs"""
+
+from typing import Any
+
+from respeed.inputs.config import SettingsFile
+from respeed.inputs.forms import json_schema
+from respeed.inputs.machines import ToldFile
+from respeed.inputs.papers import PaperFile
+from respeed.inputs.profiles import ProfileFile
+from respeed.paths import SCHEMAS
+
+FILES: dict[str, Any] = {"config": SettingsFile, "hardware": ProfileFile, "machine": ToldFile, "paper": PaperFile}
+
+if __name__ == "__main__":
+    for name, form in FILES.items():
+        (SCHEMAS / f"{name}.schema.json").write_text(json_schema(form), encoding="utf-8")

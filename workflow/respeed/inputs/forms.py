@@ -1,0 +1,108 @@
+"""Whether what people wrote fits its model: a line for every mistake, all at once; and JSON Schemas of the models."""
+
+import functools
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from respeed.errors import UserError
+from respeed.inputs.files import from_here
+from respeed.model.validation import SHOWN, Given, ValidationError
+from respeed.text import clip, name_unprintable, visible
+
+Model = TypeVar("Model")
+Place = tuple[str | int, ...]
+
+
+class Misfit(NamedTuple):
+    """Where in the data something is wrong, and a line that says what."""
+
+    place: Place
+    line: str
+
+
+class Mistakes(list[str]):
+    """One line each: a mistake that is found does not hide the others."""
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """A UserError within is kept, and what comes after it goes on."""
+        try:
+            yield
+        except UserError as error:
+            self.append(str(error))
+
+    def raise_any(self) -> None:
+        """UserError with the first, and how many more there are."""
+        if self:
+            more = f" (and {len(self) - 1} more: respeed check lists them)" if len(self) > 1 else ""
+            raise UserError(f"{self[0]}{more}")
+
+
+def fit(form: Any, data: Any, path: Path, name: str | None = None) -> tuple[Any, list[Misfit]]:
+    """What was read from `path` as the model `form`, or None, and all that does not fit: first the texts that cannot be
+    printed, then what is outermost. `name` is what the model is called, which no file says."""
+    found, wrong = None, []
+    try:
+        called = {"name": Given(name), **data} if name is not None and isinstance(data, dict) else data
+        found = _adapter(form).validate_python(called)
+    except ValidationError as error:
+        lines = [(one["loc"], one["msg"]) for one in error.errors(include_url=False)]
+        wrong = sorted(lines, key=lambda one: len(one[0]))
+    told = {place for place, _ in wrong}
+    for place, value in _walk(data):
+        if value is None and not any(place[:length] in told for length in range(len(place) + 1)):
+            wrong.append((place, "has no value; write one, or leave the key out"))
+    unprintable = [
+        (place, f"holds the character {char}; write the text without it, on one line")
+        for place, value in _walk(data)
+        if isinstance(value, str) and (char := name_unprintable(value))
+    ]
+    shown = from_here(path)
+    misfits = [Misfit(place, visible(f"{shown}: {_in_words(place)}{line}")) for place, line in (*unprintable, *wrong)]
+    return (None if misfits else found), misfits
+
+
+def _walk(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """All that stands in the data, keys too, with its place; within a key that cannot be printed nothing more."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if isinstance(key, str) and name_unprintable(key):
+                yield (*place, key), key
+            else:
+                yield from _walk(value, (*place, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _walk(value, (*place, index))
+    else:
+        yield place, data
+
+
+def _in_words(place: Place) -> str:
+    return ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
+
+
+def json_schema(form: Any) -> str:
+    """The JSON Schema of a model, for editors."""
+    schema = _adapter(form).json_schema(schema_generator=_Schema)
+    return json.dumps({"$schema": GenerateJsonSchema.schema_dialect, **schema}, indent=2) + "\n"
+
+
+class _Schema(GenerateJsonSchema):
+    """Without a title for each key; what may be left out may not be null."""
+
+    def nullable_schema(self, schema: Any) -> Any:
+        return self.generate_inner(schema["schema"])
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@functools.cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)

@@ -1,0 +1,206 @@
+"""Hardware profiles, each a row of our tables, how to run: workflow/hardware/<name>.yaml."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, with_config
+from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
+
+from respeed.errors import UserError, nearest
+from respeed.inputs.files import from_here
+from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.registry import backends, check_usable
+from respeed.inputs.yaml_loader import read_yaml
+from respeed.machine.cpu import CHOICES, MOST, choice_as_text
+from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
+from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECISIONS
+from respeed.model.validation import FORM, OneOf, Positive, Says, shown, wrong
+from respeed.paths import HARDWARE, NAME, check_name
+
+# By the names that machines' facts use.
+INSTRUCTIONS = (
+    "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
+    "asimd", "asimdhp", "bf16", "sve",
+)  # fmt: skip
+_CPU = {"type": "integer", "minimum": 0, "maximum": MOST - 1}
+
+
+@with_config(FORM)
+class Requires(TypedDict, total=False):
+    """What must be there. The machine's memory is in GB, packages have the names that they are imported by."""
+
+    instructions: Annotated[
+        list[Annotated[str, OneOf(INSTRUCTIONS)]],
+        Field(min_length=1),
+        Says("a list of instructions of the CPU, such as [avx512f]"),
+    ]
+    memory_gb: Positive
+    library: Annotated[str, OneOf(tuple(LIBRARIES))]
+    packages: Annotated[
+        list[Annotated[StrictStr, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]],
+        Field(min_length=1),
+        Says("a list of Python packages by the names that they are imported by, such as [jax]"),
+    ]
+
+
+def _cpus(value: Any) -> str | None:
+    text = choice_as_text(value)
+    if text is None and value is not None:
+        raise wrong(f"{shown(value)} must be {CHOICES}")
+    return text
+
+
+@dataclass(frozen=True, config=FORM)
+class Profile:
+    """One file of workflow/hardware. `architecture` is the paper's row it answers; `device` may name one of several,
+    "cuda:1"; `threads` may be "all". `cpus` are those that threads may run on, as text (`machine.cpu`), and with `smt`
+    there is one on every logical CPU of a core. `requires` is what must be there. An `optional` one is measured only
+    where it is named."""
+
+    name: str
+    label: Annotated[StrictStr, Field(min_length=1, max_length=60), Says("text of 1 to 60 characters")]
+    package: Annotated[StrictStr, Field(min_length=1, max_length=40), Says("text of 1 to 40 characters")]
+    architecture: Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
+    backend: Annotated[StrictStr, Says("the name of a file in workflow/respeed/backends")]
+    device: Annotated[
+        StrictStr, Says("a device of the backend, such as cpu or cuda; of several, one by its number: cuda:1")
+    ]
+    threads: Annotated[
+        Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"], Says("a whole number of at least 1, or all")
+    ]
+    precision: Annotated[StrictStr, Says("a precision of the backend, such as fp32")]
+    cpus: Annotated[
+        str | None,
+        BeforeValidator(_cpus),
+        Says(
+            CHOICES,
+            {"anyOf": [{"type": "string"}, _CPU, {"type": "array", "minItems": 1, "uniqueItems": True, "items": _CPU}]},
+        ),
+    ] = None
+    smt: Annotated[
+        bool, Field(strict=True), Says("true for a thread on every logical CPU of a core, or false for one a core")
+    ] = False
+    requires: Annotated[
+        Requires, Says("a mapping of what must be there: instructions, memory_gb, library, packages")
+    ] = field(default_factory=Requires, hash=False)
+    optional: Annotated[
+        bool, Field(strict=True), Says("true for a profile that `profiles: all` leaves out, or false")
+    ] = False
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device == "cpu"
+
+
+ProfileFile = Annotated[Profile, Says("a mapping such as workflow/hardware/torch-all.yaml")]
+# Keys that lived in a profile once, and where what they said is said now.
+MOVED = {
+    "price_per_hour": "a price is a machine's, and stands in workflow/machines/<machine>.yaml: respeed new machine NAME"
+}
+# What people call devices elsewhere.
+MEANT_DEVICES = {
+    **dict.fromkeys(("gpu", "nvidia", "amd", "rocm", "hip"), ("cuda",)),
+    **dict.fromkeys(("metal", "apple"), ("mps",)),
+    "intel": ("xpu",),
+}
+# The number of a device.
+_INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
+
+
+def profile_names(folder: Path = HARDWARE) -> tuple[str, ...]:
+    """The names of all profiles there are. A file whose name is none is one that nobody can ask for."""
+    return tuple(name for name in _stems(folder) if NAME.fullmatch(name))
+
+
+def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
+    """Read one profile; UserError if there is none of that name or it is not valid."""
+    if name not in profile_names(folder):
+        raise UserError(f"{folder}: no hardware profile {name!r}{nearest(name, profile_names(folder))}")
+    profile, mistakes = read_profile(name, folder)
+    mistakes.raise_any()
+    assert profile is not None  # without mistakes there is one
+    return profile
+
+
+def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mistakes]:
+    """The profile, or None, and all mistakes in its file."""
+    path, mistakes, profile = from_here(folder / f"{name}.yaml"), Mistakes(), None
+    with mistakes.collecting():
+        check_name("hardware profile", name, str(path))
+    with mistakes.collecting():
+        data = read_yaml(path)
+        written = data if isinstance(data, dict) else {}
+        profile, misfits = fit(ProfileFile, data, path, name)
+        moved = [key for key in MOVED if key in written]
+        mistakes += [f"{path}: {key}: {MOVED[key]}" for key in moved]
+        mistakes += [line for _, line in misfits if not any(f"unknown key {key!r}" in line for key in moved)]
+        wrong = {place[0] for place, _ in misfits if place}
+        _check_backend({key: value for key, value in written.items() if key not in wrong}, path, mistakes)
+    return (None if mistakes else profile), mistakes
+
+
+def read_profiles(folder: Path = HARDWARE) -> tuple[dict[str, Profile], dict[str, Mistakes]]:
+    """All profiles that are right, and the mistakes in every other file, by name."""
+    read = {name: read_profile(name, folder) for name in _stems(folder)}
+    right = {name: profile for name, (profile, _) in read.items() if profile}
+    return right, {name: mistakes for name, (_, mistakes) in read.items() if mistakes}
+
+
+def load_profiles(folder: Path = HARDWARE) -> dict[str, Profile]:
+    """All profiles by name; UserError if a file is not valid."""
+    profiles, wrong = read_profiles(folder)
+    for mistakes in wrong.values():
+        mistakes.raise_any()
+    return profiles
+
+
+def default_profiles(folder: Path = HARDWARE) -> tuple[str, ...]:
+    """The names of those that "all" stands for: all but the optional ones. UserError if any file is not valid: a slip
+    of the pen must not silently leave out a row."""
+    return tuple(name for name, profile in load_profiles(folder).items() if not profile.optional)
+
+
+def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+    """The reason if the profile needs a BLAS that is not the one of the machine's SciPy: it is then no row of its
+    tables, where the row of its own library stands. None if it needs none, or that one."""
+    there, backend = facts.get("blas") or OF_BEFORE, backends().get(profile.backend)
+    for needed in (backend.library if backend else None, profile.requires.get("library")):
+        if needed and needed != there:
+            return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    return None
+
+
+def _stems(folder: Path) -> list[str]:
+    return [path.stem for path in sorted(folder.glob("*.yaml"))]
+
+
+def _check_backend(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> None:
+    """Whether the backend is there, and has what the profile asks of it. What does not fit has been told."""
+    if "backend" not in data:
+        return
+    with mistakes.collecting():
+        check_usable("backend", data["backend"], f"{path}: backend")
+        _check_choice(f"{path}: backend", data["backend"], backends())
+        backend = backends()[data["backend"]]
+        if "device" in data:
+            with mistakes.collecting():
+                kind, colon, index = data["device"].partition(":")
+                _check_choice(f"{path}: device", kind, backend.devices, MEANT_DEVICES)
+                if colon and (kind == "cpu" or not _INDEX.fullmatch(index)):
+                    also = f" or {kind}:0" * (kind != "cpu")
+                    raise UserError(f"{path}: device: {data['device']!r} must be {kind}{also}")
+                for key in ("cpus", "smt"):
+                    if kind != "cpu" and data.get(key):
+                        bound = "is for the device cpu; a row of an accelerator is bound to no CPUs"
+                        raise UserError(f"{path}: {key}: {bound}")
+        if "precision" in data:
+            _check_choice(f"{path}: precision", data["precision"], backend.precisions, MEANT_PRECISIONS)
+
+
+def _check_choice(where: str, value: str, allowed: Any, meant: Any = None) -> None:
+    if value not in allowed:
+        raise UserError(f"{where}: {value!r} is not offered{nearest(value, allowed, meant)}")

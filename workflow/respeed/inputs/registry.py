@@ -1,0 +1,205 @@
+"""The workloads and backends that there are, and what each says of itself in constants of its file.
+
+A file is read, not run. To import all of them takes torch, Numba and JAX, 3 to 6 seconds in place of a tenth, and would
+run what somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So
+these constants are literals, or those of a module beside it (`_scipy_blas.OFFERS`); a broken file stops what names it.
+"""
+
+import ast
+import dataclasses
+import functools
+import keyword
+import warnings
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StrictBool, StrictStr
+from pydantic.dataclasses import dataclass
+
+from respeed.errors import UserError
+from respeed.inputs.files import from_here, read_text
+from respeed.inputs.forms import fit
+from respeed.model.validation import FORM, Says, words_of
+from respeed.paths import BACKENDS, WORKLOADS
+from respeed.text import is_unprintable
+
+MAX_BYTES = 1_000_000
+
+
+def _check_name(name: str) -> str:
+    if not name or any(map(is_unprintable, name)):
+        raise ValueError
+    return name
+
+
+_NAMES = 'names such as ("one", "two")'
+Name = Annotated[StrictStr, AfterValidator(_check_name)]
+Names = Annotated[tuple[Name, ...], Says(_NAMES)]
+SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), Says(_NAMES)]
+Kind = Literal["whole", "real"] | tuple[Name, ...]
+
+
+@dataclass(frozen=True, config=FORM)
+class WorkloadFacts:
+    """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be; TESTS, the parameters of its
+    test cases smoke, odd and large; and, as `workloads` gives them, the `backends` and `precisions` that it runs on and
+    in, what it `asks` of a backend beyond what every one has, the precisions in which a step `allocates`, and whether a
+    step has matrix `products`."""
+
+    parameters: Annotated[
+        dict[Name, Kind],
+        Field(min_length=1),
+        Says('a mapping such as {"visible": "whole", "learning_rate": "real"}'),
+    ]
+    tests: Annotated[dict[str, Any], Says('a mapping of "smoke", "odd" and "large" to parameters')]
+    asks: Names = ()
+    backends: Names = ()
+    precisions: Names = ()
+    allocates: Annotated[StrictBool | tuple[Name, ...], Says("True, or names of precisions")] = ()
+    products: Annotated[StrictBool, Says("True or False")] = True
+
+
+@dataclass(frozen=True, config=FORM)
+class BackendFacts:
+    """The `devices` and `precisions` that a backend has, what it `offers` to workloads, what every one must have
+    included, and the BLAS, by its name in `machine.software`, that SciPy must compute with, if any."""
+
+    devices: SomeNames
+    precisions: SomeNames
+    offers: Names = ()
+    library: Annotated[Name, Says('a name such as "openblas"')] | None = None
+
+
+FORMS = {one: Annotated[one, Says("constants")] for one in (WorkloadFacts, BackendFacts)}
+
+
+@functools.cache
+def backends() -> dict[str, BackendFacts]:
+    """All backends that can be used."""
+    required = tuple(_constants(BACKENDS / "_contract.py", ("required",))["required"])
+    usable = _read(BACKENDS)[0]
+    return {name: dataclasses.replace(facts, offers=(*required, *facts.offers)) for name, facts in usable.items()}
+
+
+@functools.cache
+def workloads() -> dict[str, WorkloadFacts]:
+    """All workloads that can be used."""
+    return {name: _resolved(facts) for name, facts in _read(WORKLOADS)[0].items()}
+
+
+def _resolved(facts: WorkloadFacts) -> WorkloadFacts:
+    """With the backends, precisions and allocations that it leaves open: all that would do."""
+    every = tuple(dict.fromkeys(name for backend in backends().values() for name in backend.precisions))
+    precisions = facts.precisions or every
+    offering = [name for name, backend in backends().items() if set(facts.asks) <= set(backend.offers)]
+    return dataclasses.replace(
+        facts,
+        precisions=precisions,
+        backends=tuple(name for name in facts.backends or offering if name in offering),
+        allocates=(precisions if facts.allocates else ()) if isinstance(facts.allocates, bool) else facts.allocates,
+    )
+
+
+def broken_files() -> list[str]:
+    """A line for each file of a workload or a backend that cannot be used."""
+    return [*_read(WORKLOADS)[1].values(), *_read(BACKENDS)[1].values()]
+
+
+def check_usable(kind: str, name: str, where: str) -> None:
+    """UserError if the workload or the backend of that name, which `where` names, is there and cannot be used."""
+    if line := _read(WORKLOADS if kind == "workload" else BACKENDS)[1].get(name):
+        raise UserError(f"{where}: the {kind} {name} cannot be used: {line}")
+
+
+def backends_of(workload: str) -> tuple[str, ...]:
+    """The backends that the workload runs on; none of one that is not there."""
+    return workloads()[workload].backends if workload in workloads() else ()
+
+
+def runs(workload: str, backend: str, precision: str) -> bool:
+    """Whether the workload runs on the backend in the precision."""
+    return why_not_run(workload, backend, precision) is None
+
+
+def why_not_run(workload: str, backend: str, precision: str) -> str | None:
+    """Why the workload does not run on the backend in the precision; None if it does."""
+    facts = workloads()[workload]
+    if backend not in facts.backends:
+        return f"{workload} does not run on {backend}"
+    if precision not in facts.precisions:
+        return f"{workload} runs in {', '.join(facts.precisions)} alone"
+    return None
+
+
+@functools.cache
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the files of workloads, or of backends, say of themselves, by name; and of those that cannot be used a line
+    that says why."""
+    usable, broken = {}, {}
+    for path in sorted(folder.glob("*.py")):
+        if not path.stem.startswith("_"):
+            try:
+                usable[path.stem] = read_facts(path, WorkloadFacts if folder == WORKLOADS else BackendFacts)
+            except UserError as error:
+                broken[path.stem] = str(error)
+    return usable, broken
+
+
+def read_facts(path: Path, facts: type[Any]) -> Any:
+    """What the file says of itself; UserError, a line with the place, if it cannot be used."""
+    shown = from_here(path)
+    if not path.stem.isidentifier() or keyword.iskeyword(path.stem):
+        raise UserError(f"{shown}: no Python file that can be imported; name it with small letters, digits and _")
+    fields = {field.name: field for field in dataclasses.fields(facts)}
+    constants = _constants(path, fields)
+    for name, field in fields.items():
+        if name not in constants and field.default is dataclasses.MISSING:
+            raise UserError(f"{shown}: has no {name.upper()}; write {words_of(field.type)}")
+    found, misfits = fit(FORMS[facts], constants, path)
+    for place, line in misfits:
+        name = str(place[0]).upper()
+        at = f"{shown}:{_assigned(path)[name].lineno}"
+        raise UserError(line.replace(f"{shown}: {place[0]}", f"{at}: {name}", 1))
+    return found
+
+
+def _constants(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """Those of the file among the names, which it writes in capital letters."""
+    found = {name: _constant(path, name.upper()) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _constant(path: Path, name: str) -> Any:
+    """The value of the constant in the file; None if it has none, UserError if the file or the value cannot be read."""
+    node = _assigned(path).get(name)
+    if node is None:
+        return None
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # that of a module beside it
+        return _constant(path.with_name(f"{node.value.id}.py"), node.attr)
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise UserError(
+            f"{from_here(path)}:{node.lineno}: {name} must be written out: it is read without running the file"
+        ) from None
+
+
+@functools.cache
+def _assigned(path: Path) -> Mapping[str, ast.expr]:
+    """What the file assigns to names at its top level."""
+    text, found = read_text(path, MAX_BYTES), {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those are for whoever runs the file
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        raise UserError(f"{from_here(path)}:{error.lineno or 1}: is not Python: {error.msg}") from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise UserError(f"{from_here(path)}: is not Python: {error or 'is nested too deeply'}") from None
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(name)], value=value) | ast.AnnAssign(target=ast.Name(name), value=value):
+                if value is not None:
+                    found[name] = value
+    return found
