@@ -19,7 +19,7 @@ from simulated import SCENARIOS, simulate
 
 from respeed.estimators.intervals import estimate_location
 from respeed.estimators.rounds import collect_rounds
-from respeed.measure.parent import measure_spec
+from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.schedule.spec import RoundSpec, make_spec
 

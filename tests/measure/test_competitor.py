@@ -9,7 +9,7 @@ import pytest
 
 from respeed.machine.cpu import usable_cores
 from respeed.measure.lock import machine_lock
-from respeed.measure.parent import measure_turn
+from respeed.measure.turn import measure_turn
 from respeed.paths import RoundId
 from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import make_spec

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.measure.bench import make_bench
+from respeed.measure.bench import COPY_BYTES, make_bench, measure_ceilings
 from respeed.measure.case import measure_case
-from respeed.measure.ceilings import COPY_BYTES, measure_ceilings
 from respeed.measure.correctness import TOLERANCE
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
@@ -54,6 +53,6 @@ def test_the_ceiling_of_copies_is_of_as_many_bytes_in_every_precision(
 ) -> None:
     made, copied = make(precision), []
     monkeypatch.setattr(made, "copy", lambda source, out: copied.append((source.nbytes, out.nbytes)))
-    monkeypatch.setattr("respeed.measure.ceilings._product_rate", lambda backend: 1.0)
+    monkeypatch.setattr("respeed.measure.bench._product_rate", lambda backend: 1.0)
     measure_ceilings(made)
     assert set(copied) == {(COPY_BYTES, COPY_BYTES)}

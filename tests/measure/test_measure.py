@@ -18,14 +18,12 @@ import pytest
 from respeed.backends import openblas
 from respeed.errors import UserError
 from respeed.estimators.rounds import collect_rounds
-from respeed.machine.required import check_provenance
 from respeed.measure.bench import make_bench
-from respeed.measure.case import is_disturbed, measure_case
+from respeed.measure.case import derive_seed, is_disturbed, measure_case
 from respeed.measure.correctness import state_errors, what_is_wrong
 from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
-from respeed.measure.parent import _shuffled, measure_spec, measure_turn
-from respeed.measure.seeds import derive_seed
+from respeed.measure.turn import _shuffled, check_provenance, measure_spec, measure_turn
 from respeed.paths import RoundId
 from respeed.records.files import read_record, write_json
 from respeed.schedule.spec import make_spec
@@ -170,7 +168,7 @@ def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pyte
         "    if case.name == '64x256': os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return original(case, seed)\n"
         "import sys\n"
-        "if 'respeed.measure.child' in ' '.join(sys.orig_argv):\n"
+        "if 'respeed.measure.worker' in ' '.join(sys.orig_argv):\n"
         "    from respeed.workloads import rbm\n"
         "    original = rbm.inputs\n"
         "    rbm.inputs = lambda case, seed: deadly(case, seed, original)\n"
@@ -205,7 +203,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, folder: Path, attempts: int) -> Non
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         "import sys\n"
-        "if 'respeed.measure.child' in ' '.join(sys.orig_argv):\n"
+        "if 'respeed.measure.worker' in ' '.join(sys.orig_argv):\n"
         "    from dataclasses import replace\n"
         "    from respeed.measure import case\n"
         "    from respeed.protocol import SMOKE\n"

@@ -11,7 +11,7 @@ import pytest
 from respeed.backends import openblas
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
-from respeed.measure.parent import _Child, _how_it_ended
+from respeed.measure.turn import how_it_ended
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
@@ -53,9 +53,7 @@ def test_a_limit_counts_against_what_it_limits(limit: str, counted: str) -> None
 
 @pytest.mark.parametrize(("lacked", "why"), [(True, "by the kernel, for want"), (False, "perhaps for want")])
 def test_a_kill_by_the_kernel_is_told_apart_from_any_other(lacked: bool, why: str) -> None:
-    child = _Child([], (), [])
-    child.code, child.lacked_memory = -9, lacked
-    assert _how_it_ended(child) == f"the measuring process was killed, {why} of memory"
+    assert how_it_ended(-9, lacked_memory=lacked) == f"the measuring process was killed, {why} of memory"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
 from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
-from respeed.measure.parent import measure_spec
+from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.protocol import REAL, Block, contamination
 from respeed.schedule.spec import make_spec

@@ -11,7 +11,7 @@ from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.measure.bench import make_bench
 from respeed.measure.case import measure_case
-from respeed.measure.child import _run
+from respeed.measure.worker import _run
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 
@@ -31,8 +31,8 @@ def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_cras
     def refuse(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("respeed.backends.make_backend", refuse)
-    monkeypatch.setattr("respeed.measure.child.bind", lambda cpus: None)
+    monkeypatch.setattr("respeed.measure.case.make_backend", refuse)
+    monkeypatch.setattr("respeed.measure.worker.bind", lambda cpus: None)
     events = io.StringIO()
     _run(json.dumps({"specs": [asdict(make_spec(ROUND, 1))], "probes": []}), events)
     assert json.loads(events.getvalue()) == {"event": "not-run", "reason": reason}

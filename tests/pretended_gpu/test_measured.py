@@ -11,7 +11,7 @@ from tests.pretended_gpu.environment import environment
 
 MEASURE = """
 import json, sys
-from respeed.measure.parent import measure_spec
+from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 print(json.dumps(measure_spec(make_spec(RoundId("box", "raina2009", "rbm", sys.argv[1], 1, smoke=True), 1))))

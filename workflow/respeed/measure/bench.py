@@ -1,14 +1,17 @@
-"""What all cases of a round share: the backend, and the reference probe on its threads."""
+"""What all cases of a round share: the backend, the reference probe on its threads, and the ceilings of a profile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
+from respeed.model.precision import number_bytes
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.energy import NO_METER, Meter
-from respeed.timing.probe import Probe, make_probe, prove_threads
+from respeed.timing.probe import Probe, make_probe, prove_threads, shortest_seconds
 from respeed.workloads import matmul
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
@@ -17,6 +20,11 @@ PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
 MANY = 8
 # Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
 MOST_TAKEN = 1.05
+# Squares are doubled until one takes this long: what is shorter does not fill a device with many cores.
+PRODUCT_SECONDS = 0.005
+SIDES = (1024, 2048, 4096, 8192)
+# Several times larger than any cache but the largest; read and written once each.
+COPY_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -60,3 +68,27 @@ def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool 
     if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
         return None
     return f"{ran} thread{'s' if ran != 1 else ''} ran, {spec.threads} asked"
+
+
+def measure_ceilings(backend: BackendContract) -> dict[str, float]:
+    """Measured in every round: `flops_per_second` of a square product, and `bytes_per_second` of a copy, of which bytes
+    read and written both count."""
+    return {"flops_per_second": _product_rate(backend), "bytes_per_second": _copy_rate(backend)}
+
+
+def _product_rate(backend: BackendContract) -> float:
+    best = 0.0
+    for side in SIDES:
+        case = Case("ceiling", "matmul", {"m": side, "k": side, "n": side})
+        program = matmul.build(backend, case, matmul.inputs(case, seed=0))
+        seconds = shortest_seconds(program.step, backend.sync)
+        best = max(best, matmul.flops(case) / seconds)
+        if seconds >= PRODUCT_SECONDS:
+            break
+    return best
+
+
+def _copy_rate(backend: BackendContract) -> float:
+    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
+    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
+    return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)

@@ -1,29 +1,36 @@
-"""One case of a round: build, check, warm up, time."""
+"""The rounds of a turn, case by case: build, check, warm up, time."""
 
 import gc
+import hashlib
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from respeed.backends import BackendContract
+from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable, is_of_the_disk
+from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.memory import memory_free
-from respeed.measure.bench import Bench, shares_cores
+from respeed.machine.process import allowed_cpus
+from respeed.machine.software import blas_libraries, package_versions, telling_environment
+from respeed.measure.bench import Bench, make_bench, measure_ceilings, shares_cores, thread_complaint
 from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
-from respeed.measure.energy_run import energy_run
-from respeed.measure.seeds import derive_seed
+from respeed.measure.worker import untimed
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
-from respeed.protocol import Block, contamination, quiet_probe
+from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.blocks import Timer
 from respeed.timing.clock import seconds_now
-from respeed.timing.energy import NO_METER
+from respeed.timing.energy import NO_METER, make_meter
 from respeed.timing.warmup import Warmup, warm_up
 from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
 
+# How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
+# mended 57 to 95 % of them.
+MORE_ATTEMPTS = 2
 # Host memory that building and checking a case takes, in sizes of the program. What the check compares with is drawn
 # again piece by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -32,27 +39,80 @@ CHECK_FACTOR = 2
 # first step loads was rehearsed, and all memory was written to when the program was built.
 FIRST_COUNTS = 1.0
 
+# A counter of energy that would take longer is not waited for.
+MOST_SECONDS = 4.0
+
+
+def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Callable[..., None]) -> None:
+    """Measure the rounds, all of one profile, and tell what is found as events: `ready` or `not-run`, `ceilings`, a
+    `begin` and a `case` for each case, and at the end `again` for those that were disturbed and measured once more.
+    `probes` are those of the profile in this session so far."""
+    profile = specs[0].profile
+    try:
+        backend = make_backend(
+            profile.backend,
+            device=profile.device,
+            precision=profile.precision,
+            threads=specs[0].threads,
+            seed=derive_seed(specs[0], "draws"),
+        )
+        described: dict[str, Any] = dict(backend.describe())
+        meter, energy = make_meter(*energy_counters(profile.device, described.get("pci")))
+        bench, threads_proof = make_bench(backend, probes, meter)
+        ceilings = measure_ceilings(backend)
+    except NotMeasurable as reason:
+        emit("not-run", reason=str(reason))
+        return
+    except Exception as error:  # such as a device whose memory another program has taken
+        if is_of_the_disk(error):
+            raise
+        emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        return
+    emit(
+        "ready",
+        backend=described,
+        energy=energy,
+        versions=package_versions(),
+        libraries=blas_libraries(),
+        environment=telling_environment(),
+        affinity=allowed_cpus() or None,
+        threads_proof=threads_proof,
+    )
+    if complaint := thread_complaint(specs[0], threads_proof, is_shared=shares_cores(backend)):
+        emit("not-run", reason=complaint)
+        return
+    emit("ceilings", **ceilings)
+    # Each case collects what the last one left: what the libraries loaded need not be gone through every time.
+    gc.freeze()
+    disturbed = []
+    for number, spec in enumerate(specs):
+        for index, case in enumerate(spec.cases):
+            emit("begin", experiment=spec.id.experiment, case=case.name, again=False)
+            facts = measure_case(spec, index, bench)
+            emit("case", facts=facts)
+            disturbed.append((number, index, facts))
+    for _ in range(MORE_ATTEMPTS):
+        # By now there are more probes to compare with, and who disturbed may be gone.
+        disturbed = [one for one in disturbed if is_disturbed(specs[one[0]], one[2], bench)]
+        for place, (number, index, _) in enumerate(disturbed):
+            spec = specs[number]
+            emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=True)
+            facts = measure_case(spec, index, bench)
+            emit("again", round=number, facts=facts)
+            disturbed[place] = (number, index, facts)
+
 
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     """The facts of one case for the record. A case that fails carries its reason and no time."""
     case = spec.cases[index]
     workload = load_workload(case.workload)
     width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
-    facts: dict[str, Any] = {
-        "case": case.name,
-        "workload": case.workload,
-        "parameters": dict(case.parameters),
+    facts = untimed(case, "measured") | {
         "flops": workload.flops(case),
         "traffic_bytes": width * workload.traffic_bytes(case),
         "memory_bytes": width * workload.memory_bytes(case),
         "parts": part_weights(workload, case),
-        "status": "measured",
-        "reason": None,
-        "errors": {},
         "tolerance": TOLERANCE[spec.profile.precision],
-        "warmup": None,
-        "blocks": [],
-        "wall_seconds": 0.0,
     }
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
@@ -204,3 +264,46 @@ def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:
         return False
     quiet = quiet_probe(bench.probes)
     return all(contamination(block, spec.threads, quiet, spec.timing) for block in blocks)
+
+
+def derive_seed(spec: RoundSpec, purpose: str) -> int:
+    """A 63-bit seed for `purpose`: the same on every profile of a round, so that all compute on the same data."""
+    words = f"{spec.seed}/{spec.id.paper}/{spec.id.experiment}/{spec.id.index}/{purpose}"
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
+
+
+def energy_run(
+    spec: RoundSpec, program: Program, timer: Timer, blocks: Iterable[Block], weights: Mapping[str, float]
+) -> dict[str, Any] | None:
+    """Steps that nobody times, after the blocks of a row on a device, for its counter of energy, which is slow: a GPU's
+    moves every 20 to 100 ms. Blocks long enough for it would make every round longer; one run is enough.
+
+    Its steps, seconds and joules by domain. None where the blocks tell as much, or where the counters tell nothing.
+
+    `weights` is how often each part of a step counts: what parts that count more often than others use is not known.
+    Smoke and the hardware sheet, of which nobody asks the energy, have no such run.
+    """
+    meter = timer.meter
+    lasts = FEWEST_UPDATES * meter.update_seconds
+    is_asked = meter.counters and not spec.profile.is_cpu and spec.timing == REAL and not spec.whole_steps
+    if not is_asked or any(weight != 1 for weight in weights.values()):
+        return None
+    if lasts > MOST_SECONDS or all(block.seconds >= lasts for block in blocks):
+        return None
+    together = max(1, math.ceil(meter.update_seconds / timer.step_seconds))
+    # The first reading is up to an update old: then it is of these steps as well, not of the pause before them.
+    _steps(program, timer, together)
+    before = after = meter.read()
+    steps = 0
+    while after[1] - before[1] < lasts:
+        _steps(program, timer, together)
+        steps += together
+        after = meter.read()
+    joules = meter.joules(before, after)
+    return {"steps": steps, "seconds": after[1] - before[1], "joules": joules} if joules else None
+
+
+def _steps(program: Program, timer: Timer, count: int) -> None:
+    for _ in range(count):
+        program.step()
+    timer.sync()

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from respeed.machine.own_packages import own_path
+from respeed.machine.process import ignore_interrupts
 
 # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
 # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.
@@ -21,42 +23,21 @@ MALLOC = {
 WAITING = {"OPENBLAS_THREAD_TIMEOUT": "12", "GOMP_SPINCOUNT": "10000"}
 
 _THREADS = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
 # What a user's shell may say about threads, precision, algorithms, waiting, compilers and Python must not reach the
 # measurement. Some of it would pass every check: cuBLAS's emulated single precision is as exact as fp32. Which device
 # is meant stays.
 _FOREIGN = (
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-    "GOTO_",
-    "BLIS_",
-    "NUMEXPR_",
-    "NUMBA_",
-    "PYTHON",
-    "KMP_",
-    "GOMP_",
-    "MALLOC_",
-    "GLIBC_",
-    "VECLIB_",
-    "ATEN_",
-    "DNNL_",
-    "ONEDNN_",
-    *("TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_"),
-    *("NVIDIA_TF32_OVERRIDE", "CUBLAS", "CUDNN_", "CUSOLVER"),
-    *("CUDA_LAUNCH_", "CUDA_FORCE_", "CUDA_DEVICE_MAX_", "CUDA_DEVICE_DEFAULT_", "CUDA_MODULE_", "CUDA_DISABLE_"),
-    *("CUDA_ENABLE_", "CUDA_AUTO_BOOST", "CUDA_SCALE_"),
-    *("HIPBLAS", "ROCBLAS_", "ROCSOLVER_", "MIOPEN_", "TENSILE_", "HIP_LAUNCH_", "HIP_FORCE_", "AMD_", "GPU_MAX_"),
-    *("SYCL_CACHE_", "SYCL_PI_", "SYCL_UR_", "UR_L0_", "IGC_", "IPEX_"),
-    *("JAX_", "XLA_", "TF_", "LIBTPU_", "PJRT_", "NPROC"),
-)
+    "OMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "NUMEXPR_", "NUMBA_", "PYTHON", "KMP_", "GOMP_", "MALLOC_", "GLIBC_",
+    "VECLIB_", "ATEN_", "DNNL_", "ONEDNN_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_",
+    "NVIDIA_TF32_OVERRIDE", "CUBLAS", "CUDNN_", "CUSOLVER", "CUDA_LAUNCH_", "CUDA_FORCE_", "CUDA_DEVICE_MAX_",
+    "CUDA_DEVICE_DEFAULT_", "CUDA_MODULE_", "CUDA_DISABLE_", "CUDA_ENABLE_", "CUDA_AUTO_BOOST", "CUDA_SCALE_",
+    "HIPBLAS", "ROCBLAS_", "ROCSOLVER_", "MIOPEN_", "TENSILE_", "HIP_LAUNCH_", "HIP_FORCE_", "AMD_", "GPU_MAX_",
+    "SYCL_CACHE_", "SYCL_PI_", "SYCL_UR_", "UR_L0_", "IGC_", "IPEX_",
+    "JAX_", "XLA_", "TF_", "LIBTPU_", "PJRT_", "NPROC",
+)  # fmt: skip
 # Where something is kept says nothing about how it is done,
 _PLACES = ("_CACHE_DIR", "_CACHE_PATH", "_HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX")
 # but JAX would take a whole step from there, which another machine or version may have compiled.
@@ -75,3 +56,8 @@ def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> d
 def _is_foreign(key: str) -> bool:
     is_place = key.endswith(_PLACES) and not key.startswith(_KEPT_PROGRAMS)
     return key.startswith(_FOREIGN) and not is_place
+
+
+def process_options(threads: int, lock: tuple[int, ...]) -> dict[str, Any]:
+    """How to start a process that computes on `threads` threads and keeps the machine's lock for as long as it does."""
+    return {"env": child_environment(threads), "pass_fds": lock, "preexec_fn": ignore_interrupts, "text": True}

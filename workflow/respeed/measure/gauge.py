@@ -18,7 +18,7 @@ from respeed.machine.cpu import usable_cores
 from respeed.machine.memory import accelerator_bytes, cache_bytes
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock
-from respeed.measure.parent import measure_turn
+from respeed.measure.turn import measure_turn
 from respeed.paths import ROOT, parse_hardware_path
 from respeed.records.files import set_aside, write_record
 from respeed.records.shapes import SHEET_SCHEMA

@@ -17,9 +17,9 @@ from respeed.errors import NotMeasurable, UserError, nearest
 from respeed.inputs.papers import load_paper
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.cpu import usable_cores
-from respeed.machine.process import bind, die_with_parent, ignore_interrupts, private_stdout
+from respeed.machine.process import bind, die_with_parent, private_stdout
 from respeed.machine.software import source_commit
-from respeed.measure.environment import child_environment
+from respeed.measure.environment import process_options
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.paths import ROOT, parse_learning_path
@@ -56,16 +56,9 @@ def learn(path: Path, wait_seconds: float | None = None) -> None:
     }
     started = utc_now()
     with machine_lock(wait_seconds) as lock:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "respeed.measure.learning"],
-            input=json.dumps(order),
-            stdout=subprocess.PIPE,
-            env=child_environment(len(cores)),
-            pass_fds=lock,
-            preexec_fn=ignore_interrupts,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-P", "-m", "respeed.measure.learning"]
+        options = process_options(len(cores), lock)
+        done = subprocess.run(command, input=json.dumps(order), stdout=subprocess.PIPE, check=False, **options)
     if done.returncode:
         raise UserError(f"{path}: learning ended with exit code {done.returncode}; its message stands above")
     write_record(

@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 import psutil
 
@@ -84,16 +83,6 @@ class HeldError(Exception):
         self.holder = holder
 
 
-class Place(Protocol):
-    """One place to hold the lock at."""
-
-    def take(self) -> int | None:
-        """The descriptor that holds it; None where there is no such place. HeldError if somebody else has it."""
-
-    def holder(self) -> Holder | None:
-        """Who has it now; None if nobody does. Takes nothing that another measurement would wait for."""
-
-
 @dataclass(frozen=True)
 class KernelName:
     """An abstract Unix socket (Linux). One for all users, where each has a /tmp of his own as well; not for those that
@@ -102,6 +91,7 @@ class KernelName:
     name: str
 
     def take(self) -> int | None:
+        """The descriptor that holds it; None where there is no such place. HeldError if somebody else has it."""
         if sys.platform != "linux":
             return None
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as ours:
@@ -115,6 +105,7 @@ class KernelName:
             return ours.detach()
 
     def holder(self) -> Holder | None:
+        """Who has it now; None if nobody does. Takes nothing that another measurement would wait for."""
         if sys.platform != "linux":
             return None
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as asking:
@@ -147,7 +138,8 @@ class LockFile:
         while True:
             if (descriptor := self._made()) is None and (descriptor := self._opened()) is None:
                 return None
-            with _closed_unless_kept(descriptor) as keep:
+            with contextlib.ExitStack() as unless_kept:
+                unless_kept.callback(os.close, descriptor)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -155,7 +147,7 @@ class LockFile:
                 except OSError:  # a file system without locks
                     return None
                 if self._is_still(descriptor):
-                    keep.append(descriptor)
+                    unless_kept.pop_all()
                     return descriptor
             # It was removed while it was being locked: another one is there by now.
 
@@ -163,16 +155,17 @@ class LockFile:
         descriptor = self._opened()
         if descriptor is None:
             return None
-        with _closed_unless_kept(descriptor):
+        try:
             if found := _locker(descriptor):
                 return found
-            try:
-                # As whoever measures would take it, and for no time: a lock for reading, too, would keep him from it.
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return Holder()
-            except OSError:
-                pass
+            # As whoever measures would take it, and for no time: a lock for reading, too, would keep him from it.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Holder()
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
         return None
 
     def _made(self) -> int | None:
@@ -211,8 +204,8 @@ class LockFile:
 class Places:
     """`shared` are all held, in this order, or none; `own`, this user's alone, where none of them can be used."""
 
-    shared: tuple[Place, ...]
-    own: Place
+    shared: tuple[KernelName | LockFile, ...]
+    own: LockFile
 
 
 # Not the temporary folder of the environment, which can be one of each job or each user. Nor the system's folder for
@@ -291,16 +284,6 @@ def _take(places: Places) -> Held:
 def _release(held: Held) -> None:
     for descriptor in held:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _closed_unless_kept(descriptor: int) -> Iterator[list[int]]:
-    kept: list[int] = []
-    try:
-        yield kept
-    finally:
-        if not kept:
-            os.close(descriptor)
 
 
 def _is_plain(facts: os.stat_result) -> bool:

@@ -1,5 +1,6 @@
 """A session of measuring: turn after turn, until nothing is left that the configuration asks for, or the time is up."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,7 @@ from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.measure.lock import Held, machine_lock, say_on_screen
-from respeed.measure.parent import measure_turn
-from respeed.measure.progress import Progress
+from respeed.measure.turn import measure_turn
 from respeed.paths import records_folder, round_path
 from respeed.records.files import set_aside, write_record
 from respeed.records.shapes import SESSION_SCHEMA
@@ -19,6 +19,9 @@ from respeed.schedule.same_machine import check_same_machine, describe_as
 from respeed.schedule.spec import Digests, make_spec
 from respeed.schedule.work import Work
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
+
+# Of a line that shows the case at hand.
+WIDTH = 110
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,45 @@ class Outcome:
                 path.relative_to(records_folder(work.smoke) / work.machine).as_posix() for path in self.records
             ],
         }
+
+
+class Progress:
+    """One turn on the screen: a line when it begins, on a terminal the case at hand, and what was tried again."""
+
+    def __init__(self, turn: Turn, number: int, plan: Plan, say: Callable[[str], None]) -> None:
+        first = plan.first_turns_left
+        if turn.whole:
+            what = f"whole run, {turn.profile}"
+        elif turn.again:
+            cells = "1 cell" if len(turn.cells) == 1 else f"{len(turn.cells)} cells"
+            what = f"turn {number}, {turn.profile}, {cells} again ({turn.again})"
+        else:
+            what = f"turn {number} of {number + first - 1}, {turn.profile}"
+        left = in_words(plan.seconds_left())
+        self.head, self.tail, self.say = f"respeed: {what}", f"about {left} left", say
+        self.again, self._shown = 0, ""
+        self._terminal = sys.stderr.isatty()
+        say(f"{self.head}, {self.tail}")
+
+    def watch(self, experiment: str, case: str, again: bool) -> None:
+        """A case begins."""
+        self.again += again
+        if again:
+            self._clear()
+            self.say(f"  {experiment} {case} was disturbed: again")
+        if self._terminal:
+            self._clear()
+            self._shown = f"  {experiment} {case} …"[:WIDTH]
+            print(self._shown, end="\r", file=sys.stderr, flush=True)
+
+    def done(self) -> None:
+        """The turn is over."""
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._shown:
+            print(" " * len(self._shown), end="\r", file=sys.stderr, flush=True)
+            self._shown = ""
 
 
 def measure_session(

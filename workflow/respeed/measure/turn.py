@@ -5,7 +5,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from random import Random
 from typing import Any
@@ -13,18 +13,23 @@ from typing import Any
 from respeed.errors import UserError
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.cgroup import memory_kills
-from respeed.machine.process import ignore_interrupts
-from respeed.machine.required import check_provenance
 from respeed.machine.software import source_commit
-from respeed.measure.environment import child_environment
+from respeed.measure.environment import process_options
 from respeed.measure.lock import Held, machine_lock
-from respeed.model.paper import Case
+from respeed.measure.worker import untimed
 from respeed.paths import ROOT, RoundId
 from respeed.records.shapes import SCHEMA
 from respeed.schedule.same_machine import describe_as
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
+# What a record must be able to say about where it comes from (Hoefler and Belli, SC 2015, rule 9): a number without
+# these cannot be interpreted. None may be null.
+REQUIRED = (
+    "commit", "machine.cpu", "machine.architecture", "machine.usable_cores", "machine.logical_cpus",
+    "machine.memory_bytes", "machine.system", "backend.library", "backend.package", "backend.precision",
+    "backend.threads_set", "versions.python", "versions.numpy", "environment.OMP_NUM_THREADS", "libraries",
+)  # fmt: skip
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.
 Watch = Callable[[str, str, bool], None]
 
@@ -66,31 +71,34 @@ class _Turn:
 
     def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Measure what is left in a fresh process, until it is done or the process dies."""
-        told = False
         left = [_from_case(self.specs[self.now], len(self.done)), *self.specs[self.now + 1 :]]
-        child, began = _Child(left, self.lock, self.probes), seconds_now()
-        for event in child.events():
-            told = True
-            match event.pop("event"):
-                case "ready":
-                    self.provenance |= event
-                case "ceilings":
-                    self.ceilings, self.start_seconds = event, seconds_now() - began
-                case "begin":
-                    self.watch(event["experiment"], event["case"], event["again"])
-                case "case":
-                    self.done.append(event["facts"])
-                    yield from self._finished()
-                case "again":
-                    yield self._merged(left[event["round"]].id, event["facts"])
-                case "refused":
-                    raise UserError(event["line"])
-                case "not-run":
-                    child.reason = ("not-run", event["reason"])
-        if self.now < len(self.specs):
-            # A process that said why it measures nothing, or said nothing at all, would do so again.
-            hopeless = bool(child.reason) or not told
-            yield from self._give_up(*(child.reason or ("failed", _how_it_ended(child))), everything=hopeless)
+        refused, told = "", False
+        kills, began = memory_kills(), seconds_now()
+        with _worker(left, self.lock, self.probes) as worker:
+            for event in _events(worker):
+                told = True
+                match event.pop("event"):
+                    case "ready":
+                        self.provenance |= event
+                    case "ceilings":
+                        self.ceilings, self.start_seconds = event, seconds_now() - began
+                    case "begin":
+                        self.watch(event["experiment"], event["case"], event["again"])
+                    case "case":
+                        self.done.append(event["facts"])
+                        yield from self._finished()
+                    case "again":
+                        yield self._merged(left[event["round"]].id, event["facts"])
+                    case "refused":
+                        raise UserError(event["line"])
+                    case "not-run":
+                        refused = event["reason"]
+        if refused:
+            yield from self._give_up("not-run", refused, everything=True)
+        elif self.now < len(self.specs):
+            # A process that said nothing at all would say nothing again.
+            how = how_it_ended(worker.returncode, lacked_memory=memory_kills() != kills)
+            yield from self._give_up("failed", how, everything=not told)
 
     def _finished(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """The record of the round that is being measured, if its last case is done."""
@@ -108,7 +116,7 @@ class _Turn:
         """Put down that the case at hand was not timed, or that none of those that are left was."""
         while self.now < len(self.specs):
             left = self.specs[self.now].cases[len(self.done) :]
-            self.done += [_not_timed(case, status, reason) for case in (left if everything else left[:1])]
+            self.done += [untimed(case, status, reason) for case in (left if everything else left[:1])]
             yield from self._finished()
             if not everything:
                 return
@@ -168,41 +176,27 @@ def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
     return replace(spec, cases=spec.cases[first:], whole_steps=spec.whole_steps[first:])
 
 
-class _Child:
-    """A fresh measuring process. `code` is how it ended, `lacked_memory` whether the kernel ended a process of its
-    control group for want of memory meanwhile; `reason` why it measured nothing, where it said so."""
+@contextlib.contextmanager
+def _worker(specs: list[RoundSpec], lock: Held, probes: list[float]) -> Iterator[subprocess.Popen[str]]:
+    """A fresh measuring process that knows what to measure. It ends with whoever stops listening."""
+    command = [sys.executable, "-P", "-m", "respeed.measure.worker"]
+    options = process_options(specs[0].threads, lock)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as worker:
+        assert worker.stdin is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "probes": probes}))
+                worker.stdin.close()
+            yield worker
+        except BaseException:
+            worker.kill()
+            raise
 
-    def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float]) -> None:
-        self.specs, self.lock, self.probes = specs, lock, probes
-        self.code, self.lacked_memory = 0, False
-        self.reason: tuple[str, str] | None = None
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """What it tells, as it tells it. The process ends with whoever stops listening."""
-        kills = memory_kills()
-        with subprocess.Popen(
-            [sys.executable, "-P", "-m", "respeed.measure.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=child_environment(self.specs[0].threads),
-            pass_fds=self.lock,
-            preexec_fn=ignore_interrupts,
-            text=True,
-        ) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            try:
-                with contextlib.suppress(BrokenPipeError):
-                    order = {"specs": [asdict(spec) for spec in self.specs], "probes": self.probes}
-                    child.stdin.write(json.dumps(order))
-                    child.stdin.close()
-                for line in child.stdout:
-                    if line.endswith("}\n"):  # the last one of a process that was killed may be cut
-                        yield json.loads(line)
-            except BaseException:
-                child.kill()
-                raise
-        self.code, self.lacked_memory = child.returncode, memory_kills() != kills
+def _events(worker: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    """What the process tells, as it tells it; the last line of one that was killed may be cut."""
+    assert worker.stdout is not None
+    return (json.loads(line) for line in worker.stdout if line.endswith("}\n"))
 
 
 def _worse(one: float | None, other: float | None) -> float | None:
@@ -210,30 +204,22 @@ def _worse(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _how_it_ended(child: _Child) -> str:
-    code = child.code
+def how_it_ended(code: int, *, lacked_memory: bool) -> str:
+    """Why a process that ended with that code told no more. `lacked_memory`: whether the kernel ended a process of its
+    control group for want of memory meanwhile."""
     if code == -signal.SIGKILL:
-        certain = "by the kernel, for want of memory" if child.lacked_memory else "perhaps for want of memory"
+        certain = "by the kernel, for want of memory" if lacked_memory else "perhaps for want of memory"
         return f"the measuring process was killed, {certain}"
     if code < 0:
         return f"the measuring process ended with {signal.Signals(-code).name}"
     return f"the measuring process ended with exit code {code}"
 
 
-def _not_timed(case: Case, status: str, reason: str) -> dict[str, Any]:
-    return {
-        "case": case.name,
-        "workload": case.workload,
-        "parameters": dict(case.parameters),
-        "flops": None,
-        "traffic_bytes": None,
-        "memory_bytes": None,
-        "parts": {},
-        "status": status,
-        "reason": reason,
-        "errors": {},
-        "tolerance": None,
-        "warmup": None,
-        "blocks": [],
-        "wall_seconds": 0.0,
-    }
+def check_provenance(provenance: Mapping[str, Any]) -> None:
+    """UserError that names the first required field that is missing or null: such a round is not worth keeping."""
+    for name in REQUIRED:
+        value: Any = provenance
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is None or value == "":
+            raise UserError(f"provenance.{name} cannot be read on this machine; a record without it would mean nothing")
