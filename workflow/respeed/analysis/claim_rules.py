@@ -6,8 +6,7 @@ nothing that its interval leaves open.
 
 from collections.abc import Sequence
 
-from respeed.estimators.cell import SETTLED_MARGIN, what_is_missing
-from respeed.estimators.intervals import TWO_LOOKS, Estimate
+from respeed.analysis.estimates import SETTLED_MARGIN, TWO_LOOKS, Estimate, what_is_missing
 from respeed.text import join_words
 
 REPRODUCED = "reproduced"

@@ -13,14 +13,20 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis import claim_rules as rules
+from respeed.analysis.cells import NOT_YET, rows_beside
 from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.estimates import (
+    FULL_PRECISION,
+    SETTLED_MARGIN,
+    Estimate,
+    Sessions,
+    compare_rounds,
+    estimate_sum_ratio,
+)
 from respeed.analysis.labels import across_precisions, label_row, words_of_unit
-from respeed.analysis.roofline import ceilings_of
-from respeed.analysis.rows import fastest_by, key_of
-from respeed.estimators.cell import SETTLED_MARGIN
-from respeed.estimators.intervals import Estimate, estimate_sum_ratio
-from respeed.estimators.rounds import CellKey, CellRounds
-from respeed.estimators.speedup import FULL_PRECISION, compare_rounds
+from respeed.analysis.rounds import CellKey, key_of, seconds_by_round, seconds_by_session
+from respeed.analysis.rows import fastest_by
+from respeed.analysis.totals import measured_together
 from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.numbers import (
     NO_INTERVAL,
@@ -30,8 +36,6 @@ from respeed.numbers import (
     format_speedup,
     format_whole_share,
 )
-from respeed.tables.cells import NOT_YET
-from respeed.tables.totals import measured_together
 from respeed.text import join_words
 
 # What a case is without that the smoke preset, say, has not.
@@ -40,10 +44,11 @@ NOT_MEASURED = "nothing of the paper's sizes was measured"
 NUMBERED = ("each", "largest", "growth", "total")
 # Rows of the frame of cells, as itertuples gives them.
 Cells = Sequence[Any]
-Rounds = Mapping[CellKey, CellRounds]
 
 
-def make_claims(cells: pd.DataFrame, rounds: Rounds, papers: Mapping[str, Paper], totals: Cells) -> pd.DataFrame:
+def make_claims(
+    cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper], totals: pd.DataFrame
+) -> pd.DataFrame:
     """For every machine and claim a row for the claim, then one for each of its cases (where it has several).
 
     Of a claim about several cases, `published_low` and `published_high` are the range of what was printed,
@@ -53,14 +58,26 @@ def make_claims(cells: pd.DataFrame, rounds: Rounds, papers: Mapping[str, Paper]
     of: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for cell in rows_of(cells):
         of[cell.machine, cell.paper, cell.experiment].append(cell)
+    known = seconds_by_session(rounds), seconds_by_round(rounds), list(rows_of(totals))
     rows = [
         {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
         for machine in cells["machine"].unique()
         for paper in papers.values()
         for claim in paper.claims
-        for row in _rows(claim, paper, of[machine, paper.name, claim.experiment], rounds, totals)
+        for row in _rows(claim, paper, Evidence(of[machine, paper.name, claim.experiment], *known))
     ]
     return make_frame(rows, "claims")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a machine measured of a table: its cells, and of all machines seconds a step of the rounds of each cell, by
+    session and by number of the round, and the totals."""
+
+    cells: Cells
+    by_session: Mapping[CellKey, Sessions]
+    by_round: Mapping[CellKey, Mapping[int, float]]
+    totals: Cells
 
 
 @dataclass(frozen=True)
@@ -94,14 +111,13 @@ class _Missing(Exception):
         self.may_come = may_come
 
 
-def _rows(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, totals: Cells) -> Iterator[dict[str, Any]]:
-    compared = compare_claim(claim, paper, cells, rounds, totals)
+def _rows(claim: Claim, paper: Paper, evidence: Evidence) -> Iterator[dict[str, Any]]:
+    compared = compare_claim(claim, paper, evidence)
     singles = {one.case: _judge_case(claim, one) for one in compared}
     kind, why, shown, about = judge_claim(claim, compared, singles)
     measured = [one for one in compared if one.here]
-    fallback = (
-        "" if measured and len(measured) == len(compared) else claim_fallback(claim, paper, cells, rounds, totals)
-    )
+    is_whole = measured and len(measured) == len(compared)
+    fallback = "" if is_whole else claim_fallback(claim, paper, evidence)
     yield _row(claim, "", kind, why, about, shown, measured) | {"instead": fallback}
     for one in compared if len(compared) > 1 else ():
         yield _row(claim, one.case, *singles[one.case], [one], [one.here] if one.here else [], [one])
@@ -212,22 +228,22 @@ def _judge_case(claim: Claim, one: Compared) -> rules.Verdict:
     return rules.judge_value(one.published, one.here, one.rounds)
 
 
-def compare_claim(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, totals: Cells) -> list[Compared]:
+def compare_claim(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compared]:
     """Every case of the claim, on the machine whose cells these are; of a claim that names numbers, every case of which
     one was published."""
     experiment = paper.experiments[claim.experiment]
     names, numbered = experiment.case_names(), claim.test in NUMBERED
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     if claim.test == "total":
-        return _compare_totals(claim, paper, cells, rounds, totals)
+        return _compare_totals(claim, paper, evidence)
     if claim.test == "memory":
-        return [_compare_case(claim, paper, names[-1], cells, rounds, 0.0)]
+        return [_compare_case(claim, paper, names[-1], evidence, 0.0)]
     printed = {case: published_value(claim, paper, case) if numbered else None for case in names}
     asked = [case for case in names if case != claim.over_case and (printed[case] is not None or not numbered)]
     confidence = rules.confidence_for(len(asked))
     return [
         replace(
-            _compare_case(claim, paper, case, cells, rounds, confidence),
+            _compare_case(claim, paper, case, evidence, confidence),
             column=experiment.columns.get(case, case),
             published=printed[case],
             text=_printed(claim, paper, case, printed[case]),
@@ -237,30 +253,30 @@ def compare_claim(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, tota
     ]
 
 
-def _compare_case(claim: Claim, paper: Paper, case: str, cells: Cells, rounds: Rounds, confidence: float) -> Compared:
+def _compare_case(claim: Claim, paper: Paper, case: str, evidence: Evidence, confidence: float) -> Compared:
     try:
-        row, base = _choose_rows(claim, paper, case, cells, rounds)
+        row, base = _choose_rows(claim, paper, case, evidence.cells)
         if claim.test == "memory":
-            return Compared(case, case, row=row, base=row, here=_share_of_copy(row, rounds), rounds=row.rounds)
+            return Compared(case, case, row=row, base=row, here=_share_of_copy(row), rounds=row.rounds)
     except _Missing as why:
         return Compared(case, case, missing=str(why), may_come=why.may_come)
-    here = compare_rounds(rounds[key_of(base)], rounds[key_of(row)], confidence)
+    seconds = evidence.by_session
+    here, _ = compare_rounds(seconds[key_of(base)], seconds[key_of(row)], confidence)
     return Compared(case, case, row=row, base=base, here=here, rounds=min(row.rounds, base.rounds))
 
 
-def _share_of_copy(row: Any, rounds: Rounds) -> Estimate:
+def _share_of_copy(row: Any) -> Estimate:
     """The bytes that a cell moves a second, over those of a copy in the same sessions."""
-    copied = ceilings_of(rounds[key_of(row)]).bandwidth
-    if not (copied and row.traffic_bytes):
+    if not (row.bandwidth_gbytes and row.traffic_bytes):
         raise _Missing("no copy was timed")
-    share = row.traffic_bytes / copied
+    share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
     low, high = (share / bound if bound else None for bound in (row.seconds_high, row.seconds_low))
     return Estimate(share / row.seconds, low, high)
 
 
-def _compare_totals(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, totals: Cells) -> list[Compared]:
+def _compare_totals(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compared]:
     """The whole table as one case: the paper's totals are derived from its own rates."""
-    where = ("paper", paper.name, claim.experiment)
+    where, totals = ("paper", paper.name, claim.experiment), evidence.totals
     theirs = {one.profile: one.seconds for one in totals if (one.machine, one.paper, one.experiment) == where}
     slow, fast = [theirs[name] for name in claim.over if theirs.get(name)], theirs.get(claim.row)
     if not (slow and fast):
@@ -268,18 +284,17 @@ def _compare_totals(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, to
     published = min(slow) / fast
     whole = Compared("", "", published, f"{format_speedup(published)} (from its own rates)")
     try:
-        row, base = _choose_rows(claim, paper, None, cells, rounds)
+        row, base = _choose_rows(claim, paper, None, evidence.cells)
     except _Missing as why:
         return [replace(whole, missing=str(why), may_come=why.may_come)]
-    columns = [[cell for cell in cells if _row_of(cell) == _row_of(one)] for one in (base, row)]
-    experiment = paper.experiments[claim.experiment]
-    slowest, fastest = (measured_together(column, rounds, experiment) for column in columns)
+    columns = [[cell for cell in evidence.cells if _row_of(cell) == _row_of(one)] for one in (base, row)]
+    slowest, fastest = (measured_together(column, evidence.by_round) for column in columns)
     here = estimate_sum_ratio(slowest, fastest)
     fewest = min(cell.rounds for column in columns for cell in column)
     return [replace(whole, row=row, base=base, here=here, rounds=fewest)]
 
 
-def _choose_rows(claim: Claim, paper: Paper, case: str | None, cells: Cells, rounds: Rounds) -> tuple[Any, Any]:
+def _choose_rows(claim: Claim, paper: Paper, case: str | None, cells: Cells) -> tuple[Any, Any]:
     """The fastest of our rows beside the claim's `row` in a case (of None: in all cases together), and what it is
     compared with: the fastest beside `over`, or that row itself in `over_case`, or of neither itself.
 
@@ -290,7 +305,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str | None, cells: Cells, rou
     mine = [cell for cell in cells if case in (None, cell.case)]
     if not mine:
         raise _Missing(NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, mine, rounds)
+    fast = _candidates(paper, (claim.row,), claim.threads, mine)
     if claim.over_case:
         first = {_row_of(cell): cell for cell in cells if cell.case == claim.over_case}
         pairs = [(row, first[_row_of(row)]) for row in fast if _row_of(row) in first]
@@ -301,7 +316,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str | None, cells: Cells, rou
         raise _Missing(f"{claim.over_case}: {pairs[0][1].reason}", _may_come(pairs[0][1]))
     if not claim.over:
         return fast[0], fast[0]
-    slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine, rounds)
+    slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine)
     for row in fast:
         for base in slow:
             if not row.is_cpu or row.package == base.package:
@@ -309,9 +324,9 @@ def _choose_rows(claim: Claim, paper: Paper, case: str | None, cells: Cells, rou
     raise _Missing(f"no row of {fast[0].package} answers {' or '.join(claim.over)}")
 
 
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells, rounds: Rounds) -> list[Any]:
+def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
     """Cells with a time beside the published rows `names`, the fastest first (of a total, one cell of each column)."""
-    answering = [cell for cell in cells if answers(cell, paper, names)]
+    answering = [cell for cell in cells if _answers(cell, paper, names)]
     theirs = {paper.row(name).precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
     if not any(cell.seconds for cell in alike):
@@ -329,21 +344,18 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
         to_come = next(filter(_may_come, absent), None)
         reason = (to_come or absent[-1]).reason if absent else "no row here runs all cases"
         raise _Missing(reason, to_come is not None)
-    ran = {id(column): rounds[key_of(column[0])].threads for column in whole}
-    fitting = [column for column in whole if threads in (None, ran[id(column)])]
+    fitting = [column for column in whole if threads in (None, column[0].threads)]
     if not fitting:
-        counts = " and ".join(map(str, sorted({count or 0 for count in ran.values()})))
+        counts = " and ".join(map(str, sorted({column[0].threads or 0 for column in whole})))
         text = f"no row of {threads} threads was measured, only of {counts}"
         raise _Missing(f"{text}; add a hardware profile with `threads: {threads}`")
     return [column[0] for column in sorted(fitting, key=lambda column: sum(cell.seconds for cell in column))]
 
 
-def answers(cell: Any, paper: Paper, names: Collection[str]) -> bool:
-    """Whether a cell stands beside any of these published rows: of its architecture, and of several algorithms its
-    own."""
-    algorithm = paper.experiments[cell.experiment].algorithms.get(cell.algorithm)
-    beside = {row.name for row in paper.rows if cell.architecture in row.beside}
-    return bool(beside & set(names) & (set(algorithm.published_for) if algorithm else beside))
+def _answers(cell: Any, paper: Paper, names: Collection[str]) -> bool:
+    """Whether a cell stands beside any of these published rows."""
+    beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
+    return any(row.name in names for row in beside)
 
 
 def _may_come(cell: Any) -> bool:
@@ -376,16 +388,16 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
     return f"{text} ({across})" if across else text
 
 
-def claim_fallback(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds, totals: Cells) -> str:
+def claim_fallback(claim: Claim, paper: Paper, evidence: Evidence) -> str:
     """What a machine can say of a claim that it cannot test, in a sentence made from what was measured in fp32.
 
     A CPU row stands in for the accelerator, each time with the algorithm of the published row that it is set beside.
     """
-    cells = [cell for cell in cells if cell.precision == FULL_PRECISION and cell.seconds]
+    cells = [cell for cell in evidence.cells if cell.precision == FULL_PRECISION and cell.seconds]
     if claim.test == "total":
-        return _fallback_of_total(claim, paper, cells, totals)
+        return _fallback_of_total(claim, paper, cells, evidence.totals)
     if claim.threads:
-        return _fallback_of_cores(claim, paper, cells, rounds)
+        return _fallback_of_cores(claim, paper, cells)
     said = ""
     if claim.test == "growth":
         said = _fallback_of_growth(claim, paper, cells)
@@ -441,22 +453,21 @@ def _fallback_of_growth(claim: Claim, paper: Paper, cells: Cells) -> str:
     )
 
 
-def _fallback_of_cores(claim: Claim, paper: Paper, cells: Cells, rounds: Rounds) -> str:
+def _fallback_of_cores(claim: Claim, paper: Paper, cells: Cells) -> str:
     """What all cores bring, where they are not as many as the claim is about."""
-    threads = {id(cell): rounds[key_of(cell)].threads or 0 for cell in cells}
     single = {
         (cell.case, cell.package, cell.algorithm): cell
         for cell in cells
-        if answers(cell, paper, claim.over) and threads[id(cell)] == 1
+        if _answers(cell, paper, claim.over) and cell.threads == 1
     }
     pairs = [
         (cell, base)
         for cell in cells
-        if answers(cell, paper, (claim.row,)) and (base := single.get((cell.case, cell.package, cell.algorithm)))
+        if _answers(cell, paper, (claim.row,)) and (base := single.get((cell.case, cell.package, cell.algorithm)))
     ]
     if not pairs:
         return ""
-    counts = " or ".join(map(str, sorted({threads[id(cell)] for cell, _ in pairs})))
+    counts = " or ".join(map(str, sorted({cell.threads or 0 for cell, _ in pairs})))
     return f"{counts} threads are {_span([base.seconds / cell.seconds for cell, base in pairs], 'x')} as fast as one."
 
 

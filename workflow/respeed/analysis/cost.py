@@ -7,24 +7,27 @@ are of the parts that `energy_of` names, the whole of each, idle or not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.rows import fastest_by, key_of
-from respeed.estimators.intervals import TWO_LOOKS, Estimate
-from respeed.estimators.rounds import CellKey, CellRounds
-from respeed.estimators.speedup import (
+from respeed.analysis.cells import ROUNDS_OF
+from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.estimates import (
     FULL_PRECISION,
     RIVAL,
+    TWO_LOOKS,
+    Estimate,
+    Sessions,
     compare_apart,
     compare_rounds,
     confidence_among,
+    estimate_locations,
     verdict_of,
 )
-from respeed.inputs.machines import Price, Told
+from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_session
+from respeed.analysis.rows import fastest_by
+from respeed.inputs.machines import Told
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import format_number
 from respeed.text import join_words
@@ -46,13 +49,13 @@ WORDS = {"faster": "cheaper", "slower": "dearer"}
 # What a machine is that is neither the cheapest nor perhaps as cheap, and how sure that is.
 BEHIND = {"dearer": "which is certain", "unproven": "which too few clean rounds leave open"}
 CASE = ["paper", "experiment", "case"]
-CELL = ["machine", *CASE, "algorithm", "profile"]
-Rounds = Mapping[CellKey, CellRounds]
+PRICE = ["price_per_hour", "currency", "price_source", "price_date"]
+BASE = ["base_algorithm", "base_profile", "buys", "buys_low", "buys_high", "verdict"]
 
 
 def make_costs(
     cells: pd.DataFrame,
-    rounds: Rounds,
+    rounds: pd.DataFrame,
     papers: Mapping[str, Paper],
     speedups: pd.DataFrame,
     told: Mapping[str, Told],
@@ -63,67 +66,26 @@ def make_costs(
     `buys` is how many times as much of the work a unit of money buys as on the base: the speedup, as both pay the same
     hour. `buys_across` is the same over the cheapest row in fp32 of all machines that are paid in the currency.
     """
-    prices = {machine: one.price for machine, one in told.items() if one.price}
-    timed = [cell for cell in rows_of(cells) if cell.seconds]
-    place, column = attrgetter(*CELL), attrgetter(*CASE)
-    on_base = {place(row): row for row in rows_of(speedups)}
-    columns: dict[tuple[str, ...], list[Any]] = {}
-    for cell in timed:
-        columns.setdefault(column(cell), []).append(cell)
-    across = {where: _compare_case(mine, rounds, prices) for where, mine in columns.items()}
-    rows = []
-    for cell in timed:
-        base, price = on_base[place(cell)], prices.get(cell.machine)
-        work, times_over = _bulk(papers[cell.paper].experiments[cell.experiment], cell, smoke)
-        seconds = times(Estimate(cell.seconds, cell.seconds_low, cell.seconds_high), times_over)
-        energy = _energy(rounds[key_of(cell)], times_over * cell.steps)
-        rows.append(
-            cell._asdict()
-            | {"work": work, "verdict": "none", **_spread("seconds", seconds)}
-            | (_paid(seconds, price, base) if price else {})
-            | across[column(cell)][key_of(cell)]
-            | energy
-        )
-    return make_frame(rows, "cost")
-
-
-def _paid(seconds: Estimate, price: Price, base: Any) -> dict[str, Any]:
-    return {
-        **_spread("cost", times(seconds, price.per_hour / HOUR)),
-        "currency": price.currency,
-        "base_algorithm": base.base_algorithm,
-        "base_profile": base.base_profile,
-        "buys": base.speedup,
-        "buys_low": base.speedup_low,
-        "buys_high": base.speedup_high,
-        "verdict": base.verdict,
-        "price_per_hour": price.per_hour,
-        "price_source": price.source,
-        "price_date": price.date,
-    }
-
-
-def _energy(rounds: CellRounds, steps: float) -> dict[str, Any]:
-    joules = rounds.energy.joules()
-    if joules is None:
-        return {"energy_rounds": 0, "energy_reason": rounds.energy.reason}
-    alike = rounds.energy.alike()
-    return {
-        **_spread("joules", times(joules, steps)),
-        "watts": rounds.energy.watts(),
-        "energy_rounds": len(alike),
-        "energy_of": " + ".join(alike[-1].domains),
-    }
-
-
-def _spread(name: str, one: Estimate) -> dict[str, Any]:
-    return {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
-
-
-def times(estimate: Estimate, factor: float) -> Estimate:
-    """A number that is known exactly times one that is estimated."""
-    low, high = (None if end is None else factor * end for end in (estimate.low, estimate.high))
-    return Estimate(factor * estimate.value, low, high)
+    prices = {machine: (one.price.per_hour, one.price.currency, one.price.source, one.price.date)
+              for machine, one in told.items() if one.price}  # fmt: skip
+    costs = cells[cells["seconds"].notna()].drop(columns="reason").reset_index(drop=True)
+    bulk = [_bulk(papers[cell.paper].experiments[cell.experiment], cell, smoke) for cell in rows_of(costs)]
+    costs["work"], times_over = [work for work, _ in bulk], pd.Series([over for _, over in bulk], dtype=float)
+    price = pd.DataFrame.from_dict(prices, orient="index", columns=PRICE)
+    base = speedups.rename(columns=lambda name: str(name).replace("speedup", "buys")).set_index(CELL)[BASE]
+    costs = costs.join(price, on="machine").join(base, on=CELL).join(_energy(rounds), on=ROUNDS_OF)
+    is_priced = costs["price_per_hour"].notna()
+    costs[BASE] = costs[BASE].where(is_priced)
+    costs["verdict"] = costs["verdict"].fillna("none")
+    for end in ("", "_low", "_high"):
+        costs[f"seconds{end}"] *= times_over
+        costs[f"cost{end}"] = costs[f"seconds{end}"] * costs["price_per_hour"] / HOUR
+        costs[f"joules{end}"] *= times_over * costs["steps"]
+    costs["energy_rounds"] = costs["energy_rounds"].fillna(0)
+    across = costs.join(_compare(costs, seconds_by_session(rounds)))
+    untold = "no price is told: respeed new machine " + costs["machine"]
+    across["reason"] = across["reason"].where(is_priced, untold)
+    return apply_dtypes(across, "cost")
 
 
 def _bulk(experiment: Experiment, cell: Any, smoke: bool) -> tuple[str, float]:
@@ -137,48 +99,66 @@ def _bulk(experiment: Experiment, cell: Any, smoke: bool) -> tuple[str, float]:
     return ("1 million examples", MILLION / examples) if examples else ("1 million steps", MILLION / cell.steps)
 
 
-def _compare_case(cells: Sequence[Any], rounds: Rounds, prices: Mapping[str, Price]) -> dict[Any, dict[str, Any]]:
-    """Of every cell of a case what it is compared with, of those that are paid in the same currency; or why not."""
-    found: dict[Any, dict[str, Any]] = {
-        key_of(cell): {"standing": "none", "reason": f"no price is told: respeed new machine {cell.machine}"}
-        for cell in cells
-    }
-    currencies = sorted({prices[cell.machine].currency for cell in cells if cell.machine in prices})
-    for currency in currencies:
-        mine = [cell for cell in cells if cell.machine in prices and prices[cell.machine].currency == currency]
-        others = [one for one in currencies if one != currency]
-        apart = f"compared with machines paid in {currency} alone, not {join_words(others)}" if others else ""
-        for index, one in compare_costs(mine, {name: one.per_hour for name, one in prices.items()}, rounds).items():
-            found[index] = one | {"reason": "; ".join(filter(None, [one["reason"], apart]))}
+def _energy(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Joules a step and watts of every cell, over the rounds that counted the same domains as the last one that tells;
+    or why none does."""
+    told = rounds[rounds["joules"].notna()]
+    alike = told[told["energy_of"] == told.groupby(CELL)["energy_of"].transform("last")]
+    by_cell = alike.groupby(CELL)
+    found = by_cell.agg(watts=("watts", "median"), energy_rounds=("joules", "size"), energy_of=("energy_of", "last"))
+    found[["joules", "joules_low", "joules_high"]] = estimate_locations(alike["joules"], by_cell.ngroup()).to_numpy()
+    reasons = rounds[rounds["energy_reason"] != ""].groupby(CELL)["energy_reason"].last()
+    found = found.join(reasons, how="outer")
+    return found.assign(energy_reason=found["energy_reason"].mask(found["joules"].notna(), ""))
+
+
+def _compare(costs: pd.DataFrame, seconds: Mapping[CellKey, Sessions]) -> pd.DataFrame:
+    """What every row is compared with, of those of its case that are paid in the same currency."""
+    names = [f"cheapest_{name}" for name in ("machine", "algorithm", "profile")]
+    names += ["buys_across", "buys_across_low", "buys_across_high", "standing", "reason"]
+    found = pd.DataFrame(None, costs.index, names, dtype=object).assign(standing="none")
+    for _, column in costs.groupby(CASE, sort=False):
+        for currency, mine in column.groupby("currency"):
+            others = sorted(set(column["currency"].dropna()) - {str(currency)})
+            apart = f"compared with machines paid in {currency} alone, not {join_words(others)}" if others else ""
+            compared = compare_costs(list(rows_of(mine)), seconds)
+            for row in compared:
+                row["reason"] = "; ".join(filter(None, [row["reason"], apart]))
+            found.loc[mine.index] = pd.DataFrame(compared, mine.index, names, dtype=object)
     return found
 
 
-def compare_costs(cells: Sequence[Any], per_hour: Mapping[str, float], rounds: Rounds) -> dict[Any, dict[str, Any]]:
+def compare_costs(rows: Sequence[Any], seconds: Mapping[CellKey, Sessions]) -> list[dict[str, Any]]:
     """Every row of one case over the cheapest in full precision: how many times as much of the work a unit of money
-    buys. Prices of an hour, by machine, are in one currency and exact.
+    buys. Costs are of the same work, in one currency, and the prices of an hour exact.
 
     As with speedups, the cheapest of several is the luckiest: its rivals are compared with more confidence.
     """
-    costs = {key_of(cell): cell.seconds * per_hour[cell.machine] for cell in cells}
-    full = [cell for cell in cells if cell.precision == FULL_PRECISION]
+    full = [row for row in rows if row.precision == FULL_PRECISION]
     if not full:
-        why = {"standing": "none", "reason": "no row in fp32 was measured to compare with"}
-        return {key_of(cell): why for cell in cells}
-    base = min(full, key=lambda cell: costs[key_of(cell)])
-    rivals = {key_of(cell) for cell in full if costs[key_of(cell)] <= RIVAL * costs[key_of(base)]}
-    among, found = confidence_among(len(rivals)), {}
-    for cell in cells:
+        return [{"standing": "none", "reason": "no row in fp32 was measured to compare with"} for _ in rows]
+    base, found = min(full, key=lambda row: row.cost), []
+    rivals = [row for row in full if row.cost <= RIVAL * base.cost]
+    for row in rows:
         ratio, standing, reason = Estimate(1.0, None, None), CHEAPEST, ""
-        if cell is not base:
-            compare = compare_rounds if cell.machine == base.machine else compare_apart
-            confidence = among if key_of(cell) in rivals else TWO_LOOKS
-            speed = compare(rounds[key_of(base)], rounds[key_of(cell)], confidence)
-            ratio = times(speed, per_hour[base.machine] / per_hour[cell.machine])
+        if row is not base:
+            ours, theirs = seconds[key_of(row)], seconds[key_of(base)]
+            confidence = confidence_among(len(rivals)) if row in rivals else TWO_LOOKS
+            is_alone = row.machine == base.machine
+            speed = compare_rounds(theirs, ours, confidence)[0] if is_alone else compare_apart(theirs, ours, confidence)
+            ratio = times(speed, base.price_per_hour / row.price_per_hour)
             verdict, reason = verdict_of(ratio)
             standing = WORDS.get(verdict, verdict)
         cheapest = {f"cheapest_{name}": getattr(base, name) for name in ("machine", "algorithm", "profile")}
-        found[key_of(cell)] = {**cheapest, **_spread("buys_across", ratio), "standing": standing, "reason": reason}
+        ends = {"buys_across": ratio.value, "buys_across_low": ratio.low, "buys_across_high": ratio.high}
+        found.append(cheapest | ends | {"standing": standing, "reason": reason})
     return found
+
+
+def times(estimate: Estimate, factor: float) -> Estimate:
+    """A number that is known exactly times one that is estimated."""
+    low, high = (None if end is None else factor * end for end in (estimate.low, estimate.high))
+    return Estimate(factor * estimate.value, low, high)
 
 
 def cheapest_rows(costs: Iterable[Any]) -> list[Any]:

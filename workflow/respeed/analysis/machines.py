@@ -4,18 +4,23 @@ results/tables/machines.csv: in each case every machine over the fastest of all.
 each table. spread.csv: how far they lie apart, for readers of many of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.rows import key_of
-from respeed.estimators.intervals import TWO_LOOKS
-from respeed.estimators.rounds import CellKey, CellRounds
-from respeed.estimators.speedup import FULL_PRECISION, RIVAL, compare_apart, confidence_among, verdict_of
+from respeed.analysis.estimates import (
+    FULL_PRECISION,
+    RIVAL,
+    TWO_LOOKS,
+    compare_apart,
+    confidence_among,
+    place_machines,
+    verdict_of,
+)
+from respeed.analysis.rounds import key_of, seconds_by_session
 
 CASE = ["paper", "experiment", "case"]
 # As pandas describes a sample, and as tables call it.
@@ -23,7 +28,6 @@ QUANTILES = {
     "count": "machines", "min": "lowest", "25%": "lower_quartile", "50%": "median", "75%": "upper_quartile",
     "max": "highest",
 }  # fmt: skip
-Rounds = Mapping[CellKey, CellRounds]
 
 
 def fastest_rows(cells: pd.DataFrame) -> pd.DataFrame:
@@ -32,13 +36,13 @@ def fastest_rows(cells: pd.DataFrame) -> pd.DataFrame:
     return timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
 
 
-def compare_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
+def compare_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """A row for every machine and case that more than one machine measured: the fastest machine's seconds over its.
 
     A machine whose verdict is indistinguishable shares the first place. As with speedups, rivals of the fastest are
     compared with more confidence.
     """
-    rows = []
+    seconds, rows = seconds_by_session(rounds), []
     for _, column in fastest_rows(cells).groupby(CASE, sort=False):
         if len(column) < 2:
             continue
@@ -49,7 +53,7 @@ def compare_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
             found: dict[str, Any] = {"speedup": 1.0, "verdict": "base", "reason": ""}
             if cell is not base:
                 confidence = among if cell.seconds <= RIVAL * base.seconds else TWO_LOOKS
-                ratio = compare_apart(rounds[key_of(base)], rounds[key_of(cell)], confidence)
+                ratio = compare_apart(seconds[key_of(base)], seconds[key_of(cell)], confidence)
                 verdict, reason = verdict_of(ratio)
                 found = {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
                 found |= {"verdict": verdict, "reason": reason}
@@ -58,7 +62,7 @@ def compare_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
     return make_frame(rows, "machines")
 
 
-def rank_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
+def rank_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """A row for every machine and table that more than one machine measured, the fastest first.
 
     `share` is its speed over that of the machines that share the first place, the geometric mean over `cases`. `rank`
@@ -67,7 +71,8 @@ def rank_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
     """
     fastest = fastest_rows(cells)
     fastest = fastest[fastest.groupby(CASE)["machine"].transform("size") > 1]
-    speeds = [-np.log(rounds[key_of(cell)].medians()) for cell in rows_of(fastest)]
+    seconds = seconds_by_session(rounds)
+    speeds = [-np.log(np.concatenate(list(seconds[key_of(cell)].values()))) for cell in rows_of(fastest)]
     fastest = fastest.assign(speed=[float(np.median(one)) for one in speeds])
     by_row = dict(zip(fastest.index, speeds, strict=True))
     tables = []
@@ -85,24 +90,6 @@ def rank_machines(cells: pd.DataFrame, rounds: Rounds) -> pd.DataFrame:
         rows = rows.rename_axis("machine").reset_index()
         tables.append(rows.sort_values(["rank", "share"], ascending=[True, False]))
     return apply_dtypes(pd.concat(tables), "standings") if tables else make_frame([], "standings")
-
-
-def place_machines(machines: list[list[np.ndarray]]) -> list[int]:
-    """The place of each machine, given the logarithms of the speeds of its rounds, case by case.
-
-    One machine is proven to be faster than another if Welch's t of their mean speeds says so, with the confidence that
-    so many rivals need.
-    """
-    mean = np.array([np.mean([values.mean() for values in cases]) for cases in machines])
-    variance = np.array(
-        [sum(values.var(ddof=1) / len(values) for values in cases if len(values) > 1) / len(cases) ** 2
-         for cases in machines]
-    )  # fmt: skip
-    freedom = np.array([max(1, sum(len(values) - 1 for values in cases)) for cases in machines])
-    tail = (1 - confidence_among(len(machines))) / 2
-    critical = stdtrit(np.minimum.outer(freedom, freedom), 1 - tail)
-    ahead = np.subtract.outer(mean, mean) > critical * np.sqrt(np.add.outer(variance, variance))
-    return [int(place) for place in 1 + ahead.sum(axis=0)]
 
 
 def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:

@@ -16,13 +16,10 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.labels import label_row
-from respeed.analysis.rows import key_of
-from respeed.estimators.rounds import Ceilings, CellKey, CellRounds
-from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Paper
 from respeed.model.precision import number_bytes
-from respeed.tables.published import PAPER
 
 # A roof is one row of a machine, or of the paper (machine "paper"), in the sessions that saw these ceilings.
 ROOF = [
@@ -37,21 +34,11 @@ ROOF = [
     "bandwidth_gbytes",
 ]
 
-Rounds = Mapping[CellKey, CellRounds]
 
-
-def ceilings_of(cell: CellRounds) -> Ceilings:
-    """What a cell's rate is a share of: the ceilings of its own profile, the median over the cell's rounds of what the
-    session of each saw. One of another day would not do: a machine may be another one then, as far as its speed goes.
-    """
-    peaks, bandwidths = (
-        [value for time in cell.times.values() if (value := getattr(time, name))] for name in Ceilings._fields
-    )
-    return Ceilings(*(float(np.median(values)) if values else None for values in (peaks, bandwidths)))
-
-
-def make_roofline(cells: pd.DataFrame, rounds: Rounds, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """The paper's cases that were measured anywhere, then every measured case of ours, where it was measured.
+def make_roofline(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """The paper's cases that were measured anywhere, then every measured case of ours, where it was measured: under the
+    ceilings of its own profile, the median over its rounds of what the session of each saw. One of another day would
+    not do: a machine may be another one then, as far as its speed goes.
 
     `device` and `threads` tell where a row ran, if nothing else was said of its cores.
     """
@@ -61,23 +48,16 @@ def make_roofline(cells: pd.DataFrame, rounds: Rounds, papers: Mapping[str, Pape
     width = known["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
     known = known.assign(intensity=known["intensity"] * width)
     theirs = [_theirs(paper, known[known["paper"] == paper.name]) for paper in papers.values()]
-    ours = timed[timed["measured_in"] == timed["experiment"]]
-    found = [rounds[key_of(cell)] for cell in rows_of(ours)]
-    ceilings = pd.DataFrame([ceilings_of(one) for one in found], ours.index, ["peak", "bandwidth"], float) / 1e9
-    places = pd.DataFrame([_place(one) for one in found], ours.index, ["device", "threads"])
-    ours = ours.assign(peak_gflops=ceilings["peak"], bandwidth_gbytes=ceilings["bandwidth"])
-    ours = ours.assign(device=places["device"], threads=places["threads"])
-    points = pd.concat([*theirs, ours[ceilings.notna().all(axis=1)]], ignore_index=True)
+    ours = timed[timed["measured_in"] == timed["experiment"]].dropna(subset=["peak_gflops", "bandwidth_gbytes"])
+    latest = rounds.drop_duplicates(["machine", "profile"], keep="last").set_index(["machine", "profile"])
+    chosen = latest["profile_facts"].map(lambda facts: bool(facts.get("cpus") or facts.get("smt")))
+    is_chosen = pd.MultiIndex.from_frame(ours[["machine", "profile"]]).isin(chosen.index[chosen.astype(bool)])
+    device = ours["device"].str.removesuffix(":0").mask(is_chosen, "")
+    ours = ours.assign(device=device, threads=ours["threads"].where(device == "cpu"))
+    points = pd.concat([*theirs, ours], ignore_index=True)
     points["roof_gflops"] = roof_at(points, points["intensity"])
     points["share"] = points["gflops"] / points["roof_gflops"]
     return apply_dtypes(points, "roofline")
-
-
-def _place(found: CellRounds) -> tuple[str, int | None]:
-    if found.profile.get("cpus") or found.profile.get("smt"):
-        return "", None
-    device = str(found.profile["device"]).removesuffix(":0")
-    return device, found.threads if device == "cpu" else None
 
 
 def _theirs(paper: Paper, known: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +88,7 @@ def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
 def paper_roofs(paper: Paper) -> pd.DataFrame:
     """Those of the rows whose hardware the paper's file knows."""
     rows = [
-        (PAPER, paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
+        ("paper", paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
          row.precision or FULL_PRECISION, row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9)
         for row in paper.rows
         if row.hardware

@@ -1,15 +1,8 @@
-"""Rows of the frame of cells, as itertuples gives them."""
+"""The fastest, or the cheapest, of several rows."""
 
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
-
-from respeed.estimators.rounds import CellKey
-
-
-def key_of(cell: Any) -> CellKey:
-    """Where a cell's rounds are found."""
-    return CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, cell.algorithm, cell.profile)
 
 
 def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:

@@ -1,18 +1,21 @@
 """Builds every table from the records that exist."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import describe_work
+from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.analysis.cost import make_costs
 from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
 from respeed.analysis.roofline import make_roofline
+from respeed.analysis.rounds import read_rounds
+from respeed.analysis.speedups import make_speedups
+from respeed.analysis.totals import make_totals
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
 from respeed.paths import results_folder
@@ -50,7 +53,10 @@ class Tables:
     origins: dict[str, origins.Origin]
     rounds: dict[CellKey, CellRounds]
     cells: list[cells.Cell]
+    round_frame: pd.DataFrame
     cell_frame: pd.DataFrame
+    speedup_frame: pd.DataFrame
+    total_frame: pd.DataFrame
     speedups: list[speedups.Speedup]
     claims: pd.DataFrame
     factors: list[factors.Factors]
@@ -80,6 +86,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     shown = papers_shown(smoke, papers)
     descriptions: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
+    frames: list[pd.DataFrame] = []
     found: dict[str, origins.Origin] = {}
     reaches: list[reached.Reached] = []
     scales: list[scaling.Scaled] = []
@@ -88,6 +95,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         with left_out_if_odd(machine, smoke):
             records = choose_asked(machine, smoke, records, shown)
             mine = collect_rounds(records)
+            frame = read_rounds(records)
             description = read_description(machine, smoke)
             if records or description:
                 origin = origins.describe_origin(machine, records, mine, description)
@@ -99,6 +107,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
             if description:
                 descriptions[machine] = description
             rounds |= mine
+            frames.append(frame)
     all_cells = cells.make_cells(rounds, shown, profiles_shown(), descriptions, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
     all_factors = factors.make_factors(all_cells, rounds, shown)
@@ -108,25 +117,31 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         for experiment in paper.experiments.values()
     ]
     all_totals = totals.make_totals(all_cells, rounds, shown, smoke)
-    cell_frame, speedup_frame = cells_frame(shown, all_cells, smoke), speedups_frame(all_speedups)
+    round_frame = pd.concat(frames, ignore_index=True) if frames else read_rounds([])
+    cell_frame = make_cells(round_frame, shown, profiles_shown(), descriptions, smoke)
+    speedup_frame = make_speedups(cell_frame, round_frame, shown)
+    total_frame = make_totals(cell_frame, round_frame, shown, smoke)
     return Tables(
         papers=shown,
         origins=found,
         rounds=rounds,
         cells=all_cells,
+        round_frame=round_frame,
         cell_frame=cell_frame,
+        speedup_frame=speedup_frame,
+        total_frame=total_frame,
         speedups=all_speedups,
-        claims=make_claims(cell_frame, rounds, shown, all_totals),
+        claims=make_claims(cell_frame, round_frame, shown, total_frame),
         factors=all_factors,
         why=make_why(all_cells, rounds, shown, all_speedups, all_factors, smoke),
-        roofline=make_roofline(cell_frame, rounds, shown),
+        roofline=make_roofline(cell_frame, round_frame, shown),
         parts=parts.make_parts(all_cells, rounds, shown),
         totals=all_totals,
         wholes=wholes.make_wholes(all_cells, rounds, shown),
-        across=compare_machines(cell_frame, rounds),
-        costs=make_costs(cell_frame, rounds, shown, speedup_frame, told_shown(), smoke),
+        across=compare_machines(cell_frame, round_frame),
+        costs=make_costs(cell_frame, round_frame, shown, speedup_frame, told_shown(), smoke),
         spread=measure_spread(cell_frame, speedup_frame),
-        standings=rank_machines(cell_frame, rounds),
+        standings=rank_machines(cell_frame, round_frame),
         published=published,
         smoke=smoke,
         reached=reaches,
@@ -158,7 +173,6 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
         "factors": tables.factors,
         "why": tables.why,
         "parts": tables.parts,
-        "totals": tables.totals,
         "wholes": tables.wholes,
         "rates": tables.reached,
         "scaling": tables.scaling,
@@ -178,27 +192,9 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
         "cost": tables.costs,
         "spread": tables.spread,
         "standings": tables.standings,
-        "rounds": make_frame([], "rounds"),
+        "rounds": tables.round_frame,
         "cells": tables.cell_frame,
-        "speedups": speedups_frame(tables.speedups),
+        "speedups": tables.speedup_frame,
+        "totals": tables.total_frame,
     }
     return {name: found[name] for name in TABLES}
-
-
-def speedups_frame(rows: Iterable[speedups.Speedup]) -> pd.DataFrame:
-    columns = TABLES["speedups"].columns
-    return make_frame(
-        ({name: getattr(row, name) for name in columns} | {"algorithm": row.workload} for row in rows), "speedups"
-    )
-
-
-def cells_frame(papers: Mapping[str, Paper], every: Iterable[cells.Cell], smoke: bool) -> pd.DataFrame:
-    rows = []
-    for cell in every:
-        experiment = papers[cell.paper].experiments[cell.experiment]
-        cases = (*experiment.smoke_cases, *experiment.cases) if smoke else (*experiment.cases, *experiment.smoke_cases)
-        case = next(case for case in cases if (case.name, case.workload) == (cell.case, cell.workload))
-        more: dict[str, Any] = {"flops": cell.work, "traffic_bytes": cell.traffic, "steps": experiment.steps(case)}
-        more |= {"work": describe_work(experiment, case), "algorithm": cell.workload}
-        rows.append({name: more.get(name, getattr(cell, name, None)) for name in TABLES["cells"].columns})
-    return make_frame(rows, "cells")

@@ -5,12 +5,12 @@ the paper's kind, each side with its own algorithm (tables/factors.py). Over a r
 is what theirs takes over ours on our row; what is left then also has their language and precision in it.
 """
 
+import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from respeed.analysis.labels import label_row
-from respeed.analysis.roofline import ceilings_of
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
@@ -166,5 +166,6 @@ def _printed(column: _Column, rows: Collection[str]) -> tuple[str, Side] | None:
 
 
 def _side(column: _Column, cell: Cell, known: _Known) -> Side:
-    peak = ceilings_of(known.rounds[cell.key]).peak
+    peaks = [time.peak for time in known.rounds[cell.key].times.values() if time.peak]
+    peak = statistics.median(peaks) if peaks else None
     return Side(cell.label, cell.seconds or 0.0, column.work, peak, cell.precision)
