@@ -13,9 +13,11 @@ from scipy.stats import mannwhitneyu, wilcoxon
 from respeed.estimators.intervals import (
     CONFIDENCE,
     TWO_LOOKS,
+    Estimate,
     estimate_location,
     estimate_ratio,
     estimate_sum,
+    estimate_sum_ratio,
     smallest_sample,
 )
 
@@ -157,3 +159,19 @@ def test_what_makes_all_cells_of_a_round_slow_widens_their_sum() -> None:
     assert wide is not None
     assert narrow is not None
     assert wide > 1.5 * narrow
+
+
+@given(st.lists(st.floats(0.9, 1.1), min_size=6, max_size=8), st.floats(2, 50))
+def test_the_ratio_of_two_sums_is_that_of_their_values_and_holds_it(times: list[float], factor: float) -> None:
+    slow = [{"one": {index: factor * time for index, time in enumerate(times)}}]
+    fast = [{"one": dict(enumerate(times))}]
+    ratio = estimate_sum_ratio(slow, fast)
+    assert ratio.value == pytest.approx(estimate_sum(slow).value / estimate_sum(fast).value)
+    assert (ratio.low or 0) <= ratio.value * 1.0001
+    assert (ratio.high or 0) >= ratio.value * 0.9999
+
+
+def test_the_margin_is_that_of_the_farther_end() -> None:
+    assert Estimate(10, 9, 10.5).margin == pytest.approx(0.1)
+    assert Estimate(10, 9.9, 12).margin == pytest.approx(0.2)
+    assert Estimate(10, None, None).margin is None

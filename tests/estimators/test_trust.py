@@ -40,10 +40,9 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
     """Beside the luckiest of them, each would seem to be at 96 %."""
     from simulated import PROFILES, RBM_ALONE
 
+    from respeed.analysis.cells import make_cells
     from respeed.analysis.machines import rank_machines
-    from respeed.estimators.rounds import collect_rounds
-    from respeed.tables.build import cells_frame
-    from respeed.tables.cells import make_cells
+    from respeed.analysis.rounds import read_rounds
 
     records = []
     for number in range(20):
@@ -52,8 +51,8 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
         for record in machine.records:
             record["id"]["machine"] = f"box-{number:02}"
         records += machine.records
-    rounds = collect_rounds(records)
-    made = cells_frame(RBM_ALONE, make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False), False)
+    rounds = read_rounds(records)
+    made = make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
     standings = rank_machines(made, rounds)
     assert (standings["rank"] == 1).sum() >= 19
     assert standings["share"].median() == pytest.approx(1.0, abs=0.01)

@@ -5,18 +5,20 @@ from typing import Any
 
 import pandas as pd
 
+from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
+from respeed.analysis.rounds import read_rounds
+from respeed.analysis.speedups import make_speedups
+from respeed.analysis.totals import make_totals
+from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper
 from respeed.tables import cells, speedups
-from respeed.tables.build import cells_frame, speedups_frame
 from respeed.tables.cells import Cell
 from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.speedups import Speedup
-from respeed.tables.totals import make_totals
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -65,11 +67,9 @@ def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[di
 
 def claims_of(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The paper's own claims, by name, each as a whole."""
-    rounds = collect_rounds(records)
-    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
-    totals = make_totals(made, rounds, PAPERS, smoke=False)
-    frame = make_claims(cells_frame(PAPERS, made, False), rounds, PAPERS, totals)
-    return {row.claim: row for row in rows_of(frame) if not row.case}
+    made, _, rounds = frames_of(records)
+    claims = make_claims(made, rounds, PAPERS, make_totals(made, rounds, PAPERS, smoke=False))
+    return {row.claim: row for row in rows_of(claims) if not row.case}
 
 
 def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
@@ -89,20 +89,19 @@ def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
 
 def their_total(make_record: MakeRecord, row: str) -> float:
     """Seconds of the paper's row for the network, at its own rates."""
-    rounds = collect_rounds(every_case(make_record, 1.0, **ALL))
-    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
+    made, _, rounds = frames_of(every_case(make_record, 1.0, **ALL))
     totals = make_totals(made, rounds, PAPERS, smoke=False)
-    return next(one.seconds or 0.0 for one in totals if (one.machine, one.profile) == ("paper", row))
+    (one,) = totals.loc[(totals["machine"] == "paper") & (totals["profile"] == row), "seconds"]
+    return float(one)
 
 
 def frames_of(
     records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[CellKey, CellRounds]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Cells, speedups and rounds."""
-    rounds = collect_rounds(records)
-    made = cells.make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
-    ratios = speedups.make_speedups(made, rounds, papers)
-    return cells_frame(papers, made, False), speedups_frame(ratios), rounds
+    rounds = read_rounds(records)
+    made = make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
+    return made, make_speedups(made, rounds, papers), rounds
 
 
 VERDICT = {

@@ -8,6 +8,7 @@ import pytest
 
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import rows_of
+from respeed.analysis.totals import make_totals
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Claim
 from tests.tables.derived import frames_of
@@ -48,7 +49,7 @@ def judge(records: list[dict[str, Any]], one: Claim) -> list[Any]:
     joined = join_cases(records)
     papers = {"raina2009": dataclasses.replace(PAPER, claims=(one,))}
     cells, _, rounds = frames_of(joined, papers)
-    return list(rows_of(make_claims(cells, rounds, papers, [])))
+    return list(rows_of(make_claims(cells, rounds, papers, make_totals(cells, rounds, papers, smoke=False))))
 
 
 def join_cases(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import rows_of
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.labels import in_unit
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
@@ -51,7 +51,7 @@ def table_of(paper: Paper, records: list[dict[str, Any]]) -> PublishedTable:
 
 def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
     frame, _, rounds = frames_of(records, {"draft": paper})
-    return next(rows_of(make_claims(frame, rounds, {"draft": paper}, [])))
+    return next(rows_of(make_claims(frame, rounds, {"draft": paper}, make_frame([], "totals"))))
 
 
 def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:

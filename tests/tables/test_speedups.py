@@ -6,9 +6,20 @@ import pytest
 
 from respeed.analysis.machines import fastest_rows
 from respeed.estimators.speedup import confidence_among
-from respeed.tables.build import cells_frame
 from respeed.tables.speedups import published_speedup
-from tests.tables.derived import ALL, BF16, FP64, GPU, GPU_BF16, PAPER, PAPERS, MakeRecord, derive, one, seven
+from tests.tables.derived import (
+    ALL,
+    BF16,
+    FP64,
+    GPU,
+    GPU_BF16,
+    PAPER,
+    MakeRecord,
+    derive,
+    frames_of,
+    one,
+    seven,
+)
 
 
 def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record: MakeRecord) -> None:
@@ -18,11 +29,11 @@ def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record:
         *seven(make_record, [0.002] * 7, **GPU),
         *seven(make_record, [0.001] * 7, **GPU_BF16),
     ]
-    made, ratios = derive(records)
+    _, ratios = derive(records)
     assert {row.base_profile for row in ratios if row.speedup} == {"torch-1"}
     assert one(ratios, "cpu-bf16").speedup == pytest.approx(10)
     assert (one(ratios, "gpu-bf16").precision, one(ratios, "gpu-bf16").speedup) == ("bf16", pytest.approx(100))
-    assert list(fastest_rows(cells_frame(PAPERS, made, False))["profile"]) == ["gpu"]
+    assert list(fastest_rows(frames_of(records)[0])["profile"]) == ["gpu"]
 
 
 def test_a_row_of_low_precision_alone_has_no_base(make_record: MakeRecord) -> None:
@@ -32,14 +43,15 @@ def test_a_row_of_low_precision_alone_has_no_base(make_record: MakeRecord) -> No
 
 def test_a_row_in_fp64_has_a_speedup_and_is_no_base_however_fast_it_is(make_record: MakeRecord) -> None:
     records = [*seven(make_record, [0.1] * 7), *seven(make_record, [0.05] * 7, **FP64)]
-    made, ratios = derive([*records, *seven(make_record, [0.002] * 7, **GPU)])
+    records += seven(make_record, [0.002] * 7, **GPU)
+    _, ratios = derive(records)
     assert {row.base_profile for row in ratios if row.speedup} == {"torch-1"}
     assert (one(ratios, "openblas-1-fp64").precision, one(ratios, "openblas-1-fp64").speedup) == (
         "fp64",
         pytest.approx(2),
     )
     assert one(ratios, "gpu").speedup == pytest.approx(50)
-    assert list(fastest_rows(cells_frame(PAPERS, made, False))["profile"]) == ["gpu"]
+    assert list(fastest_rows(frames_of(records)[0])["profile"]) == ["gpu"]
 
 
 def test_the_base_is_the_fastest_cpu_row_and_never_the_gpu(make_record: MakeRecord) -> None:

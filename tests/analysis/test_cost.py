@@ -1,8 +1,10 @@
 """What work costs: results/tables/cost.csv, its page, and what is said of it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.cost import (
     HOUR,
     cheapest_rows,
+    compare_costs,
     currencies_apart,
     energy_missing,
     in_bulk,
@@ -20,7 +23,7 @@ from respeed.analysis.cost import (
     say_who_is_cheapest,
     times_the_cheapest,
 )
-from respeed.estimators.energy import OLDER
+from respeed.analysis.rounds import key_of
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
 from respeed.tables.cost_page import make_cost_page
@@ -28,6 +31,7 @@ from respeed.tables.html import write_page
 from tests.figures.machines import read_energy
 from tests.tables.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
 
+OLDER = "the records were made before energy was read"
 LECTURES = load_papers(["raina2009", "lectures"])
 
 
@@ -228,6 +232,50 @@ def test_why_a_row_is_compared_with_few_is_said_once_and_not_in_every_row(make_r
     assert any(one.reason for one in rows if one.cost)
     assert not any(entry.small for _, lines in page.groups for line in lines for entry in line.entries[3:4])
     assert sum("not compared" in note for note in page.notes) == 1
+
+
+PRICES = st.floats(0.01, 100)
+
+
+def compared(seconds: dict[str, float], prices: dict[str, float], precision: str = "fp32", count: int = 7) -> Any:
+    """What is said of rows by machine, a million examples in so many seconds each; a machine has the first in fp32."""
+    rows, sessions = [], {}
+    for index, (name, value) in enumerate(seconds.items()):
+        machine, _, profile = name.partition(" ")
+        row = BLANK._replace(machine=machine, profile=profile, precision=precision if profile else "fp32")
+        row = row._replace(cost=value * prices[machine], price_per_hour=prices[machine])
+        rows.append(SimpleNamespace(**row._asdict(), measured_in="rbm"))
+        sessions[key_of(rows[-1])] = {0: value * np.array(NOISE[: count if index else 7])}
+    found = compare_costs(rows, sessions)
+    return {name: (row["standing"], row.get("buys_across")) for name, row in zip(seconds, found, strict=True)}
+
+
+@given(PRICES, PRICES, st.floats(0.01, 100))
+def test_the_ratio_of_costs_is_that_of_seconds_times_that_of_prices(one: float, other: float, seconds: float) -> None:
+    found = compared({"a": 1.0, "b": seconds}, {"a": one, "b": other})
+    ratio = one / (seconds * other)
+    assert found["b" if ratio < 1 else "a"][1] == pytest.approx(min(ratio, 1 / ratio))
+    assert sorted(buys for _, buys in found.values())[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "prices", "standing"),
+    [
+        ({"gpu": 0.5, "cpu": 10.0}, {"gpu": 5.0, "cpu": 0.5}, ("dearer", pytest.approx(0.5))),
+        ({"a": 1.0, "b": 0.5}, {"a": 1.0, "b": 2.0}, ("indistinguishable", pytest.approx(1.0))),
+        ({"a": 1.0, "a bf16": 0.1}, {"a": 1.0}, ("cheaper", pytest.approx(10.0))),
+    ],
+    ids=["a dear hour may be the cheaper work", "twice as fast at twice the price", "another precision is no measure"],
+)
+def test_a_row_stands_beside_the_cheapest(seconds: Any, prices: Any, standing: tuple[str, float]) -> None:
+    first, second = compared(seconds, prices, precision="bf16").values()
+    assert first == ("cheapest", 1.0)
+    assert second == standing
+
+
+def test_too_few_rounds_prove_nothing_and_without_fp32_nothing_is_compared() -> None:
+    assert compared({"a": 1.0, "b": 5.0}, {"a": 1.0, "b": 1.0}, count=2)["b"][0] == "unproven"
+    assert compared({"a bf16": 0.1}, {"a": 1.0}, precision="bf16") == {"a bf16": ("none", None)}
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))
