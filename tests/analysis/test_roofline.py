@@ -24,7 +24,7 @@ from respeed.analysis.roofline import (
 )
 from respeed.inputs.papers import load_papers
 from respeed.model.paper import Paper
-from tests.tables.derived import frames_of
+from tests.tables.derived import changed, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS = load_papers(["raina2009"])
@@ -129,7 +129,7 @@ def test_the_cases_of_a_published_row_in_fp64_have_the_intensity_of_fp64(make_re
     records = seven(make_record, 0.1)
     for record in records:
         record["cases"][0]["traffic_bytes"] = 2e7
-    double = replace(PAPER, rows=tuple(replace(row, precision="fp64") for row in PAPER.rows))
+    double = replace(PAPER, rows=tuple(changed(row, precision="fp64") for row in PAPER.rows))
     points = derive(records, {PAPER.name: double})
     assert {(point.precision, point.intensity) for point in points if point.machine == "paper"} == {("fp64", 25.0)}
 

@@ -13,6 +13,7 @@ from respeed.analysis.roofline import paper_roofs, roof_at
 from respeed.figures.roofline import draw_roofline
 from respeed.figures.style import save_figure
 from respeed.inputs.papers import load_paper
+from tests.tables.derived import changed
 
 PAPER = load_paper("raina2009")
 NOTHING = make_frame([], "roofline")
@@ -55,7 +56,7 @@ def test_without_a_measurement_the_papers_roofs_are_drawn_all_the_same() -> None
 
 
 def test_a_paper_without_hardware_and_a_machine_without_measurements_make_an_empty_figure(tmp_path: Path) -> None:
-    bare = replace(PAPER, rows=tuple(replace(row, hardware=None) for row in PAPER.rows))
+    bare = replace(PAPER, rows=tuple(changed(row, hardware=None) for row in PAPER.rows))
     save_figure(draw_roofline(bare, NOTHING, NOTHING, COLORS, "no measurement"), tmp_path / "empty")
     assert (tmp_path / "empty.svg").exists()
 

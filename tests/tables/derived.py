@@ -1,5 +1,6 @@
 """Tables derived from records that tests make up."""
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from respeed.analysis.totals import make_totals
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.model.paper import Paper
+from respeed.model.paper import Paper, PublishedRow
 from respeed.tables import cells, speedups
 from respeed.tables.cells import Cell
 from respeed.tables.published import PublishedTable, make_published_table
@@ -114,3 +115,11 @@ VERDICT = {
 def claims_frame(*changed: Mapping[str, Any]) -> pd.DataFrame:
     """A row of claims.csv for each of these changes of VERDICT."""
     return make_frame([VERDICT | one for one in changed], "claims")
+
+
+def changed(row: PublishedRow, **fields: Any) -> PublishedRow:
+    """The published row with other facts; what its file left out is not asked for again."""
+    other = copy.copy(row)
+    for name, value in fields.items():
+        object.__setattr__(other, name, value)
+    return other

@@ -225,7 +225,7 @@ def test_without_a_ceiling_there_are_no_factors_and_a_reason(make_record: MakeRe
 
 
 def test_a_paper_without_hardware_has_speedups_without_factors(make_record: MakeRecord) -> None:
-    bare = replace(PAPER, rows=tuple(replace(row, hardware=None) for row in PAPER.rows))
+    bare = replace(PAPER, rows=tuple(changed(row, hardware=None) for row in PAPER.rows))
     _, rows = derive(seven(make_record, 0.1), {"raina2009": bare})
     theirs = one(rows, "theirs")
     assert (theirs.peaks, theirs.shares, theirs.printed) == (None, None, "12.9")
