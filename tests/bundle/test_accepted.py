@@ -14,11 +14,12 @@ from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.inputs.files import read_text
+from respeed.output.build import build_tables
 from respeed.paths import description_path, hardware_path, record_paths
 from respeed.records.checksum import checksum_of, sealed
 from respeed.records.files import read_json, write_json, write_record
 from respeed.tables import build
-from respeed.tables.build import build_tables, make_tables
+from respeed.tables.build import make_tables
 from tests.bundle.carried import learned, write_box
 from tests.bundle.forge import bundle_of, zip_of
 from tests.bundle.hostile import DESCRIPTION, FIRST, LEARNING, SECOND

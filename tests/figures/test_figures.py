@@ -15,7 +15,7 @@ from pypdf import PageObject, PdfReader
 
 from respeed.figures import build
 from respeed.figures.build import build_figures
-from respeed.tables.build import build_tables
+from respeed.output.build import build_tables
 from tests.conftest import ROOT
 from tests.figures.boxes import outside, overlaps, words_of
 from tests.figures.machines import ALL, CPU, drawn, write_machine

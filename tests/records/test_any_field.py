@@ -20,6 +20,7 @@ from respeed.figures.build import build_figures
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
+from respeed.output.build import build_tables
 from respeed.paths import description_path, hardware_path, learning_path, record_paths
 from respeed.records.files import _leave_out, read_description, read_learning, write_json
 from respeed.records.hardware import read_machines_hardware
@@ -29,7 +30,7 @@ from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history
 from respeed.schedule.next_turn import Plan
 from respeed.schedule.work import make_work
-from respeed.tables.build import build_tables, make_tables
+from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.bundle.carried import write_box
 from tests.odd import INSTEAD, added, change, text_of, ways

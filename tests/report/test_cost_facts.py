@@ -11,12 +11,13 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.inputs.machines import Price, Told
+from respeed.output.build import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.files import write_json, write_text
 from respeed.report.build import build_report
 from respeed.report.facts import gather_facts
 from respeed.tables import build
-from respeed.tables.build import build_tables, make_tables
+from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.conftest import ROOT, write_machines
 from tests.figures.machines import read_energy

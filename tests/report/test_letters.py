@@ -17,11 +17,11 @@ from pypdf import PdfReader
 from respeed.figures.build import build_figures
 from respeed.figures.style import save_figure
 from respeed.figures.text import plain
+from respeed.output.build import build_tables
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.files import write_json
 from respeed.report.build import FORM, build_report
 from respeed.report.letters import with_letters_only
-from respeed.tables.build import build_tables
 from respeed.text import is_unprintable, printable
 from tests.conftest import ROOT
 

@@ -9,9 +9,10 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.figures.build import build_figures
+from respeed.output.build import build_tables
 from respeed.report.build import build_report
 from respeed.report.facts import gather_facts
-from respeed.tables.build import build_tables, make_tables
+from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.conftest import ROOT, write_machines
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from respeed.errors import UserError
+from respeed.output.build import build_tables
 from respeed.paths import description_path, results_folder
 from respeed.records.files import read_placed, write_json
 from respeed.tables import build
@@ -54,15 +55,15 @@ def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: Mak
     counts = []
     for machines in (5, 10, 20):
         write_machines(make_record, machines, rounds=1)
-        build.build_tables(smoke=False, machine="box-00")  # what is kept from one call to the next is kept by now
-        counts.append(lines_run(lambda: build.build_tables(smoke=False, machine="box-00")))
+        build_tables(smoke=False, machine="box-00")  # what is kept from one call to the next is kept by now
+        counts.append(lines_run(lambda: build_tables(smoke=False, machine="box-00")))
     five_more, ten_more = counts[1] - counts[0], counts[2] - counts[1]
     assert ten_more == pytest.approx(2 * five_more, rel=0.05)
 
 
 def test_machines_are_compared_with_the_fastest_and_not_with_one_another(make_record: MakeRecord) -> None:
     write_machines(make_record, 12)
-    build.build_tables(smoke=False, machine="box-00")
+    build_tables(smoke=False, machine="box-00")
     rows = rows_of("machines.csv")
     assert len(rows) == 12
     assert {row["base_machine"] for row in rows} == {"box-00"}
@@ -70,7 +71,7 @@ def test_machines_are_compared_with_the_fastest_and_not_with_one_another(make_re
 
 def test_a_machines_standing_is_its_share_of_the_fastest_speed(make_record: MakeRecord) -> None:
     write_machines(make_record, 6)  # box-00 takes 0.1 s a step, box-01 0.2 s, ...
-    build.build_tables(smoke=False, machine="box-00")
+    build_tables(smoke=False, machine="box-00")
     standings = {row["machine"]: row for row in rows_of("standings.csv")}
     assert [standings[f"box-{number:02}"]["rank"] for number in range(6)] == ["1", "2", "3", "4", "5", "6"]
     assert float(standings["box-03"]["share"]) == pytest.approx(1 / 4)
@@ -79,14 +80,14 @@ def test_a_machines_standing_is_its_share_of_the_fastest_speed(make_record: Make
 def test_a_machine_without_every_case_has_a_share_and_no_rank(make_record: MakeRecord) -> None:
     write_machines(make_record, 3, cases=("576x1024", "1024x4096"))
     write_machines(make_record, 1, first=3)
-    build.build_tables(smoke=False)
+    build_tables(smoke=False)
     last = rows_of("standings.csv")[-1]
     assert (last["machine"], last["rank"], last["machines"], last["cases"]) == ("box-03", "", "3", "1")
 
 
 def test_the_spread_of_a_case_is_over_every_machines_fastest_row(make_record: MakeRecord) -> None:
     write_machines(make_record, 5)
-    build.build_tables(smoke=False)
+    build_tables(smoke=False)
     (row,) = rows_of("spread.csv")
     steps = 1_000_000 / 192
     assert (row["case"], row["quantity"], row["machines"]) == ("576x1024", "seconds", "5")
@@ -96,7 +97,7 @@ def test_the_spread_of_a_case_is_over_every_machines_fastest_row(make_record: Ma
 
 def test_tables_for_people_leave_out_what_tables_for_tools_have(make_record: MakeRecord) -> None:
     write_machines(make_record, 12)
-    build.build_tables(smoke=False, machine="box-07")
+    build_tables(smoke=False, machine="box-07")
     assert {row["source"] for row in rows_of("raina2009/rbm.csv")} == {"paper", *(f"box-{n:02}" for n in range(12))}
     for ending in ("md", "tex"):
         text = (results_folder(smoke=False) / f"tables/raina2009/rbm.{ending}").read_text()
@@ -107,7 +108,7 @@ def test_tables_for_people_leave_out_what_tables_for_tools_have(make_record: Mak
 
 def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:
     write_machines(make_record, 4)
-    build.build_tables(smoke=False, machine="box-00")
+    build_tables(smoke=False, machine="box-00")
     text = (results_folder(smoke=False) / "tables/raina2009/rbm.md").read_text()
     assert all(f"box-{number:02}" in text for number in range(4))
     assert "other machines" not in text
@@ -118,7 +119,7 @@ def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record:
     write_machines(make_record, 1)
     hardware = make_record([0.1])["provenance"]["machine"] | {"cpu": "Another CPU"}
     write_json(description_path("planned", smoke=False), {"hardware": hardware, "not_measurable": {}})
-    build.build_tables(smoke=False)
+    build_tables(smoke=False)
     assert [(row["machine"], row["cpu"], row["rounds"]) for row in rows_of("hardware.csv")] == [
         ("box-00", "A CPU", "7"),
         ("planned", "Another CPU", "0"),
@@ -131,7 +132,7 @@ def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
     write_machines(make_record, 12)
     for number in range(12):
         write_json(description_path(f"box-{number:02}", smoke=False), {"hardware": {}, "not_measurable": {}})
-    build.build_tables(smoke=False, machine="box-00")
+    build_tables(smoke=False, machine="box-00")
     read: list[Path] = []
     for module in ("files", "one_machine"):
         monkeypatch.setattr(

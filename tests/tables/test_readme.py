@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from respeed.estimators.rounds import collect_rounds
-from respeed.tables.build import build_tables
+from respeed.output.build import build_tables
 from respeed.tables.origins import describe_origin
 from respeed.tables.readme import write_readme
 from tests.conftest import write_machines

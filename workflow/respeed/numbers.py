@@ -14,16 +14,13 @@ _LENGTHS = {"weeks": 7 * 86400.0, "days": 86400.0, "hours": 3600.0, "minutes": 6
 @dataclass(frozen=True)
 class Value:
     """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), so that this can be set in
-    small type. Without a number, `mark` is that of the note that says why."""
+    small type. Without a number, `mark` is that of the note that says why. On HTML pages `kind` may be words, range or
+    verdict, with the reason in place of the interval."""
 
     text: str = ""
     interval: str = ""
-    reason: str = ""
     mark: str = ""
-
-    @property
-    def plain(self) -> str:
-        return f"{self.text} {self.interval}".strip() or self.reason
+    kind: str = "number"
 
 
 def is_known(value: float | None) -> TypeGuard[float]:

@@ -7,6 +7,9 @@ from typing import Any
 from respeed.model.paper import Experiment, Paper, PublishedRow, Unit
 from respeed.numbers import is_known
 
+# The machine of what is the paper's own, in tables that have both.
+PAPER = "paper"
+
 
 def reference(paper: Paper) -> str:
     """A paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""

@@ -17,7 +17,7 @@ import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.labels import label_row
+from respeed.analysis.labels import PAPER, label_row
 from respeed.model.paper import Paper
 from respeed.model.precision import number_bytes
 

@@ -33,7 +33,7 @@ def gauge(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from respeed.tables.build import build_tables
+    from respeed.output.build import build_tables
 
     build_tables(options.smoke, options.machine, options.papers)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from respeed.analysis.labels import PAPER
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.figures.axis import place_cases
 from respeed.figures.draw import draw_chart
@@ -19,7 +20,6 @@ from respeed.protocol import SMOKE_STAMP
 from respeed.schedule.machines import machines_in_full
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others, read_others
-from respeed.tables.published import PAPER
 from respeed.tables.shown_speedups import shown_speedups
 
 

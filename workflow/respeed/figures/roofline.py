@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.labels import PAPER
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.axis import ends_of, ticks_of, write_ticks
 from respeed.figures.labels import LEADER, Label, along, label_ends, make_label, write_label
@@ -32,7 +33,6 @@ from respeed.figures.style import (
 from respeed.figures.text import plain, width_of
 from respeed.model.paper import CPU_ARCHITECTURES, Paper
 from respeed.numbers import format_number, format_share
-from respeed.tables.published import PAPER
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0

@@ -1,1 +1,1 @@
-"""What people read of the tables: in the paper's shape as Markdown, LaTeX and HTML, pages for a browser, a front page."""
+"""What people read of the tables: in the paper's shape as Markdown, LaTeX and HTML, and as pages for a browser."""

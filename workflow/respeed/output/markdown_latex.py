@@ -103,7 +103,7 @@ def _markdown_part(part: pd.DataFrame) -> str:
     for heading, lines in groups_of(part):
         rows.append([f"**{escape_markdown(heading)}**", *[""] * part.shape[1]])
         rows += [[escape_markdown(label), *map(_markdown_value, values)] for _, label, values in lines]
-    return pipe_table(["", *map(escape_markdown, part)], rows, "l" + "r" * part.shape[1])
+    return pipe_table(["", *(escape_markdown(str(name)) for name in part)], rows, "l" + "r" * part.shape[1])
 
 
 def _markdown_value(value: Value) -> str:
@@ -155,7 +155,7 @@ def _escape_character(character: str) -> str:
 
 def _latex_part(part: pd.DataFrame) -> str:
     columns = part.shape[1]
-    header = "".join(f" & \\multicolumn{{3}}{{c}}{{{_latex_header(text)}}}" for text in part)
+    header = "".join(f" & \\multicolumn{{3}}{{c}}{{{_latex_header(str(name))}}}" for name in part)
     groups = []
     for heading, lines in groups_of(part):
         cell = f"\\multicolumn{{{3 * columns + 1}}}{{@{{}}p{{\\linewidth}}@{{}}}}"
@@ -206,7 +206,7 @@ def _lines(header: str) -> list[str]:
 
 def _fits(part: pd.DataFrame) -> bool:
     """Whether a line of text is wide enough; a single column has to be."""
-    widths = (_width_of(header, part.iloc[:, place]) for place, header in enumerate(part))
+    widths = (_width_of(str(header), part.iloc[:, place]) for place, header in enumerate(part))
     return part.shape[1] == 1 or LABEL_WIDTH + sum(widths) <= TEXT_WIDTH
 
 

@@ -22,15 +22,13 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.columns import write_csv
-from respeed.analysis.labels import across_precisions, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.labels import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import NO_INTERVAL, NOTHING, Value, format_speedup, group_thousands, is_known, measured_value
 from respeed.tables.speedups import published_speedup
 from respeed.text import join_words
 
-# The source of a row that is none of a machine's.
-PAPER = "paper"
 NOT_MEASURED = "not measured"
 COLUMNS = ["row", "source", "kind", "package", "architecture", "case", "text", "interval", "reason"]
 
@@ -43,7 +41,7 @@ def make_published(
     cases = experiment.case_names(smoke)
     here = (paper.name, experiment.name)
     cells, speedups = ([one for one in rows if (one.paper, one.experiment) == here] for rows in (cells, speedups))
-    ours = sorted(_ours(experiment, cells, speedups, smoke), key=lambda row: row[:2])
+    ours = sorted(_ours(experiment, cells, speedups, smoke), key=lambda row: row[2:4])
     rows = pd.DataFrame([*_theirs(paper, experiment, cases), *ours], columns=["name", "precision", *COLUMNS[1:]])
     rows["row"] = rows.groupby(["source", "kind", "name", "architecture"], sort=False).ngroup()
     rows = rows[rows["precision"].isin(["", FULL_PRECISION]) | _is_measured(rows)]
@@ -128,8 +126,8 @@ class Note:
 
 @dataclass(frozen=True)
 class FoldedTable:
-    """A table for people. `numbers` is a frame of Values: columns are the cases in words, the index has source, heading,
-    kind and label; no row is without a number. `stamp` says that none is a measurement, where that is so."""
+    """A table for people. `numbers` is a frame of Values: columns are the cases in words, the index has source,
+    heading, kind and label; no row is without a number. `stamp` says that none is a measurement, where that is so."""
 
     stamp: str
     title: str
@@ -226,7 +224,9 @@ def _remarks(table: pd.DataFrame, shown: pd.DataFrame, measured: pd.Series, expe
     """Notes about no single number: what is not there, and why."""
     sources, machines = (set(frame["source"]) - {PAPER} for frame in (table, shown))
     for source, mine in shown[~measured].groupby("source", sort=False):
-        rows = [(row["kind"].iat[0], row["label"].iat[0], tuple(row["reason"])) for _, row in mine.groupby("row")]
+        rows = [
+            (str(row["kind"].iat[0]), str(row["label"].iat[0]), tuple(row["reason"])) for _, row in mine.groupby("row")
+        ]
         is_all = not (shown.loc[measured, "source"] == source).any()
         yield from _unmeasured(rows, is_all, f" on {source}" if len(machines) > 1 else "")
     if (shown["interval"] == NO_INTERVAL).any():

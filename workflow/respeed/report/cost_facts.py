@@ -131,8 +131,8 @@ def _energy(tables: Tables, where: tuple[str, str], costs: list[Any], shown: lis
 def _joules(row: Any, *, smoke: bool) -> list[str]:
     if row is None or row.joules is None:
         return ["–", ""]
-    value = measured_value(row.joules, row.joules_low, row.joules_high, bare=smoke)
-    return [value.plain, f"{format_number(row.watts)} W" if row.watts else ""]
+    joules = format_measured(row.joules, row.joules_low, row.joules_high, bare=smoke)
+    return [joules, f"{format_number(row.watts)} W" if row.watts else ""]
 
 
 def _sheet(rows: list[Any]) -> list[list[str]]:

@@ -1,31 +1,31 @@
 """What the report shows of one experiment: the paper's table and ours in one, verdicts, and each machine's part."""
 
-from dataclasses import asdict
 from typing import Any
 
+from respeed.analysis.labels import words_of_unit
 from respeed.model.paper import Experiment, Fact, Paper
+from respeed.output.published import fold, make_published
 from respeed.report.other_facts import left_out_text, spread_rows
 from respeed.report.run_facts import run_facts
 from respeed.report.why_facts import why_facts
 from respeed.tables.build import Tables
-from respeed.tables.folded import fold
 from respeed.tables.others import Others
 
 
 def experiment_facts(
     paper: Paper, experiment: Experiment, machines: list[str], tables: Tables, others: Others
 ) -> dict[str, Any]:
-    table = next(one for one in tables.published if (one.paper, one.experiment) == (paper.name, experiment.name))
+    table = make_published(paper, experiment, tables.cells, tables.speedups, tables.smoke)
     runs = [run_facts(paper, experiment, machine, tables, others) for machine in machines]
     return {
         "name": experiment.name,
         "title": experiment.title,
         "total": experiment.total,
         "examples": f"{experiment.examples:,}" if experiment.examples else "",
-        "unit": table.unit,
+        "unit": words_of_unit(experiment),
         "extrapolated": experiment.is_extrapolated,
         "share": _timed_share(experiment, tables.smoke),
-        "table": asdict(fold(table, tables.origins)),
+        "table": fold(table, paper, experiment, tables.smoke, tables.origins).as_json(),
         "facts": known_facts(experiment.facts),
         "caveats": list(experiment.caveats),
         "machines": [

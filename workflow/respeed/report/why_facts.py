@@ -5,16 +5,14 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.labels import label_row
+from respeed.analysis.labels import PAPER, label_row
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
 from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import format_measured, format_number, format_share, format_speedup
+from respeed.numbers import NOTHING, format_measured, format_number, format_share, format_speedup
 from respeed.paths import results_folder
 from respeed.tables.breakdown import Breakdown, explain
 from respeed.tables.build import Tables
-from respeed.tables.folded import NOTHING
-from respeed.tables.published import PAPER
 from respeed.tables.why import COMPARISONS
 
 # What multiplies to the speedup, in the order in which it is read.

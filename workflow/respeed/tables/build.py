@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,13 +19,10 @@ from respeed.analysis.speedups import make_speedups
 from respeed.analysis.totals import make_totals
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
-from respeed.paths import results_folder
-from respeed.protocol import SMOKE_STAMP
-from respeed.records.files import read_description, read_learning, write_text
+from respeed.records.files import read_description, read_learning
 from respeed.records.hardware import read_machines_hardware
 from respeed.records.one_machine import left_out_if_odd, read_machines
 from respeed.schedule.asked import choose_asked
-from respeed.schedule.machines import machines_in_full
 from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
 from respeed.tables import (
     breakdown,
@@ -38,11 +36,7 @@ from respeed.tables import (
     totals,
     wholes,
 )
-from respeed.tables.published import PublishedTable, make_published_table
-from respeed.tables.readme import write_readme
 from respeed.tables.why import make_why
-from respeed.tables.write import write_published
-from respeed.tables.write_pages import write_pages
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,6 @@ class Tables:
     costs: pd.DataFrame
     spread: pd.DataFrame
     standings: pd.DataFrame
-    published: list[PublishedTable]
     smoke: bool
     reached: list[reached.Reached]
     scaling: list[scaling.Scaled]
@@ -111,11 +104,6 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     all_cells = cells.make_cells(rounds, shown, profiles_shown(), descriptions, smoke)
     all_speedups = speedups.make_speedups(all_cells, rounds, shown)
     all_factors = factors.make_factors(all_cells, rounds, shown)
-    published = [
-        make_published_table(paper, experiment, all_cells, all_speedups, smoke)
-        for paper in shown.values()
-        for experiment in paper.experiments.values()
-    ]
     all_totals = totals.make_totals(all_cells, rounds, shown, smoke)
     round_frame = pd.concat(frames, ignore_index=True) if frames else read_rounds([])
     cell_frame = make_cells(round_frame, shown, profiles_shown(), descriptions, smoke)
@@ -142,29 +130,16 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         costs=make_costs(cell_frame, round_frame, shown, speedup_frame, told_shown(), smoke),
         spread=measure_spread(cell_frame, speedup_frame),
         standings=rank_machines(cell_frame, round_frame),
-        published=published,
         smoke=smoke,
         reached=reaches,
         scaling=scales,
     )
 
 
-def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and what is read as .html; and
-    results/README.md.
-
-    All machines are in each .csv; in what people read, those that are shown in full (see schedule.machines).
-    """
-    tables = make_tables(smoke, papers=papers)
-    folder = results_folder(smoke) / "tables"
+def write_tidy(tables: Tables, folder: Path) -> None:
+    """Write every tidy table as <folder>/<name>.csv."""
     for name, frame in _frames(tables).items():
         write_table(frame, name, folder)
-    in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
-    for table in tables.published:
-        write_published(folder / table.paper, table, stamp, in_full, tables.origins)
-    readme = write_readme(tables.papers, tables.claims, tables.origins, in_full, stamp)
-    write_text(results_folder(smoke) / "README.md", readme)
-    write_pages(folder, tables, in_full, stamp, machine)
 
 
 def _frames(tables: Tables) -> dict[str, pd.DataFrame]:

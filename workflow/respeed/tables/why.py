@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from respeed.analysis.labels import label_row
+from respeed.analysis.labels import PAPER, label_row
 from respeed.estimators.rounds import CellKey, CellRounds
 from respeed.model.paper import Experiment, Paper
 from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down
 from respeed.tables.cells import Cell
 from respeed.tables.factors import Factors, algorithms_of
 from respeed.tables.fastest import fastest_cell
-from respeed.tables.published import PAPER
 from respeed.tables.speedups import Speedup
 
 # The row and the base of each, as people say it; theirs first.

@@ -9,9 +9,9 @@ import pandas as pd
 from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
-from respeed.tables.folded import NOTHING, describe_machine
-from respeed.tables.markdown import escape_markdown, pipe_table
-from respeed.tables.origins import Origin
+from respeed.numbers import NOTHING
+from respeed.output.markdown_latex import escape_markdown, pipe_table
+from respeed.output.published import describe_machine
 from respeed.text import join_words
 
 # Of the tidy tables, those that a reader of this page may look for.
@@ -27,7 +27,7 @@ TIDY = {
 def write_readme(
     papers: Mapping[str, Paper],
     verdicts: pd.DataFrame,
-    origins: Mapping[str, Origin],
+    origins: Mapping[str, Any],
     in_full: Collection[str],
     stamp: str,
 ) -> str:
@@ -50,7 +50,7 @@ def _introduce(paper: Paper) -> list[str]:
     return [f"## {escape_markdown(paper.title)}", who, f"> {escape_markdown(paper.claim)}"]
 
 
-def _on_machine(paper: Paper, machine: str, verdicts: list[Any], origins: Mapping[str, Origin]) -> list[str]:
+def _on_machine(paper: Paper, machine: str, verdicts: list[Any], origins: Mapping[str, Any]) -> list[str]:
     blocks = [f"### On {escape_markdown(describe_machine(machine, origins))}"]
     if verdicts:
         header = ("The paper says", "Published", "Here", "Verdict")

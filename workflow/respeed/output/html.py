@@ -1,0 +1,360 @@
+"""Tables as HTML files that stand alone: for a browser, and for the report that Snakemake makes.
+
+Nothing in them comes from elsewhere, and all text is escaped. A table is a frame of Values: the first column names the
+row, and the index has what tells groups apart, the heading of the group, which may be empty, and how the row looks:
+theirs, ours, missing, claim or detail.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from respeed.analysis.columns import rows_of
+from respeed.analysis.cost import (
+    by_table,
+    cheapest_rows,
+    currencies_apart,
+    energy_missing,
+    in_bulk,
+    prices_told,
+    prices_untold,
+    say_who_is_cheapest,
+    times_the_cheapest,
+)
+from respeed.analysis.labels import PAPER, reference
+from respeed.model.paper import Paper
+from respeed.numbers import (
+    NO_INTERVAL,
+    Value,
+    format_number,
+    format_speedup,
+    format_whole_share,
+    is_known,
+    measured_value,
+)
+from respeed.output.published import FoldedTable
+from respeed.records.files import write_text
+
+STYLE = Path(__file__).with_name("page.css")
+SCRIPT = Path(__file__).with_name("page.js")
+OPEN = "In italics: a number that has no interval, because too few rounds were clean."
+NONE_YET = "No claim has been tested yet."
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page with one table. `notes` stand below it, `data` is the name of the file that has the same for other
+    programs."""
+
+    title: str
+    caption: str
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    data: str = ""
+    is_sortable: bool = True
+
+
+def make_table(rows: Iterable[tuple[tuple[Any, str, str], Mapping[str, Value]]]) -> pd.DataFrame:
+    """The frame of rows, each with its index (group, heading and look) and its fields by the heads of their columns."""
+    found = list(rows)
+    return pd.DataFrame([fields for _, fields in found], _named([where for where, _ in found]), dtype=object)
+
+
+def _named(index: list[tuple[Any, str, str]]) -> pd.MultiIndex:
+    return pd.MultiIndex.from_tuples(index, names=["group", "heading", "look"])
+
+
+def write_page(path: Path, page: Page, stamp: str) -> None:
+    """Write the page; a `stamp` stands above all else. Without a row there is no table, only the notes."""
+    table = "" if page.table.empty else render_table(page)
+    script = f"<script>\n{SCRIPT.read_text(encoding='utf-8')}</script>\n" if table and page.is_sortable else ""
+    data = f"<p>The same for other programs: {escape(page.data)}.</p>\n" if page.data else ""
+    write_text(
+        path,
+        "<!doctype html>\n"
+        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(page.title)}</title>\n"
+        f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(page.title)}</h1>\n"
+        + (f'<p class="stamp">{escape(stamp)}</p>\n' if stamp else "")
+        + (f'<div class="scroll">\n{table}</div>\n' if table else "")
+        + "".join(f"<p>{escape(note)}</p>\n" for note in page.notes)
+        + f"{data}{script}</body>\n</html>\n",
+    )
+
+
+def render_table(page: Page) -> str:
+    """The table alone, as a part of another page."""
+    rows = list(zip(page.table.index, page.table.to_numpy(dtype=object).tolist(), strict=True))
+    head = ""
+    for name, column in zip(map(str, page.table), zip(*(fields for _, fields in rows), strict=True), strict=True):
+        button = f'<button type="button">{escape(name)}</button>' if page.is_sortable else escape(name)
+        number = any(value.kind == "number" for value in column)
+        head += f'<th scope="col"{_classed("number" if number else "")}>{button}</th>'
+    bodies = ""
+    for (_, heading), lines in groupby(rows, key=lambda row: row[0][:2]):
+        span = f'<tr><th scope="rowgroup" colspan="{page.table.shape[1]}">{escape(heading)}</th></tr>\n'
+        body = "".join(_row(look, fields) for (_, _, look), fields in lines)
+        bodies += f"<tbody>\n{span if heading else ''}{body}</tbody>\n"
+    return f"<table>\n<caption>{escape(page.caption)}</caption>\n<thead>\n<tr>{head}</tr>\n</thead>\n{bodies}</table>\n"
+
+
+def _row(look: str, fields: Sequence[Value]) -> str:
+    name, *others = fields
+    cells = "".join(
+        f"<td{_classed(value.kind if value.kind in {'number', 'range'} else '')}>{_content(value)}</td>"
+        for value in others
+    )
+    return f'<tr{_classed(look)}><th scope="row">{_content(name)}</th>{cells}</tr>\n'
+
+
+def _content(value: Value) -> str:
+    """A number whose interval is missing is in italics; an interval, a mark or a reason is small."""
+    text, is_open = escape(value.text), value.interval == NO_INTERVAL
+    if is_open or value.kind == "verdict":
+        text = f'<span class="{"open" if is_open else "verdict"}">{text}</span>'
+    if is_open or not (small := value.interval or value.mark):
+        return text
+    kind = "" if value.kind == "number" else "words"
+    return f"<span data-sort>{text}</span> <small{_classed(kind)}>{escape(small)}</small>"
+
+
+def _classed(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def words(text: str, small: str = "", kind: str = "words") -> Value:
+    """A field of a page that is no number: words, range or verdict."""
+    return Value(text, small, kind=kind)
+
+
+def make_published_page(folded: FoldedTable, data: str) -> Page:
+    """The paper's rows, then ours, and below what is missing."""
+    numbers = folded.numbers
+    index = [(source, heading, "theirs" if source == PAPER else "ours") for source, heading, _, _ in numbers.index]
+    names = pd.Series([words(label) for *_, label in numbers.index], numbers.index, dtype=object, name="Row")
+    return Page(
+        title=folded.title,
+        caption=f"{folded.unit[0].upper()}{folded.unit[1:]}. Grey: {folded.reference}. Blue: measured here.",
+        table=pd.concat([names, numbers], axis=1).set_axis(_named(index)),
+        notes=tuple(f"{note.mark} {note.text}".strip() for note in folded.notes),
+        data=data,
+    )
+
+
+def make_cells_page(papers: Mapping[str, Paper], cells: Iterable[Any], left_out: int, smoke: bool) -> Page:
+    """Every cell that was tried, table by table; what was not run is a line below."""
+    rows, not_run = [], dict[tuple[str, str], dict[str, None]]()
+    for cell in cells:
+        if cell.status == "not-run":
+            not_run.setdefault((cell.machine, cell.reason), {})[cell.profile] = None
+            continue
+        fields = {
+            "Row": words(cell.label),
+            "Case": words(cell.case),
+            "Seconds": measured_value(cell.seconds, cell.seconds_low, cell.seconds_high, bare=smoke),
+            "Published": _number(cell.published_seconds),
+            "Rounds": Value(str(cell.rounds or "")),
+            "GFLOP/s": _number(cell.gflops),
+            "Of peak": Value(format_whole_share(cell.peak_share) if is_known(cell.peak_share) else ""),
+            "Status": words(cell.status, cell.reason),
+        }
+        rows.append((cell, "ours" if is_known(cell.seconds) else "missing", fields))
+    table, notes = _by_table(papers, rows, left_out)
+    missing = (f"Not run on {machine}: {', '.join(names)} ({reason})." for (machine, reason), names in not_run.items())
+    return Page(
+        title="Every cell",
+        caption="Seconds of a step, or of as many examples as the table counts. Published: the paper's own.",
+        table=table,
+        notes=(*missing, *notes),
+        data="cells.csv",
+    )
+
+
+def make_speedups_page(papers: Mapping[str, Paper], speedups: Iterable[Any], left_out: int, smoke: bool) -> Page:
+    """Every row that has a time over the fastest CPU row of its machine."""
+    speedups = list(speedups)
+    labels = {(*_place(row), row.profile, row.algorithm): row.label for row in speedups}
+    rows = []
+    for row in speedups:
+        if is_known(row.speedup):
+            fields = {
+                "Row": words(row.label),
+                "Case": words(row.case),
+                "Speedup": measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=smoke),
+                "Over": words(labels[*_place(row), row.base_profile, row.base_algorithm]),
+                "Published": Value(format_speedup(row.published), row.published_precisions),
+                "Verdict": words(row.verdict, row.reason),
+            }
+            rows.append((row, "ours", fields))
+    table, notes = _by_table(papers, rows, left_out)
+    return Page(
+        title="Every speedup",
+        caption="The fastest CPU row of the same machine over each row. Published: the paper's own.",
+        table=table,
+        notes=notes,
+        data="speedups.csv",
+    )
+
+
+def _by_table(
+    papers: Mapping[str, Paper], rows: Sequence[tuple[Any, str, Mapping[str, Value]]], left_out: int
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Rows under the title of their table, and the machine's where there are several; and what is to be said of all."""
+    several = len({row.machine for row, _, _ in rows}) > 1
+    found = []
+    for row, look, fields in rows:
+        title = papers[row.paper].experiments[row.experiment].title
+        found.append(((_place(row), f"{title}, on {row.machine}" if several else title, look), fields))
+    is_open = any(value.interval == NO_INTERVAL for _, _, fields in rows for value in fields.values())
+    return make_table(found), (*[OPEN] * is_open, *_others(left_out))
+
+
+def _place(row: Any) -> tuple[str, str, str]:
+    return row.machine, row.paper, row.experiment
+
+
+def _others(left_out: int) -> list[str]:
+    return [f"The rows of {left_out} other machines are in the file below."] * bool(left_out)
+
+
+def _number(value: float | None) -> Value:
+    return Value(format_number(value) if is_known(value) else "")
+
+
+def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: int, smoke: bool) -> Page:
+    """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
+    rows, says = [], []
+    told_of = [row for row in costs if row.cost or row.joules]
+    for (paper, experiment, currency), table in by_table(told_of, "currency").items():
+        work, times_over = in_bulk(table[0].work, told_of)
+        name = papers[paper].experiments[experiment].title
+        says += [f"{name}: {text}" for text in say_who_is_cheapest(cheapest_rows(table))]
+        places = {case: place for place, case in enumerate(dict.fromkeys(row.case for row in table))}
+        for row in sorted(table, key=lambda row: (places[row.case], row.cost or 0.0)):
+            group = (paper, experiment, currency, row.case)
+            heading = f"{name}, {row.case}: {currency or 'joules'} for {work}"
+            rows.append(((group, heading, "ours"), _cost_fields(row, times_over, smoke)))
+    told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in prices_told(costs)]
+    missing = [f"{machine}: {why}." for machine, why in prices_untold(costs)]
+    missing += [f"{machine}: energy not measured: {why}." for machine, why in energy_missing(costs)]
+    return Page(
+        title="What it costs",
+        caption="Every row pays the whole machine's hour for as long as the work takes. The cheapest is that in fp32; "
+        "one in another precision may be cheaper. Joules: all that the parts named used meanwhile, idle or not.",
+        table=make_table(rows),
+        notes=(*says, *told, *filter(None, [currencies_apart(costs)]), *missing, *_others(left_out)),
+        data="cost.csv",
+    )
+
+
+def _cost_fields(row: Any, times_over: float, smoke: bool) -> dict[str, Value]:
+    cost, joules = (
+        measured_value(*(times_over * one if is_known(one) else None for one in numbers), bare=smoke)
+        for numbers in ((row.cost, row.cost_low, row.cost_high), (row.joules, row.joules_low, row.joules_high))
+    )
+    dearer = times_the_cheapest(row) if row.standing != "cheapest" else None
+    buys = row.buys if row.verdict != "base" else None
+    return {
+        "Row": words(f"{row.machine}: {row.label}"),
+        "Cost": cost,
+        "Times the cheapest": measured_value(*(dearer or (None, None, None)), unit="x", bare=smoke),
+        "Standing": words(row.standing if row.standing != "none" else ""),
+        "Speedup on its machine": measured_value(buys, row.buys_low, row.buys_high, unit="x", bare=smoke),
+        "Joules": joules,
+        "Watts": _number(row.watts),
+        "Energy of": words(row.energy_of),
+    }
+
+
+def make_claims_page(papers: Mapping[str, Paper], verdicts: pd.DataFrame) -> Page:
+    """Every claim, machine by machine, with the cases below it that were measured."""
+    rows = [row for row in sorted(rows_of(verdicts), key=_of_paper) if row.here or not row.case]
+    return Page(
+        title="What was claimed, and what came out",
+        caption="Each claim of a paper, held against what was measured.",
+        table=make_table((_index(papers, row), _claim(row)) for row in rows),
+        notes=() if rows else (NONE_YET,),
+        data="claims.csv",
+        is_sortable=False,
+    )
+
+
+def make_front_tables(papers: Mapping[str, Paper], verdicts: pd.DataFrame, machine: str) -> list[Page]:
+    """The claims alone, those with a number of ours first: a table a paper and machine, that of `machine` first."""
+    claims = sorted(
+        (row for row in rows_of(verdicts) if not row.case), key=lambda row: (row.machine != machine, _of_paper(row))
+    )
+    pages = []
+    for _, mine in groupby(claims, key=_of_paper):
+        rows = sorted(mine, key=lambda row: not row.here)
+        table = make_table((("", "", "claim"), _claim(row)) for row in rows)
+        pages.append(Page("", _index(papers, rows[0])[1], table, is_sortable=False))
+    return pages
+
+
+def _of_paper(row: Any) -> tuple[str, str]:
+    return row.machine, row.paper
+
+
+def _index(papers: Mapping[str, Paper], row: Any) -> tuple[Any, str, str]:
+    heading = f"{reference(papers[row.paper])}, repeated on {row.machine}"
+    return _of_paper(row), heading, "detail" if row.case else "claim"
+
+
+def _claim(row: Any) -> dict[str, Value]:
+    """Of a claim as a whole what it says, and of its verdict all that can be said; of a case its name."""
+    why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in (row.reason, row.instead) if text)
+    return {
+        "Claim": words(row.case or row.says),
+        "Published": words(row.published, kind="range"),
+        "Here": words(row.here, kind="range"),
+        "Verdict": words(row.verdict, row.reason if row.case else why, kind="verdict"),
+    }
+
+
+def write_pages(
+    folder: Path,
+    tables: Any,
+    published: Mapping[tuple[str, str], FoldedTable],
+    in_full: Sequence[str],
+    stamp: str,
+    machine: str | None = None,
+) -> None:
+    """Write claims.html, cells.html, speedups.html, cost.html and front.html of the machines `in_full`, and of the
+    `published` tables <paper>/<experiment>.html.
+
+    front.html is a part of a page: Snakemake's report begins with it, and it with `machine`.
+    """
+    first = machine if machine and machine in in_full else next(iter(in_full), "")
+    papers, left_out, smoke = tables.papers, len(tables.origins) - len(in_full), tables.smoke
+    for (paper, experiment), folded in published.items():
+        page = make_published_page(folded, f"{experiment}.csv")
+        write_page(folder / paper / f"{experiment}.html", page, stamp)
+    cells, speedups = ([row for row in rows if row.machine in in_full] for rows in (tables.cells, tables.speedups))
+    claims, costs = (frame[frame["machine"].isin(in_full)] for frame in (tables.claims, tables.costs))
+    write_page(folder / "claims.html", make_claims_page(papers, claims), stamp)
+    write_page(folder / "cells.html", make_cells_page(papers, cells, left_out, smoke), stamp)
+    write_page(folder / "speedups.html", make_speedups_page(papers, speedups, left_out, smoke), stamp)
+    write_page(folder / "cost.html", make_cost_page(papers, list(rows_of(costs)), left_out, smoke), stamp)
+    found = [render_table(page) for page in make_front_tables(papers, claims, first)]
+    write_text(folder / "front.html", _introduce(tables, first, stamp) + "".join(found or [f"<p>{NONE_YET}</p>\n"]))
+
+
+def _introduce(tables: Any, machine: str, stamp: str) -> str:
+    """Whose tables they are, and where they were run again."""
+    lines = ["<h1>Published speedup tables, re-run</h1>"]
+    if stamp:
+        lines.append(f'<p class="stamp">{escape(stamp)}</p>')
+    for paper in tables.papers.values():
+        lines.append(f"<p><b>{escape(reference(paper))}</b>, <i>{escape(paper.title)}</i>: {escape(paper.claim)}</p>")
+    if origin := tables.origins.get(machine):
+        with_what = ", ".join(filter(None, [origin.cpu, f"{origin.usable_cores} cores", origin.accelerators]))
+        lines.append(f"<p><b>Here</b>: {escape(machine)}, {escape(with_what)}.</p>")
+    return "\n".join(lines) + "\n"
