@@ -26,8 +26,7 @@ from respeed.analysis.cost import (
 from respeed.analysis.rounds import key_of
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
-from respeed.tables.cost_page import make_cost_page
-from respeed.tables.html import write_page
+from respeed.output.html import make_cost_page, write_page
 from tests.figures.machines import read_energy
 from tests.tables.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
 
@@ -201,16 +200,16 @@ def test_costs_too_small_to_read_are_told_of_a_thousand_times_the_work(make_reco
 def test_all_tables_of_a_page_are_of_the_same_amount_of_work() -> None:
     rows = [BLANK._replace(cost=0.001), BLANK._replace(cost=100.0, experiment="patches")]
     page = make_cost_page(load_papers(["raina2009"]), rows, 0, smoke=False)
-    assert all("for 1 billion examples" in title for title, _ in page.groups)
+    assert all("for 1 billion examples" in title for _, title, _ in page.table.index)
     assert in_bulk("1 million steps", rows) == ("1 million steps", 1.0)
 
 
 def test_the_page_has_the_cheapest_first_and_whose_prices_they_are(make_record: MakeRecord) -> None:
     rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0))
     page = make_cost_page(LECTURES, rows, 0, smoke=False)
-    ((title, lines),) = page.groups
+    (title,) = set(page.table.index.get_level_values("heading"))
     assert "USD for 1 million examples" in title
-    assert [line.entries[0].text.partition(":")[0] for line in lines] == ["rented", "desk", "rented"]
+    assert [value.text.partition(":")[0] for value in page.table["Row"]] == ["rented", "desk", "rented"]
     assert "rented: 3.00 USD an hour (a bill, 2026-11-01)." in page.notes
     assert any("twin: no price is told" in note for note in page.notes)
 
@@ -230,7 +229,7 @@ def test_why_a_row_is_compared_with_few_is_said_once_and_not_in_every_row(make_r
     rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0, "EUR"), desk=price(2.0))
     page = make_cost_page(LECTURES, rows, 0, smoke=False)
     assert any(one.reason for one in rows if one.cost)
-    assert not any(entry.small for _, lines in page.groups for line in lines for entry in line.entries[3:4])
+    assert not any(value.interval for value in page.table["Standing"])
     assert sum("not compared" in note for note in page.notes) == 1
 
 

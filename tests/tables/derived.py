@@ -16,9 +16,9 @@ from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper, PublishedRow
+from respeed.output.published import FoldedTable, fold, make_published
 from respeed.tables import cells, speedups
 from respeed.tables.cells import Cell
-from respeed.tables.published import PublishedTable, make_published_table
 from respeed.tables.speedups import Speedup
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -49,9 +49,18 @@ def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dic
     return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=1)]
 
 
-def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm") -> PublishedTable:
+def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: Paper = PAPER) -> pd.DataFrame:
     """In the paper's shape."""
-    return make_published_table(PAPER, PAPER.experiments[experiment], *derive(records), smoke=False)
+    rounds = collect_rounds(records)
+    papers = {paper.name: paper}
+    made = cells.make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
+    ratios = speedups.make_speedups(made, rounds, papers)
+    return make_published(paper, paper.experiments[experiment], made, ratios, smoke=False)
+
+
+def folded_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", **facts: Any) -> FoldedTable:
+    """The same for people."""
+    return fold(table_of(records, experiment), PAPER, PAPER.experiments[experiment], False, **{"origins": {}, **facts})
 
 
 def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:

@@ -11,14 +11,14 @@ from respeed.analysis.labels import in_unit
 from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
+from respeed.output.published import fold
 from respeed.tables import cells, speedups
 from respeed.tables.breakdown import explain
 from respeed.tables.cells import Cell
 from respeed.tables.factors import make_factors
-from respeed.tables.published import PAPER, PublishedTable, make_published_table
 from respeed.tables.why import make_why
 from tests.inputs.test_papers import CSV, YAML, written
-from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, frames_of, seven
+from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, frames_of, seven, table_of
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
@@ -43,12 +43,6 @@ def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Cell]:
     return cells.make_cells(collect_rounds(records), {"draft": paper}, PROFILES, SHEET, smoke=False)
 
 
-def table_of(paper: Paper, records: list[dict[str, Any]]) -> PublishedTable:
-    made = made_of(paper, records)
-    ratios = speedups.make_speedups(made, collect_rounds(records), {"draft": paper})
-    return make_published_table(paper, paper.experiments["rbm"], made, ratios, smoke=False)
-
-
 def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
     frame, _, rounds = frames_of(records, {"draft": paper})
     return next(rows_of(make_claims(frame, rounds, {"draft": paper}, make_frame([], "totals"))))
@@ -57,11 +51,10 @@ def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
 def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:
     paper = draft(tmp_path)
     records = measured(make_record, {"small": 0.01, "large": 0.1})
-    table = table_of(paper, records)
-    assert (table.unit, table.better) == ("examples a second", "larger")
-    mine = next(row for row in table.rows if row.source == "box" and not row.is_missing)
+    table = table_of(records, "rbm", paper)
+    assert fold(table, paper, paper.experiments["rbm"], False, {}).unit == "examples a second, larger is better"
     # 60 examples in 0.01 s; of the large case 6000 in 100 steps of 0.1 s.
-    assert [value.text for value in mine.values] == ["6,000", "600"]
+    assert list(table.query("source == 'box' and text != ''")["text"]) == ["6,000", "600"]
     found = {cell.case: cell for cell in made_of(paper, records) if cell.seconds}
     assert found["small"].seconds == pytest.approx(0.01, rel=0.01)
     assert found["large"].seconds == pytest.approx(10.0, rel=0.01)
@@ -81,18 +74,17 @@ def test_the_interval_of_a_rate_is_that_of_its_time_turned_round(make_record: Ma
 
 
 def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_path: Path) -> None:
-    table = table_of(draft(tmp_path), [])
-    assert [row.architecture for row in table.rows if (row.source, row.kind) == (PAPER, "seconds")] == [
+    table = table_of([], "rbm", draft(tmp_path))
+    assert list(table.query("source == 'paper' and kind == 'seconds'")["architecture"].unique()) == [
         "Theano, one core, fp64", "NumPy", "Theano, GTX 285, fp32", "Theano, GTX 480, fp32",
     ]  # fmt: skip
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp_path: Path) -> None:
     paper = draft(tmp_path, YAML.replace("test: faster", "test: each"))
-    table = table_of(paper, [])
-    ratios = [row for row in table.rows if (row.source, row.kind) == (PAPER, "speedup")]
-    assert [row.values[0].text for row in ratios] == ["5.83x", "6.08x"]
-    assert all("fp32 over fp64" in row.architecture for row in ratios)
+    ratios = table_of([], "rbm", paper).query("source == 'paper' and kind == 'speedup'").drop_duplicates("row")
+    assert list(ratios["text"]) == ["5.83x", "6.08x"]
+    assert ratios["architecture"].str.contains("fp32 over fp64").all()
     both = [*measured(make_record, {"small": 0.01}), *measured(make_record, {"small": 0.001}, **GPU)]
     found = claim_of(paper, both)
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.estimators.rounds import collect_rounds
 from respeed.report.machine_facts import machine_facts
-from respeed.tables.origins import COLUMNS, Origin, describe_origin
-from respeed.tables.write import write_tidy
+from respeed.tables.origins import Origin, describe_origin
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30
@@ -57,7 +57,8 @@ def test_some_bytes_of_memory_more_after_a_boot_are_no_second_value(origin: Orig
 
 
 def test_hardware_csv_has_the_fingerprint_and_every_value(origin: Origin, tmp_path: Path) -> None:
-    write_tidy(tmp_path / "hardware.csv", COLUMNS, [origin])
+    row = {name: getattr(origin, name) for name in TABLES["hardware"].columns}
+    write_table(make_frame([row], "hardware"), "hardware", tmp_path)
     (row,) = csv.DictReader((tmp_path / "hardware.csv").read_text().splitlines())
     assert (row["sockets"], row["physical_cores"], row["host"]) == ("2", "", "7f3a" * 4)
     assert row["system"] == "Linux 6.1; Linux 6.2; Linux 6.3"

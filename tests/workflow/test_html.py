@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from respeed.inputs.papers import load_papers
-from respeed.tables.html import render_table
-from respeed.tables.verdict_pages import NONE_YET, make_front_tables
+from respeed.output.html import NONE_YET, make_front_tables, render_table
 from tests.browser import Browser
 from tests.conftest import Project
 from tests.tables.derived import claims_frame

@@ -88,7 +88,7 @@ def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
 def paper_roofs(paper: Paper) -> pd.DataFrame:
     """Those of the rows whose hardware the paper's file knows."""
     rows = [
-        ("paper", paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
+        (PAPER, paper.name, row.name, f"{label_row(paper, row)}, {row.year}", row.package, row.beside[0],
          row.precision or FULL_PRECISION, row.hardware.flops_per_second / 1e9, row.hardware.bytes_per_second / 1e9)
         for row in paper.rows
         if row.hardware

@@ -8,8 +8,8 @@ import pytest
 
 from respeed.estimators.rounds import collect_rounds
 from respeed.output.build import build_tables
+from respeed.output.readme import write_readme
 from respeed.tables.origins import describe_origin
-from respeed.tables.readme import write_readme
 from tests.conftest import write_machines
 from tests.tables.derived import PAPERS, MakeRecord, claims_frame, seven
 

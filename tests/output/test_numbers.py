@@ -1,8 +1,13 @@
 """How numbers are written for people."""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from respeed.numbers import (
+    NO_INTERVAL,
     Value,
     format_measured,
     format_number,
@@ -18,7 +23,9 @@ from respeed.numbers import (
         (69.5, 69.45, 69.6, "69.5 ±0.1 %"),
         (1376.0, 1300.0, 1380.0, "1,376 ±6 %"),
         (69.5, None, None, "69.5 (no interval)"),
+        (69.5, math.nan, math.nan, "69.5 (no interval)"),
         (None, None, None, ""),
+        (math.nan, None, None, ""),
     ],
 )
 def test_a_measured_number_carries_its_interval(
@@ -29,21 +36,24 @@ def test_a_measured_number_carries_its_interval(
     assert format_measured(value, low, high, bare=True) == text.split(" ", maxsplit=1)[0]
 
 
+def test_a_value_keeps_its_interval_apart() -> None:
+    assert measured_value(69.5, 67.4, 71.2) == Value("69.5", "±3 %")
+    assert measured_value(69.5, None, None, unit="x") == Value("69.5x", NO_INTERVAL)
+    assert measured_value(69.5, None, None, bare=True) == Value("69.5")
+
+
+@given(st.floats(1e-3, 1e6), st.floats(0.001, 0.9))
+def test_the_interval_that_is_shown_reaches_the_farther_end(value: float, share: float) -> None:
+    shown = measured_value(value, value * (1 - share), value * (1 + share / 2)).interval
+    assert float(shown.strip("± %")) == pytest.approx(100 * share, rel=0.06, abs=0.5)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(38.6, "38.6"), (497.0, "497"), (223741.0, "223,741"), (0.00123456, "0.00123"), (9.999, "10.0"), (24.15, "24.1")],
 )
 def test_numbers_are_written_with_three_digits_and_no_exponent(value: float, text: str) -> None:
     assert format_number(value) == text
-
-
-def test_a_value_keeps_its_interval_apart() -> None:
-    assert measured_value(69.5, 67.4, 71.2, bare=False) == Value("69.5", "±3 %")
-    assert measured_value(69.5, 67.4, 71.2, unit="x", bare=False).plain == "69.5x ±3 %"
-    assert measured_value(69.5, None, None, bare=False).plain == "69.5 (no interval)"
-    assert measured_value(69.5, None, None, bare=True).plain == "69.5"
-    assert measured_value(None, None, None, bare=False) == Value()
-    assert Value(reason="not measured").plain == "not measured"
 
 
 @pytest.mark.parametrize(
