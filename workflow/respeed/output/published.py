@@ -148,7 +148,13 @@ class FoldedTable:
             }
             for heading, lines in groups_of(self.numbers)
         ]
-        return {"columns": list(self.numbers), "groups": groups, "notes": [asdict(note) for note in self.notes]}
+        return {
+            "reference": self.reference,
+            "has_theirs": PAPER in self.numbers.index.get_level_values("source"),
+            "columns": list(self.numbers),
+            "groups": groups,
+            "notes": [asdict(note) for note in self.notes],
+        }
 
 
 def groups_of(numbers: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
