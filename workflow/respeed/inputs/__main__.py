@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from respeed.inputs.config import SettingsFile
+from respeed.inputs.config import Settings
 from respeed.inputs.forms import json_schema
-from respeed.inputs.machines import ToldFile
+from respeed.inputs.machines import Told
 from respeed.inputs.papers import PaperFile
-from respeed.inputs.profiles import ProfileFile
+from respeed.inputs.profiles import Profile
 from respeed.paths import SCHEMAS
 
-FILES: dict[str, Any] = {"config": SettingsFile, "hardware": ProfileFile, "machine": ToldFile, "paper": PaperFile}
+FILES: dict[str, Any] = {"config": Settings, "hardware": Profile, "machine": Told, "paper": PaperFile}
 
 if __name__ == "__main__":
     for name, form in FILES.items():

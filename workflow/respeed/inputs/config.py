@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StrictInt, StrictStr
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
@@ -14,13 +13,14 @@ from respeed.inputs.forms import Mistakes, fit
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import default_profiles, profile_names, read_profile
 from respeed.inputs.yaml_loader import parse_yaml, read_yaml
-from respeed.model.validation import FORM, Flag, Named, Number, OneOf, Says
+from respeed.model.validation import SOME, Flag, Named, Number, OneOf, Says, form
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
 
 Rounds = Annotated[StrictInt, Field(ge=1, le=99), Says("a whole number from 1 to 99")]
+Minutes = Annotated[Number, Field(ge=0), Says("a number of minutes, 0 or more", {"type": "number", "minimum": 0})]
 
 
-@dataclass(frozen=True, config=FORM)
+@form("a mapping with rounds, most, minutes, sizes and whole")
 class Preset:
     """How much to measure: `rounds` of everything, and then, as long as not more than `minutes` a paper are used up,
     again what is not settled, up to `most` rounds of it. `sizes` is "paper" or "smoke"; `whole` adds runs in which
@@ -29,7 +29,7 @@ class Preset:
     name: str
     rounds: Rounds
     most: Rounds
-    minutes: Annotated[Number, Field(ge=0), Says("a number of minutes, 0 or more", {"type": "number", "minimum": 0})]
+    minutes: Minutes
     sizes: Annotated[str, OneOf(("paper", "smoke"))]
     whole: Flag
 
@@ -38,32 +38,57 @@ class Preset:
         return self.sizes == "smoke"
 
 
-Names = Annotated[
-    StrictStr | Annotated[tuple[StrictStr, ...], Field(min_length=1)],
-    Says("all, or a list of names such as [one, two]"),
-]
+def _preset(name: str, info: ValidationInfo) -> str:
+    if name not in info.data.get("presets", [name]):
+        raise UserError(f"no preset {name!r}{nearest(name, info.data['presets'])}")
+    return name
 
 
-@dataclass(frozen=True, config=FORM)
+def _papers(chosen: Any) -> tuple[str, ...]:
+    if not paper_names():
+        raise UserError(f"{from_here(PAPERS)}: has no papers (NAME/paper.yaml); respeed new paper NAME writes one")
+    return _choose("paper", chosen, paper_names())
+
+
+def _profiles(chosen: Any) -> Any:
+    if not profile_names():
+        raise UserError(f"{from_here(HARDWARE)}: has no profiles (NAME.yaml); respeed new hardware NAME writes one")
+    return chosen if chosen == "all" else _choose("hardware profile", chosen, profile_names())
+
+
+def _machine(name: str) -> str:
+    try:
+        return check_name("machine", name, "")
+    except UserError as error:
+        raise UserError(str(error).removeprefix(": ")) from None
+
+
+def _choose(kind: str, chosen: Any, names: Iterable[str]) -> tuple[str, ...]:
+    names = list(names)
+    # --config profiles=torch-1 gives the bare word, which is as clear as a list of one.
+    listed = names if chosen == "all" else [chosen] if isinstance(chosen, str) else chosen
+    for name in listed:
+        if name not in names:
+            raise UserError(f"no {kind} {name!r}{nearest(name, names)}")
+    return tuple(dict.fromkeys(listed))
+
+
+Names = StrictStr | Annotated[tuple[StrictStr, ...], SOME]
+NAMES = Says("all, or a list of names such as [one, two]")
+
+
+@form("a mapping of settings (see the comments in config.yaml)")
 class Settings:
-    """config.yaml as it is written."""
+    """config.yaml as it is written; but `papers`, and the `profiles` that are not all, are those that there are."""
 
-    preset: Annotated[StrictStr, Says("the name of a preset")]
-    papers: Names
-    experiments: Names
-    profiles: Names
-    machine: Annotated[StrictStr, Says("auto, or a name of small letters, digits, - and _")]
+    presets: Annotated[dict[str, Preset], SOME, Named, Says("a mapping of preset names to their settings")]
+    preset: Annotated[StrictStr, AfterValidator(_preset), Says("the name of a preset")]
+    papers: Annotated[Names, AfterValidator(_papers), NAMES]
+    experiments: Annotated[Names, NAMES]
+    profiles: Annotated[Names, AfterValidator(_profiles), NAMES]
+    machine: Annotated[StrictStr, AfterValidator(_machine), Says("auto, or a name of small letters, digits, - and _")]
     seed: Annotated[StrictInt, Field(ge=0, le=2**32 - 1), Says("a whole number from 0 to 4294967295")]
-    presets: Annotated[
-        dict[str, Annotated[Preset, Says("a mapping with rounds, most, minutes, sizes and whole")]],
-        Field(min_length=1),
-        Named,
-        Says("a mapping of preset names to their settings"),
-    ]
     cluster: Flag = False
-
-
-SettingsFile = Annotated[Settings, Says("a mapping of settings (see the comments in config.yaml)")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,22 +114,27 @@ def load_config(
     `strict`, papers and profiles that it chooses may have mistakes of their own."""
     path = from_here(path)
     data = read_yaml(path)
-    settings = _settings(data, path)
+    settings, misfits = fit(Settings, data, path)
     if overrides:
-        # Snakemake hands `cluster=true` on as the word.
+        # What is overridden need not be right. Snakemake hands `cluster=true` on as the word.
+        Mistakes(line for place, line in misfits if place[:1] not in {(key,) for key in overrides}).raise_any()
         words = {"true": True, "false": False}
-        path = Path("--config")
-        settings = _settings({**data, **{key: words.get(str(value), value) for key, value in overrides.items()}}, path)
-    papers = _papers(settings.papers, path)
+        data, path = (
+            {**data, **{key: words.get(str(value), value) for key, value in overrides.items()}},
+            Path("--config"),
+        )
+        settings, misfits = fit(Settings, data, path)
+    Mistakes(line for _, line in misfits).raise_any()
+    every = settings.profiles == "all"
     return Config(
-        preset=_preset(settings.preset, settings.presets, path),
-        papers=papers,
-        experiments=_experiments(settings.experiments, papers if strict else _right(papers), path),
-        profiles=_profiles(settings.profiles, path) if strict or settings.profiles != "all" else _right_profiles(),
-        machine=_machine(settings.machine, path),
+        preset=settings.presets[settings.preset],
+        papers=settings.papers,
+        experiments=_experiments(settings.experiments, settings.papers if strict else _right(settings.papers), path),
+        profiles=(default_profiles() if strict else _right_profiles()) if every else settings.profiles,
+        machine=None if settings.machine == "auto" else settings.machine,
         seed=settings.seed,
         presets=settings.presets,
-        all_profiles=settings.profiles == "all",
+        all_profiles=every,
         cluster=settings.cluster,
     )
 
@@ -113,34 +143,11 @@ def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
     """All mistakes in the file itself; those in the papers and profiles that it names are theirs."""
     path, mistakes = from_here(path), Mistakes()
     with mistakes.collecting():
-        data = read_yaml(path)
-        _, misfits = fit(SettingsFile, data, path)
+        settings, misfits = fit(Settings, read_yaml(path), path)
         mistakes += [line for _, line in misfits]
-        wrong = {place[0] for place, _ in misfits if place}
-        right = {key: value for key, value in data.items() if key not in wrong} if isinstance(data, dict) else {}
-        if "preset" in right and "presets" in right:
-            with mistakes.collecting():
-                _preset(right["preset"], right["presets"], path)
-        if "machine" in right:
-            with mistakes.collecting():
-                _machine(right["machine"], path)
-        if "profiles" in right and (right["profiles"] != "all" or not profile_names()):
-            with mistakes.collecting():
-                _profiles(right["profiles"], path)
-        if "papers" in right:
-            with mistakes.collecting():
-                papers = _papers(right["papers"], path)
-                if "experiments" in right and not any(read_paper(name)[1] for name in papers):
-                    _experiments(right["experiments"], papers, path)
+        if settings and not any(read_paper(name)[1] for name in settings.papers):
+            _experiments(settings.experiments, settings.papers, path)
     return mistakes
-
-
-def _settings(data: Any, path: Path) -> Settings:
-    settings, misfits = fit(SettingsFile, data, path)
-    for misfit in misfits:
-        raise UserError(misfit.line)
-    found: Settings = settings
-    return found
 
 
 def _right(papers: Iterable[str]) -> list[str]:
@@ -154,35 +161,14 @@ def _right_profiles() -> tuple[str, ...]:
     return tuple(profile.name for profile in found if profile and not profile.optional)
 
 
-def _preset(name: str, presets: Mapping[str, Any], path: Path) -> Any:
-    if name not in presets:
-        raise UserError(f"{path}: preset: no preset {name!r}{nearest(name, presets)}")
-    return presets[name]
-
-
-def _papers(chosen: Any, path: Path) -> tuple[str, ...]:
-    if not paper_names():
-        raise UserError(f"{from_here(PAPERS)}: has no papers (NAME/paper.yaml); respeed new paper NAME writes one")
-    return _choose("papers", "paper", chosen, paper_names(), path)
-
-
 def _experiments(chosen: Any, papers: Iterable[str], path: Path) -> tuple[str, ...] | None:
     tables = {name for paper in load_papers(papers).values() for name in paper.experiments}
-    return None if chosen == "all" else _choose("experiments", "experiment", chosen, tables, path)
-
-
-def _profiles(chosen: Any, path: Path) -> tuple[str, ...]:
-    if not profile_names():
-        raise UserError(f"{from_here(HARDWARE)}: has no profiles (NAME.yaml); respeed new hardware NAME writes one")
-    return (
-        default_profiles()
-        if chosen == "all"
-        else _choose("profiles", "hardware profile", chosen, profile_names(), path)
-    )
-
-
-def _machine(name: str, path: Path) -> str | None:
-    return None if name == "auto" else check_name("machine", name, f"{path}: machine")
+    if chosen == "all":
+        return None
+    try:
+        return _choose("experiment", chosen, tables)
+    except UserError as error:
+        raise UserError(f"{path}: experiments: {error}") from None
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
@@ -209,15 +195,3 @@ def check_command_line(words: Sequence[str]) -> None:
             if key in seen:
                 raise UserError(f"--config: {key} stands twice; say it once")
             seen.add(key)
-
-
-def _choose(key: str, kind: str, chosen: Any, names: Iterable[str], path: Path) -> tuple[str, ...]:
-    names = list(names)
-    if chosen == "all":
-        return tuple(names)
-    # --config profiles=torch-1 gives the bare word, which is as clear as a list of one.
-    listed = [chosen] if isinstance(chosen, str) else chosen
-    for name in listed:
-        if name not in names:
-            raise UserError(f"{path}: {key}: no {kind} {name!r}{nearest(name, names)}")
-    return tuple(dict.fromkeys(listed))

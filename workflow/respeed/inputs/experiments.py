@@ -6,78 +6,62 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
-from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.forms import Mistakes
 from respeed.inputs.registry import check_usable, workloads
-from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameter
-from respeed.model.validation import FORM, Count, Label, Named, OneOf, Positive, Says, Text
+from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameters
+from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
 from respeed.paths import check_name
 
 Workload = Annotated[StrictStr, Says("the name of a file in workflow/respeed/workloads")]
+CaseName = Annotated[StrictStr, Says("a name in small letters, digits, - and _ (quote it if it is all digits)")]
+Source = Annotated[StrictStr, Says("the name of the experiment that measures the case")]
+Column = Annotated[StrictStr, Says("the published column that the case answers, where it has another name")]
 
 
 class CaseEntry(BaseModel):
     """A case as it is written: what else stands there are its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, Parameter]
-    case: Annotated[StrictStr, Says("a name in small letters, digits, - and _ (quote it if it is all digits)")]
+    __pydantic_extra__: Parameters
+    case: CaseName
     workload: Workload | None = None
-    source: Annotated[StrictStr, Says("the name of the experiment that measures the case")] | None = Field(
-        default=None, alias="from"
-    )
-    column: (
-        Annotated[StrictStr, Says("the published column that the case answers, where it has another name")] | None
-    ) = None
+    source: Source | None = Field(default=None, alias="from")
+    column: Column | None = None
     examples: Count | None = None
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         return dict(self.model_extra or {})
 
 
-Cases = Annotated[
-    tuple[Annotated[CaseEntry, Says("a mapping such as {case: 576x1024, visible: 576, hidden: 1024}")], ...],
-    Field(min_length=1),
-    Says("a list of cases"),
-]
+Entry = Annotated[CaseEntry, Says("a mapping such as {case: 576x1024, visible: 576, hidden: 1024}")]
+Cases = Annotated[tuple[Entry, ...], SOME, Says("a list of cases")]
+Seconds = Annotated[Above0, Says("a number of seconds greater than 0", ABOVE_0)]
+Protocol = Annotated[Parameters, Says("a mapping of parameters that all cases share to numbers or texts")]
+WholeParameters = Annotated[Parameters, Says("a mapping of parameters to what they are in whole runs")]
+PROGRAMS = Says("a mapping of workload names to a label and the published rows whose numbers are theirs")
 
 
-@dataclass(frozen=True, config=FORM)
+@form("a mapping with title, workload, protocol, cases, ...")
 class Table:
     """An experiment as it is written."""
 
     title: Text
     workload: Workload
-    protocol: Annotated[dict[str, Parameter], Says("a mapping of parameters that all cases share to numbers or texts")]
+    protocol: Protocol
     cases: Cases
     smoke_cases: Cases
-    round_seconds: Annotated[
-        Positive, Says("a number of seconds greater than 0", {"type": "number", "exclusiveMinimum": 0})
-    ]
+    round_seconds: Seconds
     facts: Facts
     caveats: Annotated[tuple[Text, ...], Says("a list of sentences")]
     unit: Annotated[str, OneOf(tuple(UNITS))] = SECONDS.name
     better: Annotated[str, OneOf(("smaller", "larger"))] = ""
     examples: Count | None = None
-    algorithms: Annotated[
-        dict[
-            str,
-            Annotated[
-                Algorithm,
-                Says("a label, published_for (a list of published rows) and perhaps architectures and parameters"),
-            ],
-        ],
-        Field(min_length=1),
-        Named,
-        Says("a mapping of workload names to a label and the published rows whose numbers are theirs"),
-    ] = dataclasses.field(default_factory=dict)
-    whole_parameters: Annotated[
-        dict[str, Parameter], Says("a mapping of parameters to what they are in whole runs")
-    ] = dataclasses.field(default_factory=dict)
-    total: Annotated[Label, Says("what the cases are the parts of, where their seconds add up")] | None = None
+    algorithms: Annotated[dict[str, Algorithm], SOME, Named, PROGRAMS] = Field(default_factory=dict)
+    whole_parameters: WholeParameters = Field(default_factory=dict)
+    total: Label | None = None
     learning: Cases = ()
 
     @property
@@ -87,9 +71,6 @@ class Table:
     @property
     def counts_examples(self) -> bool:
         return UNITS[self.unit].counted == "examples" or bool(self.examples)
-
-
-TableForm = Annotated[Table, Says("a mapping with title, workload, protocol, cases, ...")]
 
 
 @dataclasses.dataclass(frozen=True)

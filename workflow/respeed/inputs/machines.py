@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
-from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
 from respeed.inputs.forms import Mistakes, fit
 from respeed.inputs.profiles import profile_names
 from respeed.inputs.yaml_loader import parse_yaml, read_text
-from respeed.model.validation import FORM, Positive, Says, shown, wrong
+from respeed.model.validation import SOME, Flag, Positive, Says, form
 from respeed.paths import MACHINES, check_name
 
 
@@ -20,23 +19,23 @@ def _day(text: str) -> str:
     try:
         datetime.date.fromisoformat(text)
     except ValueError:
-        raise wrong(f"{shown(text)} is no day of the calendar; write it as 2026-11-22") from None
+        raise UserError(f"{text!r} is no day of the calendar; write it as 2026-11-22") from None
     return text
 
 
-@dataclass(frozen=True, config=FORM)
+Currency = Annotated[StrictStr, Field(pattern="^[A-Z]{3}$"), Says("three capital letters, such as USD or EUR")]
+Source = Annotated[StrictStr, Field(min_length=1, max_length=200), Says("text of 1 to 200 characters")]
+Digits = Annotated[StrictStr, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+
+
+@form("a mapping with per_hour, currency, source and date")
 class Price:
     """What an hour of the whole machine costs, in a currency (ISO 4217), who says so, and on which day."""
 
     per_hour: Positive
-    currency: Annotated[StrictStr, Field(pattern="^[A-Z]{3}$"), Says("three capital letters, such as USD or EUR")]
-    source: Annotated[StrictStr, Field(min_length=1, max_length=200), Says("text of 1 to 200 characters")]
-    date: Annotated[
-        StrictStr,
-        Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
-        AfterValidator(_day),
-        Says("a day such as 2026-11-22"),
-    ]
+    currency: Currency
+    source: Source
+    date: Annotated[Digits, AfterValidator(_day), Says("a day such as 2026-11-22")]
 
 
 Word = Annotated[
@@ -44,9 +43,22 @@ Word = Annotated[
     Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:,=&|*()\[\]-]{0,199}$"),
     Says("text as Slurm takes it: letters, digits and . _ : , = & | * [ ] ( ) - without blanks"),
 ]
+Node = Annotated[
+    StrictStr,
+    Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
+    Says("the name of one node; for any of several, leave it out and write alike: true"),
+]
+Resource = Annotated[
+    StrictStr,
+    Field(pattern="^[a-zA-Z0-9_]+(:[a-zA-Z0-9_.]+)?(:[0-9]+[TGM]?)?$"),
+    Says("one resource, such as gpu:1 or gpu:h100:2"),
+]
+Cpus = Annotated[StrictInt, Field(ge=1, le=4096), Says("a whole number of at least 1")]
+Minutes = Annotated[StrictInt, Field(ge=5), Says("a whole number of minutes, at least 5")]
+Profiles = Annotated[tuple[StrictStr, ...], SOME, Says("a list of hardware profiles such as [gpu, torch-all]")]
 
 
-@dataclass(frozen=True, config=FORM)
+@form("a mapping such as {partition: gpu, gres: gpu:1, cpus: 16}")
 class SlurmNode:
     """What to ask Slurm for to get the machine, in its own words; None for what need not be said. Where nodes are
     `alike`, any of them counts as the machine."""
@@ -54,46 +66,22 @@ class SlurmNode:
     partition: Word | None = None
     account: Word | None = None
     constraint: Word | None = None
-    nodelist: (
-        Annotated[
-            StrictStr,
-            Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"),
-            Says("the name of one node; for any of several, leave it out and write alike: true"),
-        ]
-        | None
-    ) = None
-    gres: (
-        Annotated[
-            StrictStr,
-            Field(pattern="^[a-zA-Z0-9_]+(:[a-zA-Z0-9_.]+)?(:[0-9]+[TGM]?)?$"),
-            Says("one resource, such as gpu:1 or gpu:h100:2"),
-        ]
-        | None
-    ) = None
-    cpus: Annotated[StrictInt, Field(ge=1, le=4096), Says("a whole number of at least 1")] | None = None
+    nodelist: Node | None = None
+    gres: Resource | None = None
+    cpus: Cpus | None = None
     memory_gb: Positive | None = None
-    minutes: Annotated[StrictInt, Field(ge=5), Says("a whole number of minutes, at least 5")] = 60
-    alike: Annotated[bool, Field(strict=True), Says("true where any of several nodes alike may measure, or false")] = (
-        False
-    )
+    minutes: Minutes = 60
+    alike: Flag = False
 
 
-@dataclass(frozen=True, config=FORM)
+@form("a mapping with price, profiles and slurm, each of which may be left out")
 class Told:
     """One file. `profiles` are those to measure on it; None for all that apply there."""
 
     name: str
-    price: Annotated[Price, Says("a mapping with per_hour, currency, source and date")] | None = None
-    profiles: (
-        Annotated[
-            tuple[StrictStr, ...], Field(min_length=1), Says("a list of hardware profiles such as [gpu, torch-all]")
-        ]
-        | None
-    ) = None
-    slurm: Annotated[SlurmNode, Says("a mapping such as {partition: gpu, gres: gpu:1, cpus: 16}")] | None = None
-
-
-ToldFile = Annotated[Told, Says("a mapping with price, profiles and slurm, each of which may be left out")]
+    price: Price | None = None
+    profiles: Profiles | None = None
+    slurm: SlurmNode | None = None
 
 
 def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:
@@ -128,7 +116,7 @@ def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistak
     with mistakes.collecting():
         data = parse_yaml(text, str(path))
         data = {} if data is None else data
-        told, misfits = fit(ToldFile, data, path, machine)
+        told, misfits = fit(Told, data, path, machine)
         mistakes += [line for _, line in misfits]
         named = data.get("profiles") if isinstance(data, dict) else None
         for name in named if isinstance(named, list) else ():

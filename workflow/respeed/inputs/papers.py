@@ -5,51 +5,45 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StrictStr
-from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.experiments import Experiments, TableForm
+from respeed.inputs.experiments import Experiments, Table
 from respeed.inputs.files import from_here
 from respeed.inputs.forms import Mistakes, Place, fit
 from respeed.inputs.published import read_published
 from respeed.inputs.registry import workloads
 from respeed.inputs.yaml_loader import read_yaml
 from respeed.model.paper import NEEDS, Claim, Experiment, Facts, Paper, PublishedRow
-from respeed.model.validation import FORM, Named, Says, Text, Year
+from respeed.model.validation import SOME, Named, Says, Text, Year, form
 from respeed.paths import NAME, PAPERS, check_name
 
-Row = Annotated[PublishedRow, Says("a mapping with label, package, beside, ...")]
-ClaimForm = Annotated[Claim, Says("a mapping with says, test, experiment, row, ...")]
+Authors = Annotated[tuple[Text, ...], SOME, Says("a list of names")]
+Address = Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")]
+# Of these mappings one entry may be wrong and the others be looked at all the same.
+SECTIONS: dict[str, Any] = {
+    "rows": Annotated[dict[str, PublishedRow], Named],
+    "experiments": dict[str, Table],
+    "claims": Annotated[dict[str, Claim], Named],
+}
 
 
-@dataclass(frozen=True, config=FORM)
-class Written:
+@form("a mapping such as workflow/papers/raina2009/paper.yaml")
+class PaperFile:
     """paper.yaml as it is written."""
 
     title: Text
-    authors: Annotated[tuple[Text, ...], Field(min_length=1), Says("a list of names")]
+    authors: Authors
     venue: Text
     year: Year
     claim: Text
-    rows: Annotated[dict[str, Row], Field(min_length=1), Named, Says("a mapping of names to the published rows")]
+    rows: Annotated[dict[str, PublishedRow], SOME, Named, Says("a mapping of names to the published rows")]
     facts: Facts
-    experiments: Annotated[
-        dict[str, TableForm], Field(min_length=1), Says("a mapping of experiment names to what each ran")
-    ]
+    experiments: Annotated[dict[str, Table], SOME, Says("a mapping of experiment names to what each ran")]
     doi: Text = ""
-    url: Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")] = ""
-    claims: Annotated[dict[str, ClaimForm], Named, Says("a mapping of names to what the paper claims")] = Field(
+    url: Address = ""
+    claims: Annotated[dict[str, Claim], Named, Says("a mapping of names to what the paper claims")] = Field(
         default_factory=dict
     )
-
-
-PaperFile = Annotated[Written, Says("a mapping such as workflow/papers/raina2009/paper.yaml")]
-# Of these mappings one entry may be wrong and the others be looked at all the same.
-SECTIONS = {
-    "rows": Annotated[dict[str, Row], Named],
-    "experiments": dict[str, TableForm],
-    "claims": Annotated[dict[str, ClaimForm], Named],
-}
 
 
 def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:

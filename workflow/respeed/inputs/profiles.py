@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, with_config
-from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from respeed.errors import UserError, nearest
@@ -18,7 +17,7 @@ from respeed.inputs.yaml_loader import read_yaml
 from respeed.machine.cpu import CHOICES, MOST, choice_as_text
 from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
 from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECISIONS
-from respeed.model.validation import FORM, OneOf, Positive, Says, shown, wrong
+from respeed.model.validation import FORM, SOME, Flag, OneOf, Positive, Says, form, shown
 from respeed.paths import HARDWARE, NAME, check_name
 
 # By the names that machines' facts use.
@@ -26,35 +25,48 @@ INSTRUCTIONS = (
     "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
     "asimd", "asimdhp", "bf16", "sve",
 )  # fmt: skip
-_CPU = {"type": "integer", "minimum": 0, "maximum": MOST - 1}
+Instructions = Annotated[
+    list[Annotated[str, OneOf(INSTRUCTIONS)]], SOME, Says("a list of instructions of the CPU, such as [avx512f]")
+]
+Package = Annotated[StrictStr, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+Packages = Annotated[
+    list[Package], SOME, Says("a list of Python packages by the names that they are imported by, such as [jax]")
+]
 
 
 @with_config(FORM)
 class Requires(TypedDict, total=False):
     """What must be there. The machine's memory is in GB, packages have the names that they are imported by."""
 
-    instructions: Annotated[
-        list[Annotated[str, OneOf(INSTRUCTIONS)]],
-        Field(min_length=1),
-        Says("a list of instructions of the CPU, such as [avx512f]"),
-    ]
+    instructions: Instructions
     memory_gb: Positive
     library: Annotated[str, OneOf(tuple(LIBRARIES))]
-    packages: Annotated[
-        list[Annotated[StrictStr, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]],
-        Field(min_length=1),
-        Says("a list of Python packages by the names that they are imported by, such as [jax]"),
-    ]
+    packages: Packages
 
 
 def _cpus(value: Any) -> str | None:
     text = choice_as_text(value)
     if text is None and value is not None:
-        raise wrong(f"{shown(value)} must be {CHOICES}")
+        raise UserError(f"{shown(value)} must be {CHOICES}")
     return text
 
 
-@dataclass(frozen=True, config=FORM)
+Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
+Backend = Annotated[StrictStr, Says("the name of a file in workflow/respeed/backends")]
+Device = Annotated[
+    StrictStr, Says("a device of the backend, such as cpu or cuda; of several, one by its number: cuda:1")
+]
+Threads = Annotated[
+    Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"], Says("a whole number of at least 1, or all")
+]
+Precision = Annotated[StrictStr, Says("a precision of the backend, such as fp32")]
+_CPU = {"type": "integer", "minimum": 0, "maximum": MOST - 1}
+_CPUS = {"anyOf": [{"type": "string"}, _CPU, {"type": "array", "minItems": 1, "uniqueItems": True, "items": _CPU}]}
+Cpus = Annotated[str | None, BeforeValidator(_cpus), Says(CHOICES, _CPUS)]
+Needs = Annotated[Requires, Says("a mapping of what must be there: instructions, memory_gb, library, packages")]
+
+
+@form("a mapping such as workflow/hardware/torch-all.yaml")
 class Profile:
     """One file of workflow/hardware. `architecture` is the paper's row it answers; `device` may name one of several,
     "cuda:1"; `threads` may be "all". `cpus` are those that threads may run on, as text (`machine.cpu`), and with `smt`
@@ -64,39 +76,21 @@ class Profile:
     name: str
     label: Annotated[StrictStr, Field(min_length=1, max_length=60), Says("text of 1 to 60 characters")]
     package: Annotated[StrictStr, Field(min_length=1, max_length=40), Says("text of 1 to 40 characters")]
-    architecture: Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
-    backend: Annotated[StrictStr, Says("the name of a file in workflow/respeed/backends")]
-    device: Annotated[
-        StrictStr, Says("a device of the backend, such as cpu or cuda; of several, one by its number: cuda:1")
-    ]
-    threads: Annotated[
-        Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"], Says("a whole number of at least 1, or all")
-    ]
-    precision: Annotated[StrictStr, Says("a precision of the backend, such as fp32")]
-    cpus: Annotated[
-        str | None,
-        BeforeValidator(_cpus),
-        Says(
-            CHOICES,
-            {"anyOf": [{"type": "string"}, _CPU, {"type": "array", "minItems": 1, "uniqueItems": True, "items": _CPU}]},
-        ),
-    ] = None
-    smt: Annotated[
-        bool, Field(strict=True), Says("true for a thread on every logical CPU of a core, or false for one a core")
-    ] = False
-    requires: Annotated[
-        Requires, Says("a mapping of what must be there: instructions, memory_gb, library, packages")
-    ] = field(default_factory=Requires, hash=False)
-    optional: Annotated[
-        bool, Field(strict=True), Says("true for a profile that `profiles: all` leaves out, or false")
-    ] = False
+    architecture: Architecture
+    backend: Backend
+    device: Device
+    threads: Threads
+    precision: Precision
+    cpus: Cpus = None
+    smt: Flag = False
+    requires: Needs = field(default_factory=Requires, hash=False)
+    optional: Flag = False
 
     @property
     def is_cpu(self) -> bool:
         return self.device == "cpu"
 
 
-ProfileFile = Annotated[Profile, Says("a mapping such as workflow/hardware/torch-all.yaml")]
 # Keys that lived in a profile once, and where what they said is said now.
 MOVED = {
     "price_per_hour": "a price is a machine's, and stands in workflow/machines/<machine>.yaml: respeed new machine NAME"
@@ -134,7 +128,7 @@ def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mi
     with mistakes.collecting():
         data = read_yaml(path)
         written = data if isinstance(data, dict) else {}
-        profile, misfits = fit(ProfileFile, data, path, name)
+        profile, misfits = fit(Profile, data, path, name)
         moved = [key for key in MOVED if key in written]
         mistakes += [f"{path}: {key}: {MOVED[key]}" for key in moved]
         mistakes += [line for _, line in misfits if not any(f"unknown key {key!r}" in line for key in moved)]

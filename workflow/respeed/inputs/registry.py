@@ -14,13 +14,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictStr
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, StrictBool, StrictStr
 
 from respeed.errors import UserError
 from respeed.inputs.files import from_here, read_text
 from respeed.inputs.forms import fit
-from respeed.model.validation import FORM, Says, words_of
+from respeed.model.validation import SOME, Says, form
 from respeed.paths import BACKENDS, WORKLOADS
 from respeed.text import is_unprintable
 
@@ -33,25 +32,25 @@ def _check_name(name: str) -> str:
     return name
 
 
-_NAMES = 'names such as ("one", "two")'
+NAMES = Says('names such as ("one", "two")')
 Name = Annotated[StrictStr, AfterValidator(_check_name)]
-Names = Annotated[tuple[Name, ...], Says(_NAMES)]
-SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), Says(_NAMES)]
-Kind = Literal["whole", "real"] | tuple[Name, ...]
+Names = Annotated[tuple[Name, ...], NAMES]
+SomeNames = Annotated[tuple[Name, ...], SOME, NAMES]
+Parameters = Annotated[
+    dict[Name, Literal["whole", "real"] | tuple[Name, ...]],
+    SOME,
+    Says('a mapping such as {"visible": "whole", "learning_rate": "real"}'),
+]
 
 
-@dataclass(frozen=True, config=FORM)
+@form("constants")
 class WorkloadFacts:
     """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be; TESTS, the parameters of its
     test cases smoke, odd and large; and, as `workloads` gives them, the `backends` and `precisions` that it runs on and
     in, what it `asks` of a backend beyond what every one has, the precisions in which a step `allocates`, and whether a
     step has matrix `products`."""
 
-    parameters: Annotated[
-        dict[Name, Kind],
-        Field(min_length=1),
-        Says('a mapping such as {"visible": "whole", "learning_rate": "real"}'),
-    ]
+    parameters: Parameters
     tests: Annotated[dict[str, Any], Says('a mapping of "smoke", "odd" and "large" to parameters')]
     asks: Names = ()
     backends: Names = ()
@@ -60,7 +59,7 @@ class WorkloadFacts:
     products: Annotated[StrictBool, Says("True or False")] = True
 
 
-@dataclass(frozen=True, config=FORM)
+@form("constants")
 class BackendFacts:
     """The `devices` and `precisions` that a backend has, what it `offers` to workloads, what every one must have
     included, and the BLAS, by its name in `machine.software`, that SciPy must compute with, if any."""
@@ -69,9 +68,6 @@ class BackendFacts:
     precisions: SomeNames
     offers: Names = ()
     library: Annotated[Name, Says('a name such as "openblas"')] | None = None
-
-
-FORMS = {one: Annotated[one, Says("constants")] for one in (WorkloadFacts, BackendFacts)}
 
 
 @functools.cache
@@ -155,8 +151,9 @@ def read_facts(path: Path, facts: type[Any]) -> Any:
     constants = _constants(path, fields)
     for name, field in fields.items():
         if name not in constants and field.default is dataclasses.MISSING:
-            raise UserError(f"{shown}: has no {name.upper()}; write {words_of(field.type)}")
-    found, misfits = fit(FORMS[facts], constants, path)
+            says: Any = field.type
+            raise UserError(f"{shown}: has no {name.upper()}; write {says.__metadata__[-1].words}")
+    found, misfits = fit(facts, constants, path)
     for place, line in misfits:
         name = str(place[0]).upper()
         at = f"{shown}:{_assigned(path)[name].lineno}"

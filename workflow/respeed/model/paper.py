@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
-from pydantic.dataclasses import dataclass as model
 
+from respeed.errors import UserError
 from respeed.model.precision import number_bytes
-from respeed.model.validation import FORM, Label, Number, OneOf, Positive, Says, Text, Year, wrong
+from respeed.model.validation import SOME, Label, Number, OneOf, Positive, Says, Text, Year, form
 
 # The kinds of rows that hardware profiles are of, and that published rows stand beside.
 CPU_ARCHITECTURES = ("single-cpu", "multi-cpu")
@@ -25,13 +25,8 @@ MEANT_PRECISIONS = {
 # How well a fact is known.
 CONFIDENCES = ("stated", "code", "recalled", "inferred", "chosen")
 # What each test of a claim needs beside a row, and no other may have.
-NEEDS = {
-    "each": ("over",),
-    "largest": ("over",),
-    "growth": ("over",),
-    "total": ("over",),
-    "faster": ("over",),
-    "crossover": ("over",),
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("each", "largest", "growth", "total", "faster", "crossover"), ("over",)),
     "limited": ("over_case", "by"),
     "memory": (),
 }
@@ -47,18 +42,18 @@ def _parameter(value: float | str) -> float | str:
     return value
 
 
-Architectures = Annotated[
-    tuple[Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)], ...],
-    Field(min_length=1),
-    Says("a list of single-cpu, multi-cpu, gpu or tpu"),
-]
+Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
+KINDS = Says("a list of single-cpu, multi-cpu, gpu or tpu")
+Architectures = Annotated[tuple[Architecture, ...], SOME, KINDS]
 Confidence = Annotated[str, OneOf(CONFIDENCES)]
 Parameter = Annotated[
     Number | StrictStr,
     AfterValidator(_parameter),
     Says("a number that is not negative, or a text", {"type": ["number", "string"], "minimum": 0, "minLength": 1}),
 ]
-RowNames = Annotated[tuple[StrictStr, ...], Says("a list of names of published rows")]
+Parameters = dict[str, Parameter]
+ROWS = Says("a list of names of published rows")
+OwnParameters = Annotated[Parameters, Says("a mapping of parameters to what they are for this algorithm's cases")]
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ UNITS = {
 SPEEDUP = "x"
 
 
-@model(frozen=True, config=FORM)
+@form("label, flops_per_second, bytes_per_second, source and confidence")
 class Hardware:
     """What a published row ran on. `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of
     the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
@@ -118,11 +113,11 @@ class Hardware:
 
 def _of_one_kind(beside: tuple[str, ...]) -> tuple[str, ...]:
     if len({architecture in CPU_ARCHITECTURES for architecture in beside}) > 1:
-        raise wrong("names CPU rows and others; a row stands beside one kind")
+        raise UserError("names CPU rows and others; a row stands beside one kind")
     return beside
 
 
-@model(frozen=True, config=FORM)
+@form("a mapping with label, package, beside, ...")
 class PublishedRow:
     """One row of the published tables.
 
@@ -133,7 +128,7 @@ class PublishedRow:
     name: str
     label: Label
     package: Label
-    beside: Annotated[Architectures, AfterValidator(_of_one_kind)]
+    beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_of_one_kind), KINDS]
     year: Year = 0
     device: Label = ""
     precision: Annotated[str, OneOf(("fp64", "fp32", "tf32", "bf16", "fp16"), MEANT_PRECISIONS)] = ""
@@ -155,7 +150,7 @@ class Printed:
     text: str
 
 
-@model(frozen=True, config=FORM)
+@form("a mapping with says, test, experiment, row, ...")
 class Claim:
     """What a paper says of its tables, in a form that a machine can be held against.
 
@@ -180,7 +175,7 @@ class Claim:
     test: Annotated[str, OneOf(tuple(NEEDS))]
     experiment: Annotated[StrictStr, Says("the name of an experiment")]
     row: Annotated[StrictStr, Says("the name of a published row")]
-    over: Annotated[RowNames, Field(min_length=1), Says("a list of names of published rows")] = ()
+    over: Annotated[tuple[StrictStr, ...], SOME, ROWS] = ()
     threads: Annotated[StrictInt, Field(ge=2), Says("a whole number of at least 2")] | None = None
     over_case: Annotated[StrictStr, Says("the name of a case")] = ""
     by: Annotated[StrictStr, Says("the name of a parameter")] = ""
@@ -196,7 +191,7 @@ class Case:
     parameters: Mapping[str, Any]
 
 
-@model(frozen=True, config=FORM)
+@form("a fact, its value and its confidence")
 class Fact:
     """One fact of the protocol and how well it is known: stated, code, recalled, inferred or chosen."""
 
@@ -208,18 +203,16 @@ class Fact:
 Facts = Annotated[tuple[Annotated[Fact, Says("a fact, its value and its confidence")], ...], Says("a list of facts")]
 
 
-@model(frozen=True, config=FORM)
+@form("a label, published_for (a list of published rows) and perhaps architectures and parameters")
 class Algorithm:
     """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
     whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own."""
 
     name: str
     label: Label
-    published_for: RowNames
+    published_for: Annotated[tuple[StrictStr, ...], ROWS]
     architectures: Architectures = ARCHITECTURES
-    parameters: Annotated[
-        dict[str, Parameter], Says("a mapping of parameters to what they are for this algorithm's cases")
-    ] = field(default_factory=dict)
+    parameters: OwnParameters = field(default_factory=dict)
 
     @property
     def workload(self) -> str:
