@@ -6,7 +6,6 @@ they do by default, ReLU is in place, and derivatives are automatic. zero_grad, 
 of the output; where ours learns, from the cross-entropy of the same labels, and a step of torch.optim's SGD.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,7 @@ from torch import nn
 from respeed.backends import make_backend
 from respeed.model.paper import Case
 from respeed.workloads import Inputs, convnet
-from respeed.workloads._network_sizes import sizes_of
-from respeed.workloads._networks import (
-    Convolution,
-    Linear,
-    LocalResponse,
-    MaxPool,
-    Mean,
-    Node,
-    Normalization,
-)
+from respeed.workloads._networks import Linear, LocalResponse, Mean, Network, Normalization
 
 # A comparison that would take longer has fewer pairs, and says so.
 MOST_SECONDS = 60.0
@@ -46,17 +36,14 @@ CASES = (
 
 
 class NaiveNet(nn.Module):
-    """A net of torch.nn's modules, one for each node but the images."""
+    """The same layers as a tutorial chooses them: images as rows channel by channel, activations as modules."""
 
     def __init__(self, case: Case) -> None:
         super().__init__()
-        net = sizes_of(case)
-        self.nodes = net.nodes
-        self.layers = nn.ModuleList(
-            _module(node, net.shapes[node.sources[0]], len(shapes) == 2) if node.sources else nn.Identity()
-            for node, shapes in zip(net.nodes, net.learned, strict=True)
-        )
-        self.activations = nn.ModuleList(_activation(node.activation) for node in net.nodes)
+        self.nodes = Network(case).nodes
+        self.layers = nn.ModuleList(_module(node.layer) for node in self.nodes)
+        kinds = {"relu": nn.ReLU(inplace=True), "tanh": nn.Tanh(), "": nn.Identity()}
+        self.activations = nn.ModuleList(kinds[node.activation] for node in self.nodes)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         outputs = [images]
@@ -69,25 +56,16 @@ class NaiveNet(nn.Module):
         return outputs[-1]
 
 
-def _module(node: Node, source: Sequence[int], bias: bool) -> nn.Module:
-    layer: Any = node.layer
-    channels = source[0]
-    if isinstance(layer, Convolution):
-        geometry = {"stride": layer.stride, "padding": layer.padding, "groups": layer.groups}
-        return nn.Conv2d(channels, layer.channels, layer.kernel, bias=bias, **geometry)
+def _module(layer: Any) -> nn.Module:
     if isinstance(layer, Linear):
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(source)), layer.units))
-    made: dict[type, Callable[[], nn.Module]] = {
-        Normalization: lambda: nn.BatchNorm2d(channels),
-        LocalResponse: lambda: nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta),
-        MaxPool: lambda: nn.MaxPool2d(layer.kernel, layer.stride, layer.padding, ceil_mode=layer.up),
-        Mean: lambda: nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
-    }
-    return made[type(layer)]()
-
-
-def _activation(name: str) -> nn.Module:
-    return nn.ReLU(inplace=True) if name == "relu" else nn.Tanh() if name == "tanh" else nn.Identity()
+        return nn.Sequential(nn.Flatten(), nn.Linear(layer.in_features, layer.out_features))
+    if isinstance(layer, LocalResponse):
+        return nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta)
+    if isinstance(layer, Mean):
+        return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    if isinstance(layer, Normalization):
+        return nn.BatchNorm2d(layer.num_features)
+    return nn.Identity() if layer is None else layer.to_empty(device="cpu")
 
 
 class NaiveTorch:
@@ -115,11 +93,11 @@ class NaiveTorch:
 
 def _load(model: NaiveNet, case: Case, inputs: Inputs) -> None:
     """Our parameters. The inputs of a linear layer that reads images are in the order of their pixels there."""
-    shapes = sizes_of(case).shapes
     for node, layer, arrays in zip(model.nodes, model.layers, inputs["parameters"], strict=True):
         for place, array in zip(layer.parameters(), arrays, strict=True):
             values = torch.from_numpy(np.array(array))
-            if isinstance(node.layer, Linear) and values.dim() == 2 and len(shape := shapes[node.sources[0]]) == 3:
+            shape = model.nodes[node.sources[0]].shape if node.sources else ()
+            if isinstance(node.layer, Linear) and values.dim() == 2 and len(shape) == 3:
                 values = values.view(-1, *shape[1:], shape[0]).permute(0, 3, 1, 2).reshape(place.shape)
             place.data.copy_(values)
 

@@ -9,8 +9,7 @@ from convnet_peers import NaiveTorch
 from respeed.backends import make_backend
 from respeed.model.paper import Case
 from respeed.workloads import convnet
-from respeed.workloads._network_sizes import sizes_of
-from respeed.workloads._networks import Linear
+from respeed.workloads._networks import Linear, Network
 
 TINY = {
     "width": 0.07, "batch": 5, "side": 64, "classes": 7,
@@ -36,13 +35,11 @@ def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does(case: Case)
         array.detach().double().requires_grad_(array.requires_grad) for array in (theirs.images, theirs.target)
     )
     theirs.step()
-    net = sizes_of(case)
-    for number, node in enumerate(net.nodes[1:], 1):
+    nodes = Network(case).nodes
+    for number, node in enumerate(nodes[1:], 1):
         layer, module = ours.net.layers[number], theirs.model.layers[number]
-        for index, (array, gradient, other) in enumerate(
-            zip(layer.parameters, layer.gradients, module.parameters(), strict=True)
-        ):
-            shape = net.shapes[node.sources[0]]
+        for index, (array, other) in enumerate(zip(layer.parameters(), module.parameters(), strict=True)):
+            gradient, shape = array.grad, nodes[node.sources[0]].shape
             reordered = isinstance(node.layer, Linear) and not index and len(shape) == 3
             for mine, yours in ((gradient, other.grad), (array, other.data)):
                 if reordered:

@@ -40,10 +40,13 @@ def rounded(array: np.ndarray, bits: int) -> np.ndarray:
 
 
 class TorchInTf32(TorchDispatchMode):
-    """Rounds the factors of every product that torch does meanwhile, those of derivatives included."""
+    """Rounds the factors of every product in fp32 that torch does meanwhile, those of derivatives included; a reference
+    in float64 stays exact."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for place in FACTORS.get(func.overloadpacket.__name__, ()):
+            if args[place].dtype != torch.float32:
+                continue
             factor = torch.from_numpy(rounded(args[place].detach().numpy(), 10))
             args = (*args[:place], factor, *args[place + 1 :])
         return func(*args, **(kwargs or {}))

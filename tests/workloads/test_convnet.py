@@ -1,20 +1,20 @@
 """Convolutional nets: their published sizes, their arithmetic, and that a wrong step does not pass."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.measure.correctness import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import convnet
-from respeed.workloads._layers import ConvolutionLayer, LinearLayer, MaxPoolLayer, NormalizationLayer
-from respeed.workloads._net import SPARE
-from respeed.workloads._network_sizes import sizes_of
+from respeed.workloads._networks import Linear, Network, Normalization
 from tests.conformance.programs import backend_or_skip, errors_of
 
 TINY = {
@@ -51,19 +51,21 @@ def worst(case: Case) -> float:
 def test_a_net_has_its_published_numbers_of_parameters_and_multiply_adds(
     network: str, parameters: int, multiply_adds: float
 ) -> None:
-    net = sizes_of(case_of(network, WHOLE))
+    net = Network(case_of(network, WHOLE))
     assert net.parameters == parameters
     assert sum(net.multiply_adds) == pytest.approx(multiply_adds, rel=5e-3)
 
 
 def test_lenet_has_the_layers_of_theanos_tutorial() -> None:
-    net = sizes_of(case_of("lenet"))
-    assert net.shapes == [(1, 28, 28), (5, 24, 24), (5, 12, 12), (5, 8, 8), (5, 4, 4), (500,), (7,)]
+    net = Network(case_of("lenet"))
+    assert [node.shape for node in net.nodes] == [
+        (1, 28, 28), (5, 24, 24), (5, 12, 12), (5, 8, 8), (5, 4, 4), (500,), (7,)
+    ]  # fmt: skip
 
 
 def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:
     whole = case_of("vgg16", WHOLE, gradients="parameters-and-images")
-    forward = 2 * 16 * sum(sizes_of(whole).multiply_adds)
+    forward = 2 * 16 * sum(Network(whole).multiply_adds)
     assert convnet.flops(whole) == 3 * forward
     first = 2 * 16 * 224 * 224 * 64 * 3 * 9
     assert convnet.flops(case_of("vgg16", WHOLE)) == 3 * forward - first
@@ -87,20 +89,19 @@ def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     program = convnet.build(backend_or_skip("torch", "cpu"), case, convnet.inputs(case, 5))
     program.step()
     kept: dict[int, int] = {}
-
-    def add(thing: Any) -> None:
-        if isinstance(thing, torch.Tensor):
-            kept[thing.untyped_storage().data_ptr()] = thing.untyped_storage().nbytes()
-        elif isinstance(thing, list | tuple):
-            for one in thing:
-                add(one)
-
-    for owner in (program, program.net, *program.net.layers[1:]):
-        for value in vars(owner).values():
-            add(value)
-    net = sizes_of(case)
-    spare = SPARE * 4 * (net.outputs + net.gradients)
-    assert convnet.memory_bytes(case) == pytest.approx(sum(kept.values()) + spare, rel=0.1)
+    net = program.net
+    held = [
+        *net.parameters(),
+        *(array.grad for array in net.parameters()),
+        *net.outputs.values(),
+        *net.gradients.values(),
+    ]
+    for array in (*held, *program.batches):
+        kept[array.untyped_storage().data_ptr()] = array.untyped_storage().nbytes()
+    predicted, made = convnet.memory_bytes(case), Network(case)
+    within = sum(convnet.KEPT.get(type(node.layer), 0) * made.batch * np.prod(node.shape) for node in made.nodes)
+    spare = convnet.SPARE * (made.outputs + made.gradients)
+    assert predicted == pytest.approx(sum(kept.values()) + 4 * (within + spare), rel=0.1)
 
 
 def test_a_second_step_learns_from_the_second_mini_batch() -> None:
@@ -136,107 +137,108 @@ def test_a_step_that_was_prepared_for_capturing_is_a_first_step(network: str) ->
     assert program.images.is_contiguous()  # as cuDNN's strict fp32 has it
 
 
-def changed(layer: type, method: str, change: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    """A layer whose `method` gives something else: `change` of the method, the layer and its arguments."""
-    exact = getattr(layer, method)
+class Scaled(torch.autograd.Function):
+    """What it is given; a gradient comes back a thousandth too large."""
 
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(layer, method, lambda self, *given: change(exact, self, *given))
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
 
-    return patch
-
-
-def _without_bias(exact: Any, layer: Any, x: Any) -> Any:
-    return torch.ops.aten.convolution(x, layer.parameters[0], None, *layer.geometry)
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        return gradients[0] * 1.001
 
 
-def _moved(exact: Any, layer: Any, x: Any, *added: Any) -> Any:
-    return exact(layer, x.roll(1, 3), *added)
+def without_an_example_in_the_gradients(exact: Callable[..., Any], layer: Any, x: torch.Tensor) -> torch.Tensor:
+    """Of the parameters; what the layer gives, and the gradient of what it reads, are right."""
+    kept = {name: array.detach() for name, array in layer.named_parameters()}
+    y = exact(x.detach())
+    others = (torch.arange(len(x)) != 2).reshape(-1, *[1] * (y.dim() - 1)) * y
+    return functional(layer, kept, x) + others - others.detach()
 
 
-def _without_the_last_example(exact: Any, layer: Any, *given: Any) -> Any:
-    y = exact(layer, *given)
-    y[-1] = 0.0
-    return y
+def functional(layer: Any, state: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """The layer with other parameters; a normalisation's running moments stay."""
+    if isinstance(layer, Normalization):
+        return nn.functional.batch_norm(x, None, None, state["weight"], state["bias"], True, 0.0, layer.eps)
+    if isinstance(layer, Linear):
+        return nn.functional.linear(x.permute(0, 2, 3, 1).flatten(1) if x.dim() == 4 else x, **state)
+    return nn.functional.conv2d(x, state["weight"], state.get("bias"), layer.stride, layer.padding, 1, layer.groups)
 
 
-def _gradient_without_an_example(exact: Any, layer: Any, g: Any, x: Any, y: Any, wanted: bool) -> Any:
-    fewer = g.clone()
-    fewer[2] = 0.0
-    exact(layer, fewer, x, y, wanted)
-    learned = [array.clone() for array in layer.gradients]
-    shares = exact(layer, g, x, y, wanted)
-    layer.gradients = learned
-    return shares
+def without_the_last_example(exact: Callable[..., Any], layer: Any, x: torch.Tensor) -> torch.Tensor:
+    mask = torch.ones(len(x), 1, 1, 1)
+    mask[-1] = 0.0
+    return exact(x) * mask
 
 
-def _share_off(exact: Any, layer: Any, *given: Any) -> Any:
-    first, *others = exact(layer, *given)
-    return (first if first is None else first * 1.001, *others)
-
-
-def _without_added(exact: Any, layer: Any, x: Any, *added: Any) -> Any:
-    return exact(layer, x)
-
-
-def _by_half_the_batch(exact: Any, layer: Any, x: Any, *added: Any) -> Any:
+def by_half_the_batch(exact: Callable[..., Any], layer: Any, x: torch.Tensor) -> torch.Tensor:
     half = len(x) // 2
-    y = exact(layer, x, *added)
-    y[:half] = exact(layer, x[:half], *(array[:half] for array in added))
-    return y
+    return torch.cat([exact(x[:half]), exact(x)[half:]])
 
 
-def _mean_pool(exact: Any, layer: Any, x: Any) -> Any:
-    exact(layer, x)
-    kernel, stride, padding, _, up = layer.geometry
-    return torch.nn.functional.avg_pool2d(x, kernel, stride, padding, up)
-
-
-MISTAKES = {
-    "no bias": ("vgg16", changed(ConvolutionLayer, "forward", _without_bias)),
-    "images moved by a pixel": ("resnet18", changed(ConvolutionLayer, "forward", _moved)),
-    "an example lost forward": ("resnet18", changed(ConvolutionLayer, "forward", _without_the_last_example)),
-    "an example lost in the gradients of kernels": (
-        "vgg16",
-        changed(ConvolutionLayer, "backward", _gradient_without_an_example),
+MISTAKES: dict[str, tuple[str, type, Callable[..., Any]]] = {
+    "no bias": ("vgg16", nn.Conv2d, lambda exact, layer, x: exact(x) - layer.bias.detach()[:, None, None]),
+    "images moved by a pixel": ("resnet18", nn.Conv2d, lambda exact, layer, x: exact(x.roll(1, 3))),
+    "an example lost forward": ("resnet18", nn.Conv2d, without_the_last_example),
+    "an example lost in the gradients of kernels": ("vgg16", nn.Conv2d, without_an_example_in_the_gradients),
+    "an example lost in the gradients of a linear layer": ("lenet", Linear, without_an_example_in_the_gradients),
+    "an example lost in the gradients of gains": ("resnet50", Normalization, without_an_example_in_the_gradients),
+    "a convolution's share off by a thousandth": ("resnet50", nn.Conv2d, lambda exact, _, x: exact(Scaled.apply(x))),
+    "a normalisation's share off by a thousandth": (
+        "resnet50", Normalization, lambda exact, _, x: exact(Scaled.apply(x)),
     ),
-    "an example lost in the gradients of a linear layer": (
-        "lenet",
-        changed(LinearLayer, "backward", _gradient_without_an_example),
+    "a linear layer's share off by a thousandth": ("alexnet", Linear, lambda exact, _, x: exact(Scaled.apply(x))),
+    "a pooling's share off by a thousandth": ("vgg16", nn.MaxPool2d, lambda exact, _, x: exact(Scaled.apply(x))),
+    "normalisation by half of the mini-batch": ("resnet18", Normalization, by_half_the_batch),
+    "the mean in place of the largest": (
+        "alexnet", nn.MaxPool2d, lambda _, layer, x: nn.functional.avg_pool2d(x, 3, 2, 0, ceil_mode=True),
     ),
-    "an example lost in the gradients of gains": (
-        "resnet50",
-        changed(NormalizationLayer, "backward", _gradient_without_an_example),
-    ),
-    "a convolution's share off by a thousandth": ("resnet50", changed(ConvolutionLayer, "backward", _share_off)),
-    "a normalisation's share off by a thousandth": ("resnet50", changed(NormalizationLayer, "backward", _share_off)),
-    "a linear layer's share off by a thousandth": ("alexnet", changed(LinearLayer, "backward", _share_off)),
-    "a pooling's share off by a thousandth": ("vgg16", changed(MaxPoolLayer, "backward", _share_off)),
-    "no shortcut": ("resnet18", changed(NormalizationLayer, "forward", _without_added)),
-    "normalisation by half of the mini-batch": ("resnet18", changed(NormalizationLayer, "forward", _by_half_the_batch)),
-    "the mean in place of the largest": ("alexnet", changed(MaxPoolLayer, "forward", _mean_pool)),
-}
+}  # fmt: skip
+
+
+def seen_errors(case: Case, change: Callable[[Any], None]) -> dict[str, float]:
+    """How far a first step of a changed program is from float64."""
+    inputs = convnet.inputs(case, 5)
+    program = convnet.build(backend_or_skip("torch", "cpu"), case, inputs)
+    change(program)
+    program.step()
+    state = dict(program.state())
+    return state_errors(inputs, state, convnet.reference(case, inputs, state))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    network, plant = MISTAKES[mistake]
-    case = case_of(network)
-    assert worst(case) < TOLERANCE["fp32"]
-    plant(monkeypatch)
-    assert worst(case) > TOLERANCE["fp32"]
+def test_a_mistake_is_seen(mistake: str) -> None:
+    network, kind, wrong = MISTAKES[mistake]
+
+    def plant(program: Any) -> None:
+        for layer in program.net.layers:
+            if isinstance(layer, kind):
+                layer.forward = functools.partial(wrong, layer.forward, layer)
+
+    errors = seen_errors(case_of(network), plant)
+    assert max(errors.values()) > TOLERANCE["fp32"], errors
+
+
+def test_a_missing_shortcut_is_seen() -> None:
+    def plant(program: Any) -> None:
+        for node, layer in zip(program.net.nodes, program.net.layers, strict=True):
+            if len(node.sources) > 1:
+                layer.forward = functools.partial(without_added, layer.forward, program.net.outputs, node.sources[1])
+
+    def without_added(exact: Any, outputs: Any, added: int, x: Any) -> Any:
+        return exact(x) - outputs[added].detach()
+
+    assert max(seen_errors(case_of("resnet18"), plant).values()) > TOLERANCE["fp32"]
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("beta", 0.5), ("band", 0.0)], ids=["another power", "no neighbours"])
 def test_a_wrong_local_response_is_seen(attribute: str, value: float) -> None:
-    case = case_of("alexnet")
-    inputs = convnet.inputs(case, 5)
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, inputs)
-    layer = program.net.layers[2]
-    setattr(layer, attribute, getattr(layer, attribute) * 0 + value)
-    program.step()
-    state = dict(program.state())
-    assert max(state_errors(inputs, state, convnet.reference(case, inputs, state)).values()) > TOLERANCE["fp32"]
+    def plant(program: Any) -> None:
+        layer = program.net.layers[2]
+        setattr(layer, attribute, getattr(layer, attribute) * 0 + value)
+
+    assert max(seen_errors(case_of("alexnet"), plant).values()) > TOLERANCE["fp32"]
 
 
 def test_a_wrong_learning_rate_is_seen() -> None:
@@ -254,4 +256,4 @@ def test_a_wrong_learning_rate_is_seen() -> None:
 
 def test_images_too_small_for_a_net_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="images are too small for this net"):
-        sizes_of(case_of("alexnet", side=20))
+        Network(case_of("alexnet", side=20))

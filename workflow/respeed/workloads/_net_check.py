@@ -1,9 +1,10 @@
-"""The check of a net's step against NumPy float64, node by node: each from what was seen of the nodes beside it.
+"""The check of a net's step against float64, node by node: each from what was seen of the nodes beside it.
 
 What a node gives must follow from what the program's own sources gave, a gradient from those of the nodes that read it,
 and a parameter's gradient from both, summed over all examples. As the images and the error at the end are given, all of
-the step is then right, for the cost of some places of each array. A slope and the largest of a window are those of the
-program's own outputs, which are checked: a number near zero falls on either side.
+the step is then right, for the cost of some examples and channels of each array. The same module computes it in double
+precision, of some examples; a normalisation, which needs all of them, of some channels. An activation's slope is that
+of the program's own output, which is checked: a number near zero falls on either side.
 """
 
 from collections import defaultdict
@@ -12,28 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
-from respeed.workloads._net_places import Place, choose_entries, choose_place
-from respeed.workloads._net_reference import (
-    ConvolutionReference,
-    LinearReference,
-    LocalResponseReference,
-    MaxPoolReference,
-    MeanReference,
-    NormalizationReference,
-    running_moments,
-)
-from respeed.workloads._network_sizes import Sizes
-from respeed.workloads._networks import Convolution, Linear, LocalResponse, MaxPool, Mean, Node, Normalization
+from respeed.workloads._networks import Linear, LocalResponse, Network, Node, Normalization, rows_of
 
-REFERENCES: Mapping[type, Any] = {
-    Convolution: ConvolutionReference(),
-    Linear: LinearReference(),
-    LocalResponse: LocalResponseReference(),
-    MaxPool: MaxPoolReference(),
-    Mean: MeanReference(),
-    Normalization: NormalizationReference(),
-}
+EXAMPLES = 2
+CHANNELS = 8
+# Of a convolution's weights: so many outputs by so many inputs, at every offset of the kernel.
+KERNELS = 2
 # Below any number that a step computes.
 NOTHING = 1e-30
 # A change smaller than this share of its parameter is measured by that: it is rounded as the parameter is.
@@ -42,48 +30,67 @@ SMALL_CHANGE = 1e-3
 # What is compared, such as "convolution outputs": the values of each node that has such.
 Values = dict[str, dict[int, np.ndarray]]
 Seen = Mapping[str, np.ndarray]
+Entries = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where each node is checked: `places` of its outputs and their gradients, `entries` of its parameters'."""
+    """Where each node is checked: `channels` (or units) of its outputs and their gradients, `entries` of its
+    parameters' gradients. `examples` of the mini-batch: others, and the last one, which a kernel may leave out."""
 
     nodes: Sequence[Node]
-    places: Sequence[Place]
-    entries: Sequence[Sequence[tuple[slice, ...]]]
+    examples: np.ndarray
+    channels: Sequence[slice]
+    entries: Sequence[Sequence[Entries]]
     images_too: bool
 
     @property
     def with_gradients(self) -> range:
         return range(0 if self.images_too else 1, len(self.nodes))
 
-    def kind(self, number: int) -> str:
-        return type(self.nodes[number].layer).__name__.lower()
+    def place(self, number: int, array: Any) -> Any:
+        """The part of an array (B, C, ...) of the node that is compared."""
+        return array[self.examples][:, self.channels[number]]
 
 
-def make_plan(net: Sizes, seed: int) -> Plan:
+def make_plan(net: Network, seed: int) -> Plan:
     """Drawn by the seed."""
     random = np.random.default_rng(seed)
-    entries = [[choose_entries(shape, random) for shape in learned] for learned in net.learned]
-    return Plan(net.nodes, [choose_place(net.batch, shape, random) for shape in net.shapes], entries, net.images_too)
+    others = random.permutation(net.batch - 1)[: EXAMPLES - 1]
+    channels: list[slice] = []
+    entries: list[list[Entries]] = []
+    for node in net.nodes:
+        normalizes = isinstance(node.layer, Normalization)
+        channels.append(channels[node.sources[0]] if normalizes else _some(node.shape[0], CHANNELS, random))
+        count = KERNELS if isinstance(node.layer, nn.Conv2d) else CHANNELS
+        drawn = [tuple(_some(length, count, random) for length in shape[:2]) for shape in node.learned]
+        entries.append([(channels[-1],)] * 2 if normalizes else drawn)
+    return Plan(net.nodes, np.array([*sorted(others), net.batch - 1]), channels, entries, net.images_too)
+
+
+def _some(length: int, count: int, random: np.random.Generator) -> slice:
+    """Up to `count` neighbours, of which the last ones are as likely as any."""
+    start = int(random.integers(0, max(1, length - count + 1)))
+    return slice(start, min(start + count, length))
 
 
 def found_values(plan: Plan, seen: Seen) -> Values:
-    """What the program computed there. `seen` has of node i: y_i, g_i, of each of its parameters k gradient_i_k, of a
-    normalisation mean_i and variance_i; and, where the step learned, of those entries before_i_k and change_i_k."""
+    """What the program computed there. `seen` has of node i: y_i, and g_i, the gradient at it; of each of its
+    parameters k gradient_i_k, of a normalisation mean_i and variance_i; and, where the step learned, of those entries
+    before_i_k and change_i_k."""
     values: Values = defaultdict(dict)
     for number in plan.with_gradients:
-        values[f"gradients at {plan.kind(number)} outputs"][number] = plan.places[number].of(seen[f"g_{number}"])
-    for number in range(1, len(plan.nodes)):
-        kind, place = plan.kind(number), plan.places[number]
-        values[f"{kind} outputs"][number] = place.of(seen[f"y_{number}"])
+        gradient = plan.place(number, seen[f"g_{number}"]) * _slope(plan, number, seen)
+        values[f"gradients at {plan.nodes[number].kind} outputs"][number] = gradient
+    for number, node in enumerate(plan.nodes[1:], 1):
+        values[f"{node.kind} outputs"][number] = plan.place(number, seen[f"y_{number}"])
         for index, (name, entries) in enumerate(zip(("weight", "bias"), plan.entries[number], strict=False)):
-            values[f"{kind} {name} gradients"][number] = seen[f"gradient_{number}_{index}"][entries]
+            values[f"{node.kind} {name} gradients"][number] = seen[f"gradient_{number}_{index}"][entries]
             if (changed := f"change_{number}_{index}") in seen:
-                values[f"{kind} {name} changes"][number] = seen[changed]
+                values[f"{node.kind} {name} changes"][number] = seen[changed]
         if f"mean_{number}" in seen:
-            values["running means"][number] = seen[f"mean_{number}"][place.channels]
-            values["running variances"][number] = seen[f"variance_{number}"][place.channels]
+            values["running means"][number] = seen[f"mean_{number}"][plan.channels[number]]
+            values["running variances"][number] = seen[f"variance_{number}"][plan.channels[number]]
     return values
 
 
@@ -93,32 +100,30 @@ def expected_values(
     """The same in float64, given the gradient at the last node, `error`; `parameters` before the step. With a learning
     rate, what the parameters change by as well."""
     values: Values = defaultdict(dict)
-    last = len(plan.nodes) - 1
-    sums: dict[int, np.ndarray] = {last: plan.places[last].of(error)}
+    sums: dict[int, np.ndarray] = defaultdict(float, {len(plan.nodes) - 1: plan.place(len(plan.nodes) - 1, error)})  # type: ignore[arg-type]
     for number, node in enumerate(plan.nodes[1:], 1):
-        kind, reference = plan.kind(number), REFERENCES[type(node.layer)]
-        place, g = plan.places[number], seen[f"g_{number}"]
-        x, *added = (seen[f"y_{source}"] for source in node.sources)
-        learned = [np.asarray(array) for array in parameters[number]]
-        given = reference.outputs(node.layer, x, learned, place) + sum(place.of(array) for array in added)
-        values[f"{kind} outputs"][number] = _activated(given, node.activation)
-        for index, source in enumerate(node.sources):
-            if source in plan.with_gradients:
-                there = plan.places[source]
-                share = there.of(g) if index else reference.share(node.layer, x, g, learned, there)
-                sums[source] = sums.get(source, 0.0) + share
-        if plan.entries[number]:
-            gradients = reference.gradients(node.layer, x, g, plan.entries[number])
-            for name, gradient in zip(("weight", "bias"), gradients, strict=False):
-                values[f"{kind} {name} gradients"][number] = gradient
-                if rate is not None:
-                    values[f"{kind} {name} changes"][number] = -rate * gradient
+        kind = node.kind
+        first, *added = node.sources
+        x, g = seen[f"y_{first}"], seen[f"g_{number}"] * _slope(plan, number, seen, whole=True)
         if isinstance(node.layer, Normalization):
-            mean, variance = running_moments(x[:, place.channels])
-            values["running means"][number], values["running variances"][number] = mean, variance
+            given, share, gradients, running = _normalized(node.layer, x, g, parameters[number], plan.channels[number])
+            given, share = given[plan.examples], share[plan.examples]
+            values["running means"][number], values["running variances"][number] = running
+        else:
+            given, share = _layer(node.layer, x[plan.examples], g[plan.examples], parameters[number])
+            given, share = given[:, plan.channels[number]], share[:, plan.channels[first]]
+            gradients = _gradients(node.layer, x, g, plan.entries[number])
+        for source in added:
+            given = given + plan.place(number, seen[f"y_{source}"])
+            sums[source] = sums[source] + g[plan.examples][:, plan.channels[source]]
+        sums[first] = sums[first] + share
+        values[f"{kind} outputs"][number] = _activated(given, node.activation)
+        for name, gradient in zip(("weight", "bias"), gradients, strict=False):
+            values[f"{kind} {name} gradients"][number] = gradient
+            if rate is not None:
+                values[f"{kind} {name} changes"][number] = -rate * gradient
     for number in plan.with_gradients:
-        slope = _slope(plan.places[number].of(seen[f"y_{number}"]), plan.nodes[number].activation)
-        values[f"gradients at {plan.kind(number)} outputs"][number] = sums[number] * slope
+        values[f"gradients at {plan.nodes[number].kind} outputs"][number] = sums[number] * _slope(plan, number, seen)
     return values
 
 
@@ -143,11 +148,11 @@ def _scales(plan: Plan, seen: Seen) -> dict[str, dict[int, float]]:
     }
     for number in range(1, len(plan.nodes)):
         if len(plan.entries[number]) > 1:
-            of = scales[f"{plan.kind(number)} bias gradients"]
+            of = scales[f"{plan.nodes[number].kind} bias gradients"]
             of[number] = max(of[number], _size_of_sums(seen[f"g_{number}"], plan.entries[number][1]))
         for index, name in enumerate(("weight", "bias")):
             if (before := f"before_{number}_{index}") in seen:
-                of = scales[f"{plan.kind(number)} {name} changes"]
+                of = scales[f"{plan.nodes[number].kind} {name} changes"]
                 of[number] = max(of[number], SMALL_CHANGE * float(np.abs(seen[before]).max()))
     return scales
 
@@ -160,14 +165,77 @@ def _size_of_sums(g: np.ndarray, channels: tuple[slice, ...]) -> float:
     return float(np.sqrt(squares.max()))
 
 
+def _layer(layer: Any, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """What the layer gives of x in double precision, and the gradient at x, given that at what it gives, g."""
+    if isinstance(layer, Linear):  # its weights may be large: they are drawn piece by piece
+        weights, bias = parameters
+        share = weights.times(g.astype(np.float64))
+        if x.ndim == 4:
+            share = share.reshape(len(x), *x.shape[2:], x.shape[1]).transpose(0, 3, 1, 2)
+        return weights.transposed_times(rows_of(_double(x)).numpy()) + np.asarray(bias), share
+    names = [name for name, _ in layer.named_parameters()]
+    state = {name: _double(np.asarray(array)) for name, array in zip(names, parameters, strict=True)}
+    if isinstance(layer, LocalResponse):
+        again = LocalResponse(len(layer.band), layer.size, layer.alpha, layer.beta).to_empty(device="cpu").double()
+        again.start_over()
+        state["band"] = again.band
+    with torch.enable_grad():
+        there = _double(x).requires_grad_()
+        given = torch.func.functional_call(layer, state, (there,))
+        (share,) = torch.autograd.grad(given, there, _double(g))
+    return given.detach().numpy(), share.numpy()
+
+
+def _normalized(
+    layer: Normalization, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any], channels: slice
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """The same of a normalisation's channels, over all examples; the gradients of its gain and shift there, and its
+    running mean and variance after one step."""
+    gain, shift = (_double(np.asarray(array)[channels]).requires_grad_() for array in parameters)
+    mean, variance = torch.zeros_like(gain), torch.ones_like(gain)
+    with torch.enable_grad():
+        there = _double(x[:, channels]).requires_grad_()
+        given = nn.functional.batch_norm(there, mean, variance, gain, shift, True, layer.momentum or 0.0, layer.eps)
+        share, *gradients = torch.autograd.grad(given, [there, gain, shift], _double(g[:, channels]))
+    running = mean.detach().numpy(), variance.detach().numpy()
+    return given.detach().numpy(), share.numpy(), [one.numpy() for one in gradients], running
+
+
+def _gradients(layer: Any, x: np.ndarray, g: np.ndarray, entries: Sequence[Entries]) -> list[np.ndarray]:
+    """Of these entries of a layer's parameters, summed over all examples."""
+    if not entries:
+        return []
+    outputs, inputs = entries[0]
+    there = _double(g[:, outputs])
+    if isinstance(layer, nn.Conv2d):
+        size = (1, inputs.stop - inputs.start, *layer.kernel_size)
+        weights = []
+        for number in range(outputs.start, outputs.stop):  # each of its own group of inputs
+            begin = number * layer.groups // layer.out_channels * (layer.in_channels // layer.groups) + inputs.start
+            read = _double(x[:, begin : begin + size[1]])
+            one = there[:, number - outputs.start, None]
+            weights.append(nn.grad.conv2d_weight(read, size, one, layer.stride, layer.padding))
+        found = torch.cat(weights)
+    else:
+        found = there.T @ rows_of(_double(x))[:, inputs]
+    biases = [_double(g[:, one[0]]).transpose(0, 1).flatten(1).sum(1).numpy() for one in entries[1:]]
+    return [found.numpy(), *biases]
+
+
+def _double(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array, np.float64))
+
+
 def _activated(z: np.ndarray, activation: str) -> Any:
     if activation == "relu":
         return np.maximum(z, 0.0)
     return np.tanh(z) if activation == "tanh" else z
 
 
-def _slope(y: np.ndarray, activation: str) -> Any:
-    """The activation's slope where it gave y."""
-    if activation == "relu":
-        return y > 0
-    return 1 - np.square(y, dtype=np.float64) if activation == "tanh" else 1.0
+def _slope(plan: Plan, number: int, seen: Seen, *, whole: bool = False) -> Any:
+    """The activation's slope where the node gave what was seen."""
+    activation, y = plan.nodes[number].activation, seen[f"y_{number}"]
+    if not activation:
+        return 1.0
+    y = y if whole else plan.place(number, y)
+    return y > 0 if activation == "relu" else 1 - np.square(y, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Convolutional nets as data: nodes in the order in which they are computed, each a layer and what it reads.
+"""Convolutional nets of torch.nn's modules: nodes in the order in which they are computed, and what follows from them.
 
 Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
 convolution, as fb.resnet.torch has it; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of
@@ -7,81 +7,95 @@ LeNet as in Theano's tutorial, with five and five kernels as in its speed test; 
 demonstrations.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 
-@dataclass(frozen=True)
-class Images:
-    """Node 0, of `channels` channels; uniform in [low, high)."""
+from respeed.model.paper import Case
 
-    channels: int
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Convolution:
-    """Without a bias where a normalisation follows."""
-
-    channels: int
-    kernel: int
-    stride: int = 1
-    padding: int = 0
-    groups: int = 1
-    bias: bool = True
+# Of one example: (channels, rows, columns) or (units,).
+Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Normalization:
-    """By mean and variance of each channel over the mini-batch; a second source is added before the activation."""
+class Linear(nn.Linear):  # type: ignore[misc]
+    """y = x W^T + b; of images (B, C, H, W), x is their pixels one after another, (B, H W C), a view if they lie so."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(rows_of(x))
 
 
-@dataclass(frozen=True)
-class LocalResponse:
-    """y = x / (1 + alpha / size sum x'^2)^beta over `size` neighbouring channels."""
+class Normalization(nn.BatchNorm2d):  # type: ignore[misc]
+    """By mean and variance of each channel over the mini-batch; keeps running means and unbiased variances."""
 
-    size: int = 5
-    alpha: float = 1e-4
-    beta: float = 0.75
+    def __init__(self, channels: int, device: str) -> None:
+        super().__init__(channels, device=device)
+        self.num_batches_tracked = None  # nobody asks for it
 
-
-@dataclass(frozen=True)
-class MaxPool:
-    """`up`: a window that begins inside counts, also where it does not end there."""
-
-    kernel: int
-    stride: int
-    padding: int = 0
-    up: bool = False
+    def start_over(self) -> None:
+        self.running_mean.zero_()
+        self.running_var.fill_(1.0)
 
 
-@dataclass(frozen=True)
-class Mean:
+class LocalResponse(nn.Module):  # type: ignore[misc]
+    """y = x / (1 + alpha / size sum x'^2)^beta over `size` neighbouring channels; the sum is a product with a band."""
+
+    band: Tensor
+
+    def __init__(self, channels: int, size: int = 5, alpha: float = 1e-4, beta: float = 0.75) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta = size, alpha, beta
+        self.register_buffer("band", torch.empty(channels, channels, device="meta"))
+
+    def start_over(self) -> None:
+        near = torch.ones_like(self.band).triu(-(self.size // 2)).tril(self.size // 2)
+        self.band = near.mul_(self.alpha / self.size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * nn.functional.conv2d(x * x, self.band[:, :, None, None]).add(1.0).pow(-self.beta)
+
+
+class Mean(nn.Module):  # type: ignore[misc]
     """Of each channel over its pixels."""
 
-
-@dataclass(frozen=True)
-class Linear:
-    units: int
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean((2, 3))
 
 
-Layer = Images | Convolution | Normalization | LocalResponse | MaxPool | Mean | Linear
+def rows_of(images: Any) -> Any:
+    """Images (B, C, H, W) as rows (B, H W C), pixel by pixel; rows stay what they are."""
+    return images.permute(0, 2, 3, 1).flatten(1) if images.ndim == 4 else images
 
 
 @dataclass(frozen=True)
 class Node:
-    """`activation`: "relu" or "tanh" of what the layer gives, or "" for none. `sources`: numbers of the nodes that it
-    reads. One that is added to a normalisation has no activation, or is read by a convolution before that."""
+    """`layer`: None of the images; else one on torch's device "meta", whose parameters are shapes without numbers.
+    `activation`: "relu" or "tanh" of what the layer gives, or "" for none. `sources`: numbers of the nodes that it
+    reads; the second is added to what the layer, a normalisation, gives of the first. `shape`: of what it gives."""
 
-    layer: Layer
-    activation: str = ""
-    sources: tuple[int, ...] = ()
+    layer: Any
+    activation: str
+    sources: tuple[int, ...]
+    shape: Shape
+
+    @property
+    def kind(self) -> str:
+        names = {type(None): "images", nn.Conv2d: "convolution", nn.MaxPool2d: "pooling"}
+        return names.get(type(self.layer), type(self.layer).__name__.lower())
+
+    @property
+    def learned(self) -> list[Shape]:
+        """The shapes of its parameters, the weights first."""
+        return [tuple(array.shape) for array in self.layer.parameters()] if self.layer is not None else []
 
 
-PIXELS = Images(3, -128.0, 128.0)  # bytes without their mean, as Caffe's models take them
-WHITENED = Images(3, -2.0, 2.0)
-GREY = Images(1, 0.0, 1.0)
+# Uniform in [low, high), of so many channels.
+PIXELS = (3, -128.0, 128.0)  # bytes without their mean, as Caffe's models take them
+WHITENED = (3, -2.0, 2.0)
+GREY = (1, 0.0, 1.0)
 
 # Channels of VGG's convolutions; 0 is a pooling.
 VGG = {
@@ -104,110 +118,143 @@ LEAST = 16
 
 
 class Network:
-    """`nodes`; what is added reads the node before it, or those that are named. Channels are `width` times as many as
-    in the source, even, so that two groups can share them, and no fewer than LEAST where the source has more."""
+    """The nodes of a case's net, and what it comes to: B (`batch`), the range of the images, whether a step ends with
+    an update (`learns`) and whether it computes the gradient of the images (`images_too`).
 
-    def __init__(self, images: Images, width: float) -> None:
-        self.nodes, self.width = [Node(images)], width
+    What is added reads the node before it, or those that are named. Channels are `width` times as many as in the
+    source, even, so that two groups can share them, and no fewer than LEAST where the source has more."""
 
-    def scaled(self, channels: int) -> int:
-        return min(channels, LEAST) if channels * self.width < LEAST else 2 * round(channels * self.width / 2)
+    def __init__(self, case: Case) -> None:
+        given = case.parameters
+        self.batch, self.width = int(given["batch"]), float(given["width"])
+        self.learns, self.images_too = given["update"] == "sgd", given["gradients"] == "parameters-and-images"
+        name = given["network"]
+        channels, self.low, self.high = GREY if name in ("lenet", "digits") else WHITENED if name in RESNET else PIXELS
+        self.nodes = [Node(None, "", (), (channels, given["side"], given["side"]))]
+        if name in VGG:
+            self._vgg(VGG[name])
+        elif name in RESNET:
+            self._resnet(*RESNET[name])
+        else:
+            {"alexnet": self._alexnet, "lenet": self._lenet, "digits": self._digits}[name]()
+        self._linear(given["classes"])
 
-    def add(self, layer: Layer, activation: str = "", sources: tuple[int, ...] = ()) -> int:
-        """The new node's number."""
-        self.nodes.append(Node(layer, activation, sources or (len(self.nodes) - 1,)))
+    @property
+    def parameters(self) -> int:
+        """Numbers that the net learns."""
+        return sum(math.prod(shape) for node in self.nodes for shape in node.learned)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that all nodes give for a mini-batch, the images among them."""
+        return self.batch * sum(math.prod(node.shape) for node in self.nodes)
+
+    @property
+    def gradients(self) -> int:
+        """Numbers of those gradients of them that are arrays of their own: that of a node which is only added to a
+        normalisation is the sum's."""
+        owners = {node.sources[0] for node in self.nodes[1:]} - (set() if self.images_too else {0})
+        return self.batch * sum(math.prod(self.nodes[number].shape) for number in {*owners, len(self.nodes) - 1})
+
+    @property
+    def multiply_adds(self) -> list[int]:
+        """Of each node's forward pass for one example: each weight once for every pixel that is computed from it."""
+        return [
+            math.prod(node.learned[0]) * math.prod(node.shape[1:])
+            if isinstance(node.layer, nn.Conv2d | nn.Linear)
+            else 0
+            for node in self.nodes
+        ]
+
+    def _add(self, layer: nn.Module, activation: str = "", sources: Sequence[int] = ()) -> int:
+        """The number of the node."""
+        read = tuple(sources) or (len(self.nodes) - 1,)
+        source = torch.empty(2, *self.nodes[read[0]].shape, device="meta")
+        try:
+            shape = layer(source).shape[1:]
+        except RuntimeError as error:
+            side = self.nodes[read[0]].shape[-1]
+            raise ValueError(f"images are too small for this net: {side} pixels come to {layer}") from error
+        self.nodes.append(Node(layer, activation, read, tuple(shape)))
         return len(self.nodes) - 1
 
-    def convolve(self, channels: int, kernel: int, activation: str = "", **geometry: Any) -> int:
-        return self.add(Convolution(self.scaled(channels), kernel, **geometry), activation)
+    def _scaled(self, channels: int) -> int:
+        return max(2 * round(channels * self.width / 2), min(channels, LEAST))
 
-    def normalized(
+    def _convolve(
+        self, channels: int, kernel: int, activation: str = "", *, bias: bool = True, source: int = -1, **geometry: int
+    ) -> int:
+        read = source % len(self.nodes)
+        layer = nn.Conv2d(
+            self.nodes[read].shape[0], self._scaled(channels), kernel, bias=bias, device="meta", **geometry
+        )
+        return self._add(layer, activation, (read,))
+
+    def _normalized(
         self, channels: int, kernel: int, stride: int, source: int, activation: str = "", *added: int
     ) -> int:
-        """A convolution that keeps the size but for its stride, normalised, and a node added to that."""
-        layer = Convolution(self.scaled(channels), kernel, stride, kernel // 2, bias=False)
-        return self.add(Normalization(), activation, (self.add(layer, "", (source,)), *added))
+        """A convolution without bias, normalised, and a node added to that."""
+        read = self._convolve(channels, kernel, bias=False, source=source, stride=stride, padding=kernel // 2)
+        return self._add(Normalization(self.nodes[read].shape[0], "meta"), activation, (read, *added))
 
-    def decide(self, *units: int, activation: str) -> None:
+    def _pool(self, kernel: int, stride: int, activation: str = "", *, padding: int = 0, up: bool = False) -> int:
+        """`up`: a window that begins inside counts, also where it does not end there."""
+        return self._add(nn.MaxPool2d(kernel, stride, padding, ceil_mode=up), activation)
+
+    def _linear(self, units: int, activation: str = "") -> int:
+        return self._add(Linear(math.prod(self.nodes[-1].shape), units, device="meta"), activation)
+
+    def _decide(self, *units: int, activation: str) -> None:
         """Hidden layers of so many units."""
         for count in units:
-            self.add(Linear(self.scaled(count)), activation)
+            self._linear(self._scaled(count), activation)
 
+    def _alexnet(self) -> None:
+        for channels, kernel, stride, padding, groups in ((96, 11, 4, 0, 1), (256, 5, 1, 2, 2)):
+            self._convolve(channels, kernel, "relu", stride=stride, padding=padding, groups=groups)
+            self._add(LocalResponse(self.nodes[-1].shape[0]))
+            self._pool(3, 2, up=True)
+        self._convolve(384, 3, "relu", padding=1)
+        self._convolve(384, 3, "relu", padding=1, groups=2)
+        self._convolve(256, 3, "relu", padding=1, groups=2)
+        self._pool(3, 2, up=True)
+        self._decide(4096, 4096, activation="relu")
 
-def make_network(name: str, width: float, classes: int) -> tuple[Node, ...]:
-    """The nodes of the net; the last one gives a number for each class."""
-    if name in VGG:
-        net = _vgg(VGG[name], width)
-    elif name in RESNET:
-        net = _resnet(*RESNET[name], width)
-    else:
-        net = {"alexnet": _alexnet, "lenet": _lenet, "digits": _digits}[name](width)
-    net.add(Linear(classes))
-    return tuple(net.nodes)
-
-
-def _alexnet(width: float) -> Network:
-    net = Network(PIXELS, width)
-    net.convolve(96, 11, "relu", stride=4)
-    net.add(LocalResponse())
-    net.add(MaxPool(3, 2, up=True))
-    net.convolve(256, 5, "relu", padding=2, groups=2)
-    net.add(LocalResponse())
-    net.add(MaxPool(3, 2, up=True))
-    net.convolve(384, 3, "relu", padding=1)
-    net.convolve(384, 3, "relu", padding=1, groups=2)
-    net.convolve(256, 3, "relu", padding=1, groups=2)
-    net.add(MaxPool(3, 2, up=True))
-    net.decide(4096, 4096, activation="relu")
-    return net
-
-
-def _vgg(channels: tuple[int, ...], width: float) -> Network:
-    net = Network(PIXELS, width)
-    for count in channels:
-        if count:
-            net.convolve(count, 3, "relu", padding=1)
-        else:
-            net.add(MaxPool(2, 2))
-    net.decide(4096, 4096, activation="relu")
-    return net
-
-
-def _resnet(blocks: tuple[int, ...], bottleneck: bool, width: float) -> Network:
-    net = Network(WHITENED, width)
-    net.normalized(64, 7, 2, 0, "relu")
-    here, channels = net.add(MaxPool(3, 2, padding=1)), 64
-    for stage, count in enumerate(blocks):
-        inner = 64 * 2**stage
-        outer = 4 * inner if bottleneck else inner
-        for block in range(count):
-            stride = 2 if stage and not block else 1
-            shortcut = here if channels == outer else net.normalized(outer, 1, stride, here)
-            if bottleneck:
-                reduced = net.normalized(inner, 1, 1, here, "relu")
-                branch = net.normalized(inner, 3, stride, reduced, "relu")
-                here = net.normalized(outer, 1, 1, branch, "relu", shortcut)
+    def _vgg(self, channels: tuple[int, ...]) -> None:
+        for count in channels:
+            if count:
+                self._convolve(count, 3, "relu", padding=1)
             else:
-                branch = net.normalized(inner, 3, stride, here, "relu")
-                here = net.normalized(outer, 3, 1, branch, "relu", shortcut)
-            channels = outer
-    net.add(Mean())
-    return net
+                self._pool(2, 2)
+        self._decide(4096, 4096, activation="relu")
 
+    def _resnet(self, blocks: tuple[int, ...], bottleneck: bool) -> None:
+        self._normalized(64, 7, 2, 0, "relu")
+        here, channels = self._pool(3, 2, padding=1), 64
+        for stage, count in enumerate(blocks):
+            inner = 64 * 2**stage
+            outer = 4 * inner if bottleneck else inner
+            for block in range(count):
+                stride = 2 if stage and not block else 1
+                shortcut = here if channels == outer else self._normalized(outer, 1, stride, here)
+                if bottleneck:
+                    reduced = self._normalized(inner, 1, 1, here, "relu")
+                    branch = self._normalized(inner, 3, stride, reduced, "relu")
+                    here = self._normalized(outer, 1, 1, branch, "relu", shortcut)
+                else:
+                    branch = self._normalized(inner, 3, stride, here, "relu")
+                    here = self._normalized(outer, 3, 1, branch, "relu", shortcut)
+                channels = outer
+        self._add(Mean())
 
-def _lenet(width: float) -> Network:
-    net = Network(GREY, width)
-    for _ in range(2):
-        net.convolve(5, 5)
-        net.add(MaxPool(2, 2), "tanh")
-    net.decide(500, activation="tanh")
-    return net
+    def _lenet(self) -> None:
+        for _ in range(2):
+            self._convolve(5, 5)
+            self._pool(2, 2, "tanh")
+        self._decide(500, activation="tanh")
 
-
-def _digits(width: float) -> Network:
-    net = Network(GREY, width)
-    net.convolve(32, 3, "relu")
-    net.convolve(64, 3, "relu")
-    net.add(MaxPool(2, 2))
-    net.decide(128, activation="relu")
-    return net
+    def _digits(self) -> None:
+        self._convolve(32, 3, "relu")
+        self._convolve(64, 3, "relu")
+        self._pool(2, 2)
+        self._decide(128, activation="relu")

@@ -9,11 +9,10 @@ A net is a list of nodes; node i gives y_i (B, ...) by its layer and activation,
 The last node's g is drawn (`update: none`), or that of the softmax loss of drawn labels, (softmax(y) - labels) / B, and
 the step ends with parameters -= learning_rate * gradients (`update: sgd`).
 
-For speed: images lie in the layout that the library is fastest on (`fastest_layout`); activations, and what follows
-from their slopes, are computed in place; cuDNN tries its algorithms for each shape beforehand. The operations are those
-of automatic differentiation, which need not find out in every step what comes next. A step allocates the outputs and
-gradients of the nodes, and its library what it needs within a convolution; that memory was in use when the program was
-built.
+Derivatives are torch's automatic ones. For speed, images lie in the layout that the library is fastest on
+(`fastest_layout`), activations are computed in place, and cuDNN tries its algorithms for each shape beforehand. A step
+allocates the outputs and gradients of the nodes, and its library what it needs within a convolution; that memory was in
+use when the program was built. All outputs and gradients stay until the next step: what is checked is what was timed.
 """
 
 import math
@@ -22,16 +21,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from respeed.backends import BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._common import Drawn
-from respeed.workloads._layers import laid_out
-from respeed.workloads._net import SPARE, Net
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
-from respeed.workloads._network_sizes import Shape, sizes_of
-from respeed.workloads._networks import Convolution, Images, LocalResponse, MaxPool, Node, Normalization
+from respeed.workloads._networks import LocalResponse, Network, Node, Normalization
 
 # `network` at `width` times its channels, on `batch` images of side x side pixels, with so many `classes`.
 # `update`: "none" is forward and backward alone, from a drawn gradient of the output, and `learning_rate` is 0;
@@ -67,7 +64,64 @@ BATCHES = 4
 # Channels that oneDNN works on at a time, with AVX-512.
 BLOCK = 16
 # Numbers that a layer keeps for each that it gives.
-KEPT = {MaxPool: 2, LocalResponse: 1}
+KEPT = {nn.MaxPool2d: 2, LocalResponse: 2}
+# Free memory that a net begins with, over that of its outputs and gradients. An array often finds a hole that is a
+# little too small, for alignment or for what a convolution keeps meanwhile, and goes elsewhere: over the first four
+# steps ResNet-50 took 0.46 of theirs more.
+SPARE = 0.5
+PIECE = 2**26  # numbers; a larger array would not be kept when it is given up
+
+
+class Net(nn.Module):  # type: ignore[misc]
+    """The nodes' layers with their parameters (`learned`, of each node), all in the layout of the images. `outputs` and
+    `gradients` have those of the last step, by node; `zeros` makes an array."""
+
+    def __init__(self, net: Network, learned: Sequence[Sequence[Tensor]], zeros: Any, layout: Any) -> None:
+        super().__init__()
+        self.nodes = net.nodes
+        self.outputs: dict[int, Tensor] = {}
+        self.gradients: dict[int, Tensor] = {}
+        self.layers = nn.ModuleList(node.layer or nn.Identity() for node in net.nodes)
+        numbers = (1 + SPARE) * (net.outputs + net.gradients)
+        spare = [zeros(PIECE) for _ in range(math.ceil(numbers / PIECE))]
+        self.layers.to_empty(device=spare[0].device).to(spare[0].dtype)
+        for layer, arrays in zip(self.layers, learned, strict=True):
+            for (name, _), array in zip(list(layer.named_parameters()), arrays, strict=True):
+                setattr(layer, name, nn.Parameter(laid_out(array, layout)))
+        self.start_over()
+        del spare
+
+    def start_over(self) -> None:
+        """As before the first step."""
+        self._forget()
+        for layer in self.layers:
+            if isinstance(layer, Normalization | LocalResponse):
+                layer.start_over()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """What the last node gives for images (B, C, H, W) in the layout of the net."""
+        self._forget()
+        self.outputs[0] = y = images
+        if images.requires_grad:
+            self._keep_gradient(0, images)
+        for number, node in enumerate(self.nodes[1:], 1):
+            first, *added = (self.outputs[source] for source in node.sources)
+            y = self.layers[number](first)
+            for array in added:
+                y.add_(array)
+            if node.activation:
+                y = {"relu": torch.relu_, "tanh": torch.tanh_}[node.activation](y)
+            self._keep_gradient(number, y)
+            self.outputs[number] = y
+        return y
+
+    def _keep_gradient(self, number: int, y: Tensor) -> None:
+        y.register_hook(lambda gradient: self.gradients.__setitem__(number, gradient))
+
+    def _forget(self) -> None:
+        self.outputs.clear()
+        self.gradients.clear()
+        self.zero_grad(set_to_none=True)
 
 
 class ConvNet:
@@ -75,19 +129,20 @@ class ConvNet:
     next one is copied to them."""
 
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        net = sizes_of(case)
+        net = Network(case)
         self.backend, self.plan, self.learns = backend, inputs["plan"], net.learns
         self.rate = case.parameters["learning_rate"]
         layout = fastest_layout(backend, net.nodes)
         self.batches = [
-            laid_out(backend.array(np.asarray(batch)), layout) for batch in inputs["images"]
+            laid_out(backend.array(np.asarray(batch)), layout).requires_grad_(net.images_too)
+            for batch in inputs["images"]
         ]  # (B, C, H, W)
         self.targets = [backend.array(batch) for batch in inputs["targets"]]  # (B, classes)
-        self.images, self.target = self.batches[0].clone(), self.targets[0].clone()
+        self.images = self.batches[0].detach().clone().requires_grad_(net.images_too)
+        self.target = self.targets[0].clone()
         learned = [[backend.array(np.asarray(array)) for array in arrays] for arrays in inputs["parameters"]]
-        self.net = Net(net.nodes, net.shapes, net.batch, learned, backend.zeros, layout, net.images_too)
-        self.error = torch.full_like(self.target, 0.0) if self.learns else self.target  # (B, classes)
-        self.loss = self.error.new_zeros(())
+        self.net = Net(net, learned, backend.zeros, layout)
+        self.loss = self.target.new_zeros(())
         self.before = self._checked_parameters()
         self.count = 0
         if not backend.synchronous:
@@ -114,28 +169,30 @@ class ConvNet:
         """Learn from the mini-batch, or only compute its gradients."""
         self.forward_and_backward()
         if self.learns:
-            for array, gradient in self.net.learned():
-                array.add_(gradient, alpha=-self.rate)
+            for array in self.net.parameters():
+                array.add_(array.grad, alpha=-self.rate)
 
     def forward_and_backward(self) -> None:
-        scores = self.net.forward(self.images)  # (B, classes)
-        if self.learns:
-            logarithms = torch.log_softmax(scores, 1)
-            self.loss.copy_((logarithms * self.target).sum().div_(-len(scores)))
-            torch.exp(logarithms, out=self.error).sub_(self.target).div_(len(scores))
-        self.net.backward(self.error)
+        with torch.enable_grad():
+            scores = self.net(self.images)  # (B, classes)
+            if self.learns:
+                loss = nn.functional.cross_entropy(scores, self.target)
+                loss.backward()
+                self.loss.copy_(loss.detach())
+            else:
+                scores.backward(self.target)
 
     def state(self) -> Arrays:
         """What `_net_check` looks at, and the loss."""
         host, seen = self.backend.host, {}
-        for number in self.plan.with_gradients:
-            seen[f"g_{number}"] = host(self.net.gradients[number])
+        for number, gradient in self.net.gradients.items():
+            seen[f"g_{number}"] = host(gradient)
         for number, layer in enumerate(self.net.layers):
-            seen[f"y_{number}"] = host(self.net.outputs[number])
-            for index, gradient in enumerate(layer.gradients if layer else ()):
-                seen[f"gradient_{number}_{index}"] = host(gradient)
-            for name, array in zip(("mean", "variance"), getattr(layer, "running", ()), strict=False):
-                seen[f"{name}_{number}"] = host(array)
+            seen[f"y_{number}"] = host(self.net.outputs[number].detach())
+            for index, array in enumerate(layer.parameters()):
+                seen[f"gradient_{number}_{index}"] = host(array.grad)
+            if isinstance(layer, Normalization):
+                seen[f"mean_{number}"], seen[f"variance_{number}"] = host(layer.running_mean), host(layer.running_var)
         if self.learns:
             for place, array in self._checked_parameters().items():
                 seen[f"before_{place}"], seen[f"change_{place}"] = self.before[place], array - self.before[place]
@@ -145,10 +202,15 @@ class ConvNet:
     def _checked_parameters(self) -> dict[str, np.ndarray]:
         """The entries whose change is checked, by node and parameter."""
         return {
-            f"{number}_{index}": self.backend.host(array[entries]).astype(np.float64)
-            for number, layer in enumerate(self.net.layers[1:], 1)
-            for index, (array, entries) in enumerate(zip(layer.parameters, self.plan.entries[number], strict=True))
+            f"{number}_{index}": self.backend.host(array.detach()[entries]).astype(np.float64)
+            for number, layer in enumerate(self.net.layers)
+            for index, (array, entries) in enumerate(zip(layer.parameters(), self.plan.entries[number], strict=True))
         }
+
+
+def laid_out(array: Tensor, layout: Any) -> Tensor:
+    """The same images (B, C, H, W), or kernels, in the layout; other arrays as they are."""
+    return array.contiguous(memory_format=layout) if array.dim() == 4 else array
 
 
 def fastest_layout(backend: BackendContract, nodes: Sequence[Node]) -> Any:
@@ -157,7 +219,7 @@ def fastest_layout(backend: BackendContract, nodes: Sequence[Node]) -> Any:
     a convolution has fewer channels than oneDNN takes at a time, and for cuDNN's strict fp32 and fp64, whose algorithms
     are made for that.
     """
-    narrow = any(isinstance(node.layer, Convolution) and node.layer.channels < BLOCK for node in nodes)
+    narrow = any(isinstance(node.layer, nn.Conv2d) and node.layer.out_channels < BLOCK for node in nodes)
     strict = not backend.synchronous and backend.describe()["precision"] != "tf32"
     return torch.contiguous_format if narrow or strict else torch.channels_last
 
@@ -172,57 +234,52 @@ def inputs(case: Case, seed: int) -> Inputs:
     numbers that an output reads. Biases are usually 0 and gains 1; these are near, so that a step that left them out
     would not pass as correct. `plan`: what is checked.
     """
-    net = sizes_of(case)
-    images = net.nodes[0].layer
-    assert isinstance(images, Images)
-    B, classes, batches = net.batch, net.shapes[-1][0], BATCHES if net.learns else 1
+    net = Network(case)
+    B, classes, batches = net.batch, net.nodes[-1].shape[0], BATCHES if net.learns else 1
     random = np.random.Generator(np.random.SFC64([seed, 0]))
     if net.learns:
         targets = np.eye(classes, dtype=np.float32)[random.integers(0, classes, (batches, B))]
     else:
         targets = np.float32(12**0.5) * (random.random((batches, B, classes), dtype=np.float32) - np.float32(0.5))
     return {
-        "images": Drawn((batches, B, *net.shapes[0]), images.low, images.high, [seed, 1]),
+        "images": Drawn((batches, B, *net.nodes[0].shape), net.low, net.high, [seed, 1]),
         "targets": targets,
         "parameters": [
-            [_start(node, shape, index, [seed, 2, number, index]) for index, shape in enumerate(shapes)]
-            for number, (node, shapes) in enumerate(zip(net.nodes, net.learned, strict=True))
+            [_start(node, shape, index, [seed, 2, number, index]) for index, shape in enumerate(node.learned)]
+            for number, node in enumerate(net.nodes)
         ],
         "plan": make_plan(net, seed),
     }
 
 
-def _start(node: Node, shape: Shape, index: int, seed: list[int]) -> Drawn:
+def _start(node: Node, shape: Sequence[int], index: int, seed: list[int]) -> Drawn:
     """A parameter before the first step."""
     if index:
-        return Drawn(shape, -0.1, 0.1, seed)
+        return Drawn(tuple(shape), -0.1, 0.1, seed)
     if isinstance(node.layer, Normalization):
-        return Drawn(shape, 0.5, 1.5, seed)
+        return Drawn(tuple(shape), 0.5, 1.5, seed)
     half = (6.0 / math.prod(shape[1:])) ** 0.5
-    return Drawn(shape, -half, half, seed)
+    return Drawn(tuple(shape), -half, half, seed)
 
 
 def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
     """The first step in float64, node by node (`_net_check`)."""
-    net, plan = sizes_of(case), inputs["plan"]
-    error, target, rate = inputs["targets"][0], inputs["targets"][0], None
-    extra = {}
+    net, plan = Network(case), inputs["plan"]
+    error, rate, extra = inputs["targets"][0], None, {}
     if net.learns:
         scores = seen[f"y_{len(net.nodes) - 1}"].astype(np.float64)
         scores -= scores.max(axis=1, keepdims=True)
         logarithms = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        error, rate = (np.exp(logarithms) - target) / net.batch, case.parameters["learning_rate"]
-        extra["loss"] = -(logarithms * target).sum(keepdims=True)[0, :1] / net.batch
-    expected = expected_values(
-        plan, inputs["parameters"], error, {**seen, "y_0": np.asarray(inputs["images"][0])}, rate
-    )
-    return {**scaled(plan, expected, seen), **extra}
+        extra["loss"] = -(logarithms * error).sum(keepdims=True)[0, :1] / net.batch
+        error, rate = (np.exp(logarithms) - error) / net.batch, case.parameters["learning_rate"]
+    seen = {**seen, "y_0": np.asarray(inputs["images"][0])}
+    return {**scaled(plan, expected_values(plan, inputs["parameters"], error, seen, rate), seen), **extra}
 
 
 def flops(case: Case) -> float:
     """Two for every multiply-add of convolutions and linear layers: forward, for the gradients of the weights, and, but
     for what reads the images, for those of the inputs. The elementwise work is not counted."""
-    net = sizes_of(case)
+    net = Network(case)
     counts = net.multiply_adds
     first = sum(count for node, count in zip(net.nodes, counts, strict=True) if node.sources == (0,))
     return 2.0 * net.batch * (3 * sum(counts) - (0 if net.images_too else first))
@@ -231,17 +288,14 @@ def flops(case: Case) -> float:
 def traffic_bytes(case: Case) -> float:
     """Parameters read by both passes, their gradients written, and all three for the update; outputs written, and read
     by both passes; their gradients written, and read for those of the inputs and of the parameters. Fp32."""
-    net = sizes_of(case)
+    net = Network(case)
     return 4.0 * ((6 if net.learns else 3) * net.parameters + 3 * net.outputs + 3 * net.gradients)
 
 
 def memory_bytes(case: Case) -> float:
     """Parameters and their gradients, mini-batches, outputs and their gradients, fp32, and what pooling (64-bit places)
     and local responses keep; and the memory that is free between these (SPARE)."""
-    net = sizes_of(case)
-    kept = sum(
-        KEPT.get(type(node.layer), 0) * net.batch * math.prod(shape)
-        for node, shape in zip(net.nodes, net.shapes, strict=True)
-    )
-    batches = BATCHES * net.batch * math.prod(net.shapes[0]) if net.learns else 0
+    net = Network(case)
+    kept = sum(KEPT.get(type(node.layer), 0) * net.batch * math.prod(node.shape) for node in net.nodes)
+    batches = BATCHES * net.batch * math.prod(net.nodes[0].shape) if net.learns else 0
     return 4.0 * (2 * net.parameters + batches + (1 + SPARE) * (net.outputs + net.gradients) + kept)
