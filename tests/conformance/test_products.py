@@ -45,7 +45,7 @@ class TorchInTf32(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for place in FACTORS.get(func.overloadpacket.__name__, ()):
-            if args[place].dtype != torch.float32:
+            if args[place].dtype != torch.float32 or args[place].is_meta:
                 continue
             factor = torch.from_numpy(rounded(args[place].detach().numpy(), 10))
             args = (*args[:place], factor, *args[place + 1 :])
