@@ -35,15 +35,15 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "bench")]
 from lent import STEPS
 from stages import Stage, Stages
 
-from respeed.bundle.export import export_bundle
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.profiles import load_profiles
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.description import machine_slug
-from respeed.model.identity import HOST
 from respeed.paths import description_path
-from respeed.records.files import write_record
+from respeed.records.fingerprint import HOST
+from respeed.records.store import write_record
+from respeed.records.transfer import export_bundle
 from respeed.schedule.availability import why_not
 from respeed.schedule.description import make_description
 

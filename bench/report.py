@@ -27,7 +27,7 @@ from typing import Any
 from respeed.inputs.profiles import load_profiles
 from respeed.measure.lock import machine_lock
 from respeed.paths import RoundId, description_path, records_folder, round_path
-from respeed.records.files import read_json, read_record, write_record
+from respeed.records.store import read_json, read_record, write_record
 from respeed.timing.clock import seconds_now
 
 ROOT = Path(__file__).resolve().parents[1]

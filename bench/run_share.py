@@ -5,7 +5,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from respeed.machine.description import machine_slug
-from respeed.records.one_machine import read_records
+from respeed.records.store import read_records
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError
-from respeed.records.files import read_json, write_json
+from respeed.records.store import read_json, write_json
 from respeed.timing.clock import utc_now
 
 LAST_LINES = 12

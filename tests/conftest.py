@@ -16,7 +16,7 @@ import pytest
 from respeed.machine.cpu import usable_cores
 from respeed.paths import RoundId, round_path
 from respeed.protocol import REAL
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
 hypothesis.settings.register_profile("respeed", deadline=None)

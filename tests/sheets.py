@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from respeed.paths import hardware_path
-from respeed.records.files import write_json
-from respeed.records.hardware import PAPER
-from respeed.records.shapes import SHEET_SCHEMA
+from respeed.records.models import PAPER, SHEET_SCHEMA
+from respeed.records.store import write_json
 
 MakeRecord = Callable[..., dict[str, Any]]
 ACCELERATOR = "NVIDIA Something 80GB"

@@ -9,7 +9,7 @@ import pytest
 
 import report
 from respeed.paths import RoundId, description_path, learning_path, records_folder, round_path
-from respeed.records.files import read_json, write_record
+from respeed.records.store import read_json, write_record
 from tests.bundle.carried import learned
 from tests.conftest import MakeRecord
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.paths import RoundId, description_path, learning_path, next_session, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 
 MakeRecord = Callable[..., dict[str, Any]]
 

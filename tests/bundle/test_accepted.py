@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.inputs.files import read_text
 from respeed.output.build import build_tables
 from respeed.paths import description_path, hardware_path, record_paths
-from respeed.records.checksum import checksum_of, sealed
-from respeed.records.files import read_json, write_json, write_record
+from respeed.records.models import checksum_of, sealed
+from respeed.records.store import read_json, write_json, write_record
+from respeed.records.transfer import export_bundle, import_bundle
 from respeed.tables import build
 from respeed.tables.build import make_tables
 from tests.bundle.carried import learned, write_box
@@ -200,7 +199,7 @@ def test_an_import_looks_at_each_description_here_a_few_times_and_not_once_for_e
         read.append(path)
         return read_text(path, most)
 
-    monkeypatch.setattr("respeed.records.files.read_text", counted)
+    monkeypatch.setattr("respeed.records.store.read_text", counted)
     import_bundle(BUNDLE)
     assert 20 <= sum(path.name == "machine.json" for path in read) <= 4 * 20
 

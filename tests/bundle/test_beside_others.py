@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import import_bundle
-from respeed.bundle.limits import MIB
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import description_path, record_paths
-from respeed.records.files import write_json
-from respeed.records.layout import Kind
+from respeed.records.bundle import MIB
+from respeed.records.models import Kind
+from respeed.records.store import write_json
+from respeed.records.transfer import export_bundle, import_bundle
 from tests.bundle.carried import files, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import RoundId, description_path, learning_path, record_paths, round_path
-from respeed.records.files import write_json
-from respeed.records.hold import hold_folder
-from respeed.records.layout import Kind
+from respeed.records.folder import hold_folder
+from respeed.records.models import Kind
+from respeed.records.store import write_json
+from respeed.records.transfer import export_bundle, import_bundle
 from tests.bundle.carried import files, learned, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]

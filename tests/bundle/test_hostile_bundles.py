@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.importing import import_bundle
 from respeed.cli.carry import import_records
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import MACHINES
+from respeed.records.transfer import import_bundle
 from tests.bundle.carried import files, learned, write_box
 from tests.bundle.forge import bundle_of, zip_of
 from tests.bundle.hostile import DESCRIPTION, FIRST, LEARNING, SECOND, SESSION, tricks

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.contents import check_item
 from respeed.errors import UserError
 from respeed.paths import description_path, hardware_path, learning_path, record_paths
-from respeed.records.files import write_json
-from respeed.records.layout import place_of
+from respeed.records.models import place_of
+from respeed.records.store import write_json
+from respeed.records.transfer import check_item
 from respeed.report.facts import gather_facts
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others

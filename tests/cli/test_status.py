@@ -10,7 +10,7 @@ import pytest
 from respeed.cli.main import main
 from respeed.machine.description import machine_slug
 from respeed.paths import description_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]

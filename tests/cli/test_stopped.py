@@ -42,7 +42,7 @@ WRITING = """
 import os, sys, time
 from pathlib import Path
 from respeed.cli import main
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 
 def flush(descriptor):
     print("writes", flush=True)

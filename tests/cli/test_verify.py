@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import import_bundle
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import RoundId, hardware_path, round_path
-from respeed.records.files import read_json, write_json, write_record
+from respeed.records.store import read_json, write_json, write_record
+from respeed.records.transfer import export_bundle, import_bundle
 from tests.bundle.carried import write_box
 from tests.bundle.forge import bundle_of, zip_of
 from tests.sheets import hardware_sheet

@@ -10,7 +10,7 @@ from respeed.inputs.profiles import load_profiles
 from respeed.machine.energy import FEWEST_UPDATES
 from respeed.paths import RoundId, description_path, round_path
 from respeed.protocol import Block
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 
 MakeRecord = Callable[..., dict[str, Any]]
 

@@ -14,7 +14,7 @@ from respeed.inputs.papers import read_paper
 from respeed.inputs.profiles import read_profile
 from respeed.inputs.registry import WorkloadFacts, read_facts
 from respeed.paths import HARDWARE, ROOT
-from respeed.records.files import read_json, why_no_learning
+from respeed.records.store import read_json, why_no_learning
 
 
 def config(path: Path) -> str:

@@ -22,8 +22,7 @@ from respeed.machine.memory import cache_bytes
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
 from respeed.paths import NAME, hardware_path
-from respeed.records.files import write_record
-from respeed.records.hardware import read_hardware
+from respeed.records.store import read_hardware, write_record
 from respeed.schedule import gauge as planning
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, thread_counts

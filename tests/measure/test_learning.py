@@ -12,7 +12,7 @@ from respeed.figures.learning import draw_curves, draw_pictures
 from respeed.inputs.papers import load_paper
 from respeed.measure import learning
 from respeed.paths import learning_path
-from respeed.records.files import read_learning, write_record
+from respeed.records.store import read_learning, write_record
 
 REASON = "threadpoolctl does not find this SciPy's OpenBLAS, and cannot set its threads"
 

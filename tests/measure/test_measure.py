@@ -25,7 +25,7 @@ from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
 from respeed.measure.turn import _shuffled, check_provenance, measure_spec, measure_turn
 from respeed.paths import RoundId
-from respeed.records.files import read_record, write_json
+from respeed.records.store import read_record, write_json
 from respeed.schedule.spec import make_spec
 from respeed.workloads import load_workload
 from tests.signals import CODES, hear_all

@@ -2,7 +2,7 @@
 
 import pytest
 
-from respeed.model.identity import FIELDS, difference
+from respeed.records.fingerprint import FIELDS, difference
 
 BOX = {
     "cpu": "A CPU", "sockets": 2, "physical_cores": 16, "usable_cores": 16, "cpu_flags": ["avx2"],

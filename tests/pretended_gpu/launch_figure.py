@@ -9,7 +9,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 
 from respeed.figures.style import COLORS, WIDTH, set_look
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 
 LABELS = {"torch": "torch's operations", "triton": "Triton's kernels"}
 ROW, AROUND = 0.3, 0.8  # inches

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from respeed.inputs.registry import workloads
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 from tests.pretended_gpu.environment import ROOT, environment
 
 # Its convolutions are of a library that is not pretended, or its replicas processes of their own.

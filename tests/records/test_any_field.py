@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from respeed.bundle.contents import check_item
-from respeed.bundle.verify import verify
 from respeed.errors import UserError
 from respeed.figures.build import build_figures
 from respeed.inputs.config import load_config
@@ -22,10 +20,16 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.output.build import build_tables
 from respeed.paths import description_path, hardware_path, learning_path, record_paths
-from respeed.records.files import _leave_out, read_description, read_learning, write_json
-from respeed.records.hardware import read_machines_hardware
-from respeed.records.layout import place_in_folders
-from respeed.records.one_machine import read_machine
+from respeed.records.models import place_in_folders
+from respeed.records.store import (
+    _leave_out,
+    read_description,
+    read_learning,
+    read_machine,
+    read_machines_hardware,
+    write_json,
+)
+from respeed.records.transfer import check_item, verify
 from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history
 from respeed.schedule.next_turn import Plan

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import import_bundle
 from respeed.errors import UserError
 from respeed.paths import RoundId, round_path
-from respeed.records.checksum import KEY, checksum_of, resealed, sealed
-from respeed.records.files import read_json, read_record, write_json, write_record
-from respeed.records.one_machine import read_machine
-from respeed.records.renaming import adopt_strangers, rename_machine
+from respeed.records.models import CHECKSUM, checksum_of, resealed, sealed
+from respeed.records.rename import adopt_strangers, rename_machine
+from respeed.records.store import read_json, read_machine, read_record, write_json, write_record
+from respeed.records.transfer import export_bundle, import_bundle
 from tests.odd import INSTEAD, change, text_of, ways
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -26,7 +24,7 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
     max_leaves=8,
 )
-OBJECTS = st.dictionaries(st.text(max_size=5).filter(lambda key: key != KEY), JSON, max_size=4)
+OBJECTS = st.dictionaries(st.text(max_size=5).filter(lambda key: key != CHECKSUM), JSON, max_size=4)
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +51,7 @@ def edit(path: Path) -> None:
 def test_no_layout_changes_the_checksum(data: dict[str, Any], indent: int, in_order: bool) -> None:
     told = sealed(data)
     again = json.loads(json.dumps(told, indent=indent or None, sort_keys=in_order, ensure_ascii=in_order))
-    assert again[KEY] == checksum_of(again) == checksum_of(data)
+    assert again[CHECKSUM] == checksum_of(again) == checksum_of(data)
 
 
 @given(OBJECTS, OBJECTS)
@@ -80,7 +78,7 @@ def test_each_edit_of_a_record_is_noticed(make_record: MakeRecord) -> None:
     path = written(make_record)
     good = read_json(path)
     for way in ways(good):
-        if way == (KEY,):
+        if way == (CHECKSUM,):
             continue
         for value in INSTEAD[::9]:
             path.write_text(text_of(changed := change(good, way, value)))
@@ -117,7 +115,7 @@ def test_a_new_name_gets_a_new_checksum_and_makes_no_edited_record_right(make_re
     found = read_machine(False, "new")
     assert list(found.damaged) == [path_of("new", 1)]
     assert list(found.records) == [path_of("new", 2), path_of("new", 3)]
-    assert KEY not in read_json(path_of("new", 3))
+    assert CHECKSUM not in read_json(path_of("new", 3))
     rename_machine("new", "box", False, Path("told"))
     assert list(read_machine(False, "box").damaged) == [path_of("box", 1)]
 
@@ -134,7 +132,9 @@ def test_a_folder_that_was_copied_by_hand_gets_checksums_of_its_name(make_record
 def test_what_lies_there_under_both_names_counts_once_whatever_its_checksum(make_record: MakeRecord) -> None:
     written(make_record, 1, "box")
     record = read_json(path_of("box"))
-    other = sealed({key: one for key, one in record.items() if key != KEY} | {"id": record["id"] | {"machine": "old"}})
+    other = sealed(
+        {key: one for key, one in record.items() if key != CHECKSUM} | {"id": record["id"] | {"machine": "old"}}
+    )
     write_json(path_of("box", 2), other)
     adopt_strangers("box", False)
     assert list(read_machine(False, "box").records) == [path_of("box", 1)]
@@ -147,7 +147,7 @@ def test_an_import_under_another_name_has_checksums_that_hold(make_record: MakeR
     assert reason.startswith("its checksum does not hold")
     import_bundle(Path("box.zip"), name="lab")
     assert list(read_machine(False, "lab").records) == [path_of("lab", 1)]
-    assert read_json(path_of("lab", 1))[KEY] != read_json(path_of("box", 1))[KEY]
+    assert read_json(path_of("lab", 1))[CHECKSUM] != read_json(path_of("box", 1))[CHECKSUM]
     import_bundle(Path("box.zip"))
     assert len(read_machine(False, "lab").records) == 1
 
@@ -170,7 +170,7 @@ def test_a_record_in_another_layout_is_here_already(make_record: MakeRecord) -> 
 def test_what_lies_there_under_both_names_counts_once_whatever_its_layout(make_record: MakeRecord) -> None:
     path = written(make_record)
     record = read_json(path)
-    other = {key: one for key, one in record.items() if key != KEY} | {"id": record["id"] | {"machine": "old"}}
+    other = {key: one for key, one in record.items() if key != CHECKSUM} | {"id": record["id"] | {"machine": "old"}}
     write_record(path_of("box", 2), other)
     as_another_program_writes_it(path)
     adopt_strangers("box", False)
@@ -187,6 +187,6 @@ def test_an_edited_record_is_never_imported(make_record: MakeRecord, tmp_path: P
 
 
 def test_a_wrong_checksum_stays_wrong(make_record: MakeRecord) -> None:
-    wrong = make_record([0.1]) | {KEY: "0" * 64}
-    assert resealed(wrong, wrong | {"seed": 2})[KEY] == "0" * 64
-    assert KEY not in resealed({}, {"seed": 2})
+    wrong = make_record([0.1]) | {CHECKSUM: "0" * 64}
+    assert resealed(wrong, wrong | {"seed": 2})[CHECKSUM] == "0" * 64
+    assert CHECKSUM not in resealed({}, {"seed": 2})

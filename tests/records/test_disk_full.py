@@ -12,7 +12,7 @@ import pytest
 from respeed.cli.measure import _logging_to
 from respeed.errors import UserError
 from respeed.paths import RoundId, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from tests.conftest import ROOT, MakeRecord
 from tests.systems import on_small_disk
 

@@ -21,8 +21,7 @@ from respeed.paths import (
     round_path,
     session_paths,
 )
-from respeed.records.files import read_learning, read_record, write_json
-from respeed.records.one_machine import read_records
+from respeed.records.store import read_learning, read_record, read_records, write_json
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,63}", fullmatch=True)
 
@@ -103,7 +102,7 @@ def test_a_record_cut_anywhere_is_refused_in_one_line(
 def test_a_time_that_is_none_is_refused(tmp_path: Path, make_record: Callable[..., dict[str, Any]], time: Any) -> None:
     path = tmp_path / "round-01.json"
     path.write_text(json.dumps(make_record([0.1, time])))
-    with pytest.raises(UserError, match=r"sample_seconds is missing, or not what|is damaged|holds NaN or infinity"):
+    with pytest.raises(UserError, match=r"sample_seconds\.\d is missing, or not what|is damaged|holds NaN or infinity"):
         read_record(path)
 
 

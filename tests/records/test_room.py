@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.records.room import NEEDED_BYTES, check_room, check_snakemake
+from respeed.records.folder import NEEDED_BYTES, check_room, check_snakemake
 from tests.conftest import Project
 from tests.systems import as_nobody, on_small_disk
 
@@ -27,11 +27,11 @@ def test_a_disk_that_is_nearly_full_stops_what_measures_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("respeed.records.room.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
+    monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
     with pytest.raises(UserError, match=r"^results/smoke: 100 MB are free there, and a run may need 100 MB; make room"):
         check_room(smoke=True)
     check_room(smoke=True, measures=False)
-    monkeypatch.setattr("respeed.records.room.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
+    monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
     check_room(smoke=True)
     assert not list(tmp_path.iterdir())
 
@@ -64,7 +64,7 @@ def test_a_log_of_another_user_is_told_with_his_name(tmp_path: Path, monkeypatch
     log = Path("results/logs/tables.log")
     log.parent.mkdir(parents=True)
     log.touch()
-    monkeypatch.setattr("respeed.records.room.os.access", lambda path, _: Path(path).is_dir())
+    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).is_dir())
     with pytest.raises(UserError, match=rf"^{log}: cannot be written, and belongs to \w+; run in a clone of your own"):
         check_room(smoke=False)
 
@@ -81,7 +81,7 @@ def test_a_log_that_is_a_link_to_nothing_is_a_line(tmp_path: Path, monkeypatch: 
 def test_a_folder_in_which_snakemake_cannot_write_is_refused_in_a_dry_run_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("respeed.records.room.os.access", lambda path, _: Path(path).name != "metadata")
+    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).name != "metadata")
     folder = tmp_path / ".snakemake"
     check_snakemake(folder)
     (folder / "metadata").mkdir(parents=True)

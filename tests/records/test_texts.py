@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.paths import description_path
-from respeed.records import files
-from respeed.records.files import read_description, read_learning, read_record, write_json
-from respeed.records.texts import MOST_LETTERS, printable_texts
+from respeed.records import store
+from respeed.records.models import MOST_LETTERS, printable_texts
+from respeed.records.store import read_description, read_learning, read_record, write_json
 from respeed.text import is_unprintable
 
 NASTY = "=1+1\x1b[31m\0\r\n\u202e\ud800\ufffe$x_{^}%&#~\\<b>`|\"'"
@@ -114,7 +114,7 @@ def test_a_description_that_cannot_be_used_is_left_out_with_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files._leave_out.cache_clear()
+    store._leave_out.cache_clear()
     path = description_path("box", smoke=False)
     path.parent.mkdir(parents=True)
     path.write_text(text)

@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from respeed.inputs.machines import Price, Told
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, round_path
-from respeed.records.files import write_json, write_text
+from respeed.records.store import write_json, write_text
 from respeed.report.build import build_report
 from respeed.report.facts import gather_facts
 from respeed.tables import build

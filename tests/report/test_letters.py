@@ -19,7 +19,7 @@ from respeed.figures.style import save_figure
 from respeed.figures.text import plain
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.report.build import FORM, build_report
 from respeed.report.letters import with_letters_only
 from respeed.text import is_unprintable, printable

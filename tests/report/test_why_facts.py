@@ -8,7 +8,7 @@ import pytest
 
 from respeed.inputs.papers import load_paper
 from respeed.paths import RoundId, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.report.why_facts import roofline_facts, why_facts
 from respeed.tables.build import Tables, make_tables
 

@@ -11,7 +11,7 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.schedule.answers import answers_here
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.history import read_history

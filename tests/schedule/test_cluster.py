@@ -11,7 +11,7 @@ from respeed.inputs.config import load_config
 from respeed.inputs.machines import SlurmNode, Told
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.schedule.announce import announcement
 from respeed.schedule.answers import Answers, answers_here, checksum
 from respeed.schedule.failed_jobs import failure

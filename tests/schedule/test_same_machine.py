@@ -15,10 +15,9 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.measure.gauge import measure_gauge
 from respeed.measure.learning import learn
-from respeed.model.identity import FIELDS
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.files import write_json
-from respeed.records.one_machine import read_machine
+from respeed.records.fingerprint import FIELDS
+from respeed.records.store import read_machine, write_json
 from respeed.schedule.announce import announcement
 from respeed.schedule.description import write_description
 from respeed.schedule.history import read_history

@@ -12,7 +12,7 @@ import pytest
 from respeed.errors import UserError
 from respeed.output.build import build_tables
 from respeed.paths import description_path, results_folder
-from respeed.records.files import read_placed, write_json
+from respeed.records.store import read_placed, write_json
 from respeed.tables import build
 from respeed.tables.others import read_others
 from tests.conftest import write_machines

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from respeed.estimators.gauged import INTERVAL, RANGE, disturbed_profiles, spread_of, spread_of_ratio
 from respeed.output.build import build_tables
 from respeed.paths import hardware_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.tables.missing import missing_scaling
 from respeed.tables.reached import PRODUCT, make_reached
 from respeed.tables.scaling import STEP, make_scaling

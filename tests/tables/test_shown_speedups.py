@@ -9,7 +9,7 @@ import pytest
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.inputs.papers import load_papers
 from respeed.paths import RoundId, round_path
-from respeed.records.files import write_json
+from respeed.records.store import write_json
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others
 from respeed.tables.shown_speedups import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.records.files import read_record
+from respeed.records.store import read_record
 from tests.conftest import Project
 
 COMMAND = ["--config", "preset=smoke", "experiments=rbm", "profiles=[openblas-1, openblas-all]", "--", "tables"]

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from pypdf import PdfReader
 
-from respeed.records.files import write_record
+from respeed.records.store import write_record
 from respeed.schedule.stopping import STOPPED
 from tests.conftest import Project
 from tests.signals import CODES, hear_all, still_run, words

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.errors import UserError
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 from respeed.text import printable
 
 # A number in a tidy table: more digits than any measurement has, fewer than a float prints.

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from respeed.bundle.export import export_bundle
-from respeed.bundle.importing import Imported, import_bundle
-from respeed.records.layout import Kind, shown
+from respeed.records.models import Kind, shown
+from respeed.records.transfer import Imported, export_bundle, import_bundle
 
 
 def export_records(file: Path, smoke: bool, machine: str | None) -> None:

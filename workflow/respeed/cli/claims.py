@@ -10,7 +10,7 @@ from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine.description import machine_slug
 from respeed.protocol import SMOKE_STAMP
-from respeed.records.files import recorded_machines
+from respeed.records.store import recorded_machines
 from respeed.tables.build import make_tables
 
 # Lines are as wide as the terminal, but not so wide that nobody reads them.

@@ -7,7 +7,7 @@ from respeed.cli.measure import wait_seconds
 
 def learn(options: argparse.Namespace) -> None:
     from respeed.measure.learning import learn
-    from respeed.records.room import check_room
+    from respeed.records.folder import check_room
 
     check_room(smoke=False)
     learn(options.path, wait_seconds(options))
@@ -25,7 +25,7 @@ def gauge(options: argparse.Namespace) -> None:
     from respeed.machine.description import machine_slug
     from respeed.measure.gauge import measure_gauge
     from respeed.paths import hardware_path
-    from respeed.records.room import check_room
+    from respeed.records.folder import check_room
 
     check_room(smoke=False)
     path = options.path or hardware_path(load_config().machine or machine_slug(), smoke=False)

@@ -13,7 +13,7 @@ from respeed.machine.cpu import cores_of_facts, show_list
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
 from respeed.machine.software import library_label
-from respeed.model.identity import FIELDS
+from respeed.records.fingerprint import FIELDS
 from respeed.schedule.availability import resolve_threads
 
 

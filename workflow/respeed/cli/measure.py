@@ -16,9 +16,8 @@ UNFINISHED = 75
 def measure(options: argparse.Namespace) -> int:
     from respeed.inputs.config import parse_settings
     from respeed.measure.session import measure_session
-    from respeed.records.files import write_record
-    from respeed.records.hold import hold_folder
-    from respeed.records.room import check_room
+    from respeed.records.folder import check_room, hold_folder
+    from respeed.records.store import write_record
     from respeed.schedule.description import write_description
     from respeed.schedule.duration import parse_duration
     from respeed.schedule.shown import profiles_shown

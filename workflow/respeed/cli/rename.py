@@ -6,8 +6,8 @@ from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.machine.description import machine_slug
 from respeed.paths import records_folder
-from respeed.records.hold import hold_folder
-from respeed.records.renaming import adopt_strangers, rename_left_out, rename_machine
+from respeed.records.folder import hold_folder
+from respeed.records.rename import adopt_strangers, rename_left_out, rename_machine
 
 
 def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:

@@ -14,8 +14,7 @@ from respeed.errors import UserError, nearest
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured
 from respeed.paths import record_folders
-from respeed.records.files import read_description, recorded_machines
-from respeed.records.one_machine import read_records
+from respeed.records.store import read_description, read_records, recorded_machines
 from respeed.schedule.announce import announcement
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.work import chosen_experiments

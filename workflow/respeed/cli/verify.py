@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from respeed.bundle.verify import verify
 from respeed.paths import records_folder
+from respeed.records.transfer import verify
 
 
 def verify_records(path: Path | None, smoke: bool) -> bool:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from respeed.figures.text import FACE, FALLBACK, LEADING, break_lines, has_letters
-from respeed.records.files import replacing
+from respeed.records.store import replacing
 
 # A point is 1/72 inch, and so is a pixel while a figure is laid out: lengths here are points.
 INCH = 72.0

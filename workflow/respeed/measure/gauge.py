@@ -20,8 +20,8 @@ from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.turn import measure_turn
 from respeed.paths import ROOT, parse_hardware_path
-from respeed.records.files import set_aside, write_record
-from respeed.records.shapes import SHEET_SCHEMA
+from respeed.records.models import SHEET_SCHEMA
+from respeed.records.store import set_aside, write_record
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
 from respeed.schedule.same_machine import check_is_this_machine, describe_as
 from respeed.schedule.spec import RoundSpec

@@ -23,8 +23,8 @@ from respeed.measure.environment import process_options
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.paths import ROOT, parse_learning_path
-from respeed.records.files import write_record
-from respeed.records.shapes import LEARNING_SCHEMA
+from respeed.records.models import LEARNING_SCHEMA
+from respeed.records.store import write_record
 from respeed.schedule.same_machine import check_is_this_machine
 from respeed.timing.clock import seconds_now, utc_now
 

@@ -10,8 +10,8 @@ from respeed.errors import NotMeasurable, UserError
 from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.turn import measure_turn
 from respeed.paths import records_folder, round_path
-from respeed.records.files import set_aside, write_record
-from respeed.records.shapes import SESSION_SCHEMA
+from respeed.records.models import SESSION_SCHEMA
+from respeed.records.store import set_aside, write_record
 from respeed.schedule.duration import in_words
 from respeed.schedule.history import History, happened_meanwhile, read_history
 from respeed.schedule.next_turn import Plan, Turn, rounds_of

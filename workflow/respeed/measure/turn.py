@@ -18,7 +18,7 @@ from respeed.measure.environment import process_options
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.worker import untimed
 from respeed.paths import ROOT, RoundId
-from respeed.records.shapes import SCHEMA
+from respeed.records.models import SCHEMA
 from respeed.schedule.same_machine import describe_as
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import clock_facts, seconds_now, utc_now

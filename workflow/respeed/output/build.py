@@ -8,7 +8,7 @@ from respeed.output.published import fold, make_published, write_published_csv
 from respeed.output.readme import write_readme
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 from respeed.schedule.machines import machines_in_full
 from respeed.tables.build import make_tables, write_tidy
 

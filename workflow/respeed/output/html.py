@@ -38,7 +38,7 @@ from respeed.numbers import (
     measured_value,
 )
 from respeed.output.published import FoldedTable
-from respeed.records.files import write_text
+from respeed.records.store import write_text
 
 STYLE = Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")

@@ -8,7 +8,7 @@ from typing import Any
 import typst
 
 from respeed.errors import UserError
-from respeed.records.files import replacing, write_json
+from respeed.records.store import replacing, write_json
 from respeed.report.facts import gather_facts
 from respeed.report.letters import with_letters_only
 from respeed.schedule.machines import machines_in_full

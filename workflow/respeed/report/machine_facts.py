@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respeed.model.identity import FIELDS
+from respeed.records.fingerprint import FIELDS
 from respeed.tables.origins import Backend, Origin
 from respeed.tables.round_facts import OF_ROUNDS, all_written
 

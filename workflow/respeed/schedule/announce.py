@@ -11,7 +11,7 @@ from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
 from respeed.paths import record_paths
-from respeed.records.files import read_json
+from respeed.records.store import read_json
 from respeed.schedule.duration import in_words
 from respeed.schedule.history import happened_meanwhile
 from respeed.schedule.target import Target

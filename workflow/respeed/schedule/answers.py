@@ -10,7 +10,7 @@ from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.profiles import Profile
-from respeed.records.files import read_json
+from respeed.records.store import read_json
 from respeed.schedule.availability import resolve_threads
 
 # The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.

@@ -7,7 +7,7 @@ from typing import Any
 from respeed.inputs.profiles import Profile, other_library
 from respeed.machine.accelerators import refuse_pretended
 from respeed.paths import ROOT, parse_description_path
-from respeed.records.files import write_record
+from respeed.records.store import write_record
 from respeed.schedule.answers import answers_here
 from respeed.schedule.availability import why_not
 from respeed.schedule.same_machine import check_is_this_machine, describe_as

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from respeed.records.room import check_own
+from respeed.records.folder import check_own
 from respeed.schedule.workflow import giving_up
 
 

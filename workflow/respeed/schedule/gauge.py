@@ -16,7 +16,8 @@ from respeed.machine.description import describe_machine
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.protocol import GAUGE, SMOKE
-from respeed.records.hardware import PAPER, misplaced, read_hardware
+from respeed.records.models import PAPER
+from respeed.records.store import misplaced, read_hardware
 from respeed.schedule.availability import why_not
 from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, rehearsals_of, scaled_cases, thread_counts
 from respeed.schedule.same_machine import describe_as

@@ -11,7 +11,7 @@ from typing import Any
 from respeed.analysis.rounds import CellKey, probes_by_row
 from respeed.analysis.sessions import in_order, number_sessions
 from respeed.paths import RoundId, round_path
-from respeed.records.one_machine import MachineRecords, read_machine
+from respeed.records.store import MachineRecords, read_machine
 from respeed.schedule.work import Work
 
 # A smoke round is mostly the start of its process.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from respeed.inputs.config import load_config
 from respeed.machine.description import machine_slug
-from respeed.records.files import recorded_machines
+from respeed.records.store import recorded_machines
 
 # Beyond so many machines, a reader wants one in full and to know where it stands among the others.
 FEW = 4

@@ -6,11 +6,9 @@ from typing import Any
 from respeed.errors import UserError
 from respeed.inputs.machines import told_of
 from respeed.machine.description import describe_machine
-from respeed.model.identity import HOST, difference
 from respeed.paths import MACHINES, ROOT
-from respeed.records.known_host import described_machines, name_of
-from respeed.records.names import free_name
-from respeed.records.one_machine import MachineRecords, read_machine
+from respeed.records.fingerprint import HOST, difference, free_name, name_of
+from respeed.records.store import MachineRecords, described_machines, read_machine
 
 
 def describe_as(machine: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from respeed.inputs.machines import Told, read_told, told_machines
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.model.paper import Paper
-from respeed.records.files import recorded_papers
+from respeed.records.store import recorded_papers
 from respeed.text import visible
 
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import psutil
 
-from respeed.records.files import remove_unfinished
+from respeed.records.store import remove_unfinished
 
 # Set for the commands of the rules: the run itself says the one line.
 STOPPED_BY_RUN = "RESPEED_STOPPED_BY_RUN"

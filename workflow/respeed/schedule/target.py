@@ -12,8 +12,7 @@ from respeed.inputs.machines import SlurmNode, Told
 from respeed.inputs.profiles import Profile
 from respeed.model.paper import Paper
 from respeed.paths import MACHINES, ROOT, description_path, hardware_path, learning_path, next_session, session_paths
-from respeed.records.files import read_description
-from respeed.records.hardware import misplaced, read_hardware
+from respeed.records.store import misplaced, read_description, read_hardware
 from respeed.schedule.answers import Answers, Resolve, read_answers
 from respeed.schedule.availability import resolve_threads, why_not
 from respeed.schedule.duration import in_words

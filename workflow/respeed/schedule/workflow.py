@@ -28,9 +28,8 @@ from respeed.paths import (
     results_folder,
 )
 from respeed.protocol import SMOKE_STAMP
-from respeed.records.files import recorded_machines, set_aside, why_no_description, why_no_learning
-from respeed.records.hold import hold_folder
-from respeed.records.room import REPORT, check_room, check_snakemake
+from respeed.records.folder import REPORT, check_room, check_snakemake, hold_folder
+from respeed.records.store import recorded_machines, set_aside, why_no_description, why_no_learning
 from respeed.schedule.jobs import Jobs, as_settings
 from respeed.schedule.machines import choose_in_full
 from respeed.schedule.shown import read_choice

@@ -19,9 +19,13 @@ from respeed.analysis.speedups import make_speedups
 from respeed.analysis.totals import make_totals
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
-from respeed.records.files import read_description, read_learning
-from respeed.records.hardware import read_machines_hardware
-from respeed.records.one_machine import left_out_if_odd, read_machines
+from respeed.records.store import (
+    left_out_if_odd,
+    read_description,
+    read_learning,
+    read_machines,
+    read_machines_hardware,
+)
 from respeed.schedule.asked import choose_asked
 from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
 from respeed.tables import (

@@ -7,9 +7,8 @@ from typing import Any
 
 from respeed.analysis.labels import tell_apart
 from respeed.estimators.rounds import CellKey, CellRounds
-from respeed.model.identity import FIELDS
-from respeed.records.checksum import is_checked
-from respeed.records.one_machine import made_on
+from respeed.records.fingerprint import FIELDS
+from respeed.records.models import is_checked, made_on
 from respeed.tables.round_facts import (
     OF_ROUNDS,
     SEPARATOR,

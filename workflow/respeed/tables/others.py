@@ -8,7 +8,7 @@ import pandas as pd
 
 from respeed.analysis.columns import load_table, rows_of
 from respeed.paths import results_folder
-from respeed.records.files import recorded_machines
+from respeed.records.store import recorded_machines
 
 
 @dataclass(frozen=True)

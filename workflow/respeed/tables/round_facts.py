@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from respeed.model.identity import show_field
+from respeed.records.fingerprint import show_field
 
 # What may be another from round to round without the machine being another.
 OF_ROUNDS = {

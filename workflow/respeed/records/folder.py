@@ -1,5 +1,7 @@
-"""Can all be written that a run is going to write? Asked before anything is measured, not found out after an hour."""
+"""The folder of results: one run at a time writes there, and whether all can be written is known before anything is
+measured, not found out after an hour."""
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -13,6 +15,22 @@ from respeed.paths import results_folder
 REPORT, SNAKEMAKE = Path("report"), Path(".snakemake")
 # Several times what a run of all papers wrote, with its report and the compiled kernels: 20 MB.
 NEEDED_BYTES = 100_000_000
+
+
+def hold_folder(smoke: bool) -> int:
+    """Take the folder of results, until the descriptor is closed or the process ends; UserError if another has it."""
+    folder = results_folder(smoke)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it") from None
+    return descriptor
 
 
 def check_room(smoke: bool, others: Iterable[Path] = (), *, measures: bool = True) -> None:
@@ -62,6 +80,7 @@ def _what_is_written(folder: Path) -> Iterator[Path]:
 
 
 def check_own(path: Path) -> None:
+    """UserError if the file or folder is not this user's to write."""
     """UserError if the file or folder is not this user's to write."""
     if path.is_symlink() and not os.path.exists(path):
         raise UserError(f"{path}: is a link to nothing that can be reached; delete it")

@@ -1,7 +1,10 @@
 """Which machine it is: a fingerprint of its hardware, beside its readable name."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from respeed.paths import records_folder
 
 # What a kernel leaves of the memory after its own start differs a little from boot to boot.
 MEMORY_TOLERANCE = 0.05
@@ -71,3 +74,26 @@ def show_field(field: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
     return str(value)
+
+
+def name_of(hardware: Mapping[str, Any], but: str, described: Mapping[str, Mapping[str, Any]]) -> str:
+    """The name, other than `but`, under which the very host of these facts is among those `described`; empty if under
+    none."""
+    if not hardware.get(HOST):
+        return ""
+    alike = (name for name, other in described.items() if name != but and other.get(HOST) == hardware[HOST])
+    return next((name for name in alike if not difference(hardware, described[name])), "")
+
+
+# Of a host's mark: enough to tell a handful of machines of one kind apart, in this folder and in others.
+_MARK_LETTERS = 4
+_LONGEST = 64
+
+
+def free_name(machine: str, host: str | None) -> str:
+    """A name like this one under which nothing lies, neither measured nor by the smoke preset: with the first letters
+    of the host's mark, or else with a number."""
+    marks = [host[:_MARK_LETTERS]] if host else []
+    endings = itertools.chain(marks, map(str, itertools.count(2)))
+    names = (f"{machine[: _LONGEST - 1 - len(ending)]}-{ending}" for ending in endings)
+    return next(name for name in names if not any((records_folder(smoke) / name).exists() for smoke in (False, True)))
