@@ -89,8 +89,7 @@ class Autoencoder:
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> Autoencoder:
-    return Autoencoder(backend, case, inputs)
+build = Autoencoder
 
 
 def inputs(case: Case, seed: int) -> Inputs:

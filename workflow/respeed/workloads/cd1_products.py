@@ -84,8 +84,7 @@ class _Products:
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Products:
-    return _Products(backend, case, inputs)
+build = _Products
 
 
 def inputs(case: Case, seed: int) -> Inputs:

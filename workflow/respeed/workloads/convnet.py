@@ -224,8 +224,7 @@ def fastest_layout(backend: BackendContract, nodes: Sequence[Node]) -> Any:
     return torch.contiguous_format if narrow or strict else torch.channels_last
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> ConvNet:
-    return ConvNet(backend, case, inputs)
+build = ConvNet
 
 
 def inputs(case: Case, seed: int) -> Inputs:

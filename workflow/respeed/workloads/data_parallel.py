@@ -113,8 +113,7 @@ def _rehearse(replicas: Replicas, count: int) -> None:
     replicas.call("step")
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _DataParallel:
-    return _DataParallel(backend, case, inputs)
+build = _DataParallel
 
 
 def inputs(case: Case, seed: int) -> Inputs:

@@ -43,8 +43,7 @@ class _Inverse:
         return {"vectors": vectors, "matrix": self.backend.host(self.matrix)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Inverse:
-    return _Inverse(backend, case, inputs)
+build = _Inverse
 
 
 def inputs(case: Case, seed: int) -> Inputs:

@@ -145,8 +145,7 @@ class Mlp:
         return found
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> Mlp:
-    return Mlp(backend, case, inputs)
+build = Mlp
 
 
 def inputs(case: Case, seed: int) -> Inputs:

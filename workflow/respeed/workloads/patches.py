@@ -165,8 +165,7 @@ class _Patches:
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Patches:
-    return _Patches(backend, case, inputs)
+build = _Patches
 
 
 def inputs(case: Case, seed: int) -> Inputs:

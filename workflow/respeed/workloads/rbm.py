@@ -111,8 +111,7 @@ class Rbm:
         return weights.T.reshape(-1, side, side)
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> Rbm:
-    return Rbm(backend, case, inputs)
+build = Rbm
 
 
 def build_learner(backend: BackendContract, case: Case) -> Rbm:

@@ -69,8 +69,7 @@ class Pcd(rbm.Rbm):
         }
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> Pcd:
-    return Pcd(backend, case, inputs)
+build = Pcd
 
 
 def inputs(case: Case, seed: int) -> Inputs:

@@ -35,8 +35,7 @@ class _Up:
         return {"hidden": self.backend.host(self.hidden)[self.rows]}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Up:
-    return _Up(backend, case, inputs)
+build = _Up
 
 
 def inputs(case: Case, seed: int) -> Inputs:

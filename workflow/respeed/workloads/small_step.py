@@ -66,8 +66,7 @@ class _SmallStep:
         return {"x": self.backend.host(self.x)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _SmallStep:
-    return _SmallStep(backend, case, inputs)
+build = _SmallStep
 
 
 def inputs(case: Case, seed: int) -> Inputs:

@@ -71,8 +71,7 @@ class _Descent(SparseProgram):
         return {"last_basis": self.bases[-1]}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Descent:
-    return _Descent(backend, case, inputs)
+build = _Descent
 
 
 def build_learner(backend: BackendContract, case: Case) -> _Descent:

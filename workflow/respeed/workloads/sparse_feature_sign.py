@@ -108,8 +108,7 @@ class _FeatureSign(SparseProgram):
         return {"multipliers": self.multipliers, "stationary": self.cross, "norms": np.linalg.norm(self.bases, axis=1)}
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _FeatureSign:
-    return _FeatureSign(backend, case, inputs)
+build = _FeatureSign
 
 
 def build_learner(backend: BackendContract, case: Case) -> _FeatureSign:

@@ -130,8 +130,7 @@ class _Parallel(SparseProgram):
         return checked
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Parallel:
-    return _Parallel(backend, case, inputs)
+build = _Parallel
 
 
 def build_learner(backend: BackendContract, case: Case) -> _Parallel:

@@ -44,8 +44,7 @@ class _CopiedSum:
         return _sums.summary(self.c.values())
 
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _CopiedSum:
-    return _CopiedSum(backend, case, inputs)
+build = _CopiedSum
 
 
 def inputs(case: Case, seed: int) -> Inputs:
