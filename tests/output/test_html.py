@@ -24,7 +24,7 @@ from respeed.output.html import (
     render_table,
     write_page,
 )
-from tests.tables.derived import MakeRecord, claims_frame, derive, folded_of, seven
+from tests.tables.derived import MakeRecord, claims_frame, folded_of, frames_of, seven
 
 PAPERS = load_papers(["raina2009"])
 PAGE = Page("A title", "A caption", make_table([(("", "", "ours"), {"Row": Value("a row"), "Case": Value("1.5")})]))
@@ -94,7 +94,7 @@ def test_theirs_and_ours_are_told_apart_and_what_is_missing_is_said_once(make_re
 
 
 def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_record: MakeRecord) -> None:
-    cells, speedups = derive(seven(make_record, [0.1] * 3))
+    cells, speedups, _ = frames_of(seven(make_record, [0.1] * 3))
     page = make_cells_page(PAPERS, cells, 2, smoke=False)
     ((label, case, seconds, published, *_, status),) = page.table.to_numpy().tolist()
     assert (label.text, case.text, seconds, published.text) == (
@@ -111,7 +111,7 @@ def test_tables_of_one_title_stay_apart_and_name_their_machines_where_these_are_
     make_record: MakeRecord,
 ) -> None:
     records = [record for name in ("box", "hut") for record in seven(make_record, [0.1] * 7, machine=name)]
-    html = render_table(make_cells_page(PAPERS, derive(records)[0], 0, smoke=False))
+    html = render_table(make_cells_page(PAPERS, frames_of(records)[0], 0, smoke=False))
     assert re.findall(r"rowgroup[^>]*>([^<]*)<", html) == [
         "Densely connected RBM, on box", "Densely connected RBM, on hut",
     ]  # fmt: skip

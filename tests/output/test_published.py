@@ -14,7 +14,7 @@ from respeed.analysis.labels import PAPER as THEIRS
 from respeed.analysis.labels import reference, tell_apart
 from respeed.estimators.rounds import collect_rounds
 from respeed.model.paper import Paper
-from respeed.output.published import FoldedTable, Note, fold, groups_of, make_published, write_published_csv
+from respeed.output.published import FoldedTable, Note, fold, groups_of, write_published_csv
 from respeed.tables.origins import describe_origin
 from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, seven, table_of
 
@@ -30,7 +30,7 @@ def rows_of(table: pd.DataFrame, **where: str) -> list[tuple[str, list[str]]]:
 
 def alone(experiment: str, paper: Paper = PAPER) -> pd.DataFrame:
     """Of a paper of which nothing was measured."""
-    return make_published(paper, paper.experiments[experiment], [], [], smoke=False)
+    return table_of([], experiment, paper)[lambda table: table["source"] == THEIRS]
 
 
 def lines_of(folded: FoldedTable, group: int) -> list[tuple[str, list[str]]]:

@@ -51,10 +51,7 @@ def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dic
 
 def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: Paper = PAPER) -> pd.DataFrame:
     """In the paper's shape."""
-    rounds = collect_rounds(records)
-    papers = {paper.name: paper}
-    made = cells.make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
-    ratios = speedups.make_speedups(made, rounds, papers)
+    made, ratios, _ = frames_of(records, {paper.name: paper})
     return make_published(paper, paper.experiments[experiment], made, ratios, smoke=False)
 
 

@@ -26,7 +26,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     shown = {}
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
-            table = make_published(paper, experiment, tables.cells, tables.speedups, smoke)
+            table = make_published(paper, experiment, tables.cell_frame, tables.speedup_frame, smoke)
             folded = fold(table, paper, experiment, smoke, tables.origins, in_full, stamp)
             path = folder / paper.name / experiment.name
             write_published_csv(table, path.with_suffix(".csv"), experiment.case_names(smoke))

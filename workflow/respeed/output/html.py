@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ from respeed.numbers import (
     format_number,
     format_speedup,
     format_whole_share,
-    is_known,
     measured_value,
 )
 from respeed.output.published import FoldedTable
@@ -148,24 +148,24 @@ def make_published_page(folded: FoldedTable, data: str) -> Page:
     )
 
 
-def make_cells_page(papers: Mapping[str, Paper], cells: Iterable[Any], left_out: int, smoke: bool) -> Page:
+def make_cells_page(papers: Mapping[str, Paper], cells: pd.DataFrame, left_out: int, smoke: bool) -> Page:
     """Every cell that was tried, table by table; what was not run is a line below."""
-    rows, not_run = [], dict[tuple[str, str], dict[str, None]]()
-    for cell in cells:
-        if cell.status == "not-run":
-            not_run.setdefault((cell.machine, cell.reason), {})[cell.profile] = None
-            continue
+    not_run: dict[tuple[str, str], dict[str, None]] = {}
+    for cell in rows_of(cells[cells["status"] == "not-run"]):
+        not_run.setdefault((cell.machine, cell.reason), {})[cell.profile] = None
+    rows = []
+    for cell in rows_of(cells[cells["status"] != "not-run"]):
         fields = {
             "Row": words(cell.label),
             "Case": words(cell.case),
-            "Seconds": measured_value(cell.seconds, cell.seconds_low, cell.seconds_high, bare=smoke),
+            "Seconds": _measured(cell, "seconds", smoke),
             "Published": _number(cell.published_seconds),
             "Rounds": Value(str(cell.rounds or "")),
             "GFLOP/s": _number(cell.gflops),
-            "Of peak": Value(format_whole_share(cell.peak_share) if is_known(cell.peak_share) else ""),
+            "Of peak": Value(format_whole_share(cell.peak_share) if cell.peak_share else ""),
             "Status": words(cell.status, cell.reason),
         }
-        rows.append((cell, "ours" if is_known(cell.seconds) else "missing", fields))
+        rows.append((cell, "ours" if cell.seconds else "missing", fields))
     table, notes = _by_table(papers, rows, left_out)
     missing = (f"Not run on {machine}: {', '.join(names)} ({reason})." for (machine, reason), names in not_run.items())
     return Page(
@@ -177,22 +177,21 @@ def make_cells_page(papers: Mapping[str, Paper], cells: Iterable[Any], left_out:
     )
 
 
-def make_speedups_page(papers: Mapping[str, Paper], speedups: Iterable[Any], left_out: int, smoke: bool) -> Page:
+def make_speedups_page(papers: Mapping[str, Paper], speedups: pd.DataFrame, left_out: int, smoke: bool) -> Page:
     """Every row that has a time over the fastest CPU row of its machine."""
-    speedups = list(speedups)
-    labels = {(*_place(row), row.profile, row.algorithm): row.label for row in speedups}
+    place = attrgetter("machine", "paper", "experiment", "case")
+    labels = {(*place(row), row.profile, row.algorithm): row.label for row in rows_of(speedups)}
     rows = []
-    for row in speedups:
-        if is_known(row.speedup):
-            fields = {
-                "Row": words(row.label),
-                "Case": words(row.case),
-                "Speedup": measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=smoke),
-                "Over": words(labels[*_place(row), row.base_profile, row.base_algorithm]),
-                "Published": Value(format_speedup(row.published), row.published_precisions),
-                "Verdict": words(row.verdict, row.reason),
-            }
-            rows.append((row, "ours", fields))
+    for row in rows_of(speedups[speedups["speedup"].notna()]):
+        fields = {
+            "Row": words(row.label),
+            "Case": words(row.case),
+            "Speedup": _measured(row, "speedup", smoke, unit="x"),
+            "Over": words(labels[*place(row), row.base_profile, row.base_algorithm]),
+            "Published": Value(format_speedup(row.published), row.published_precisions),
+            "Verdict": words(row.verdict, row.reason),
+        }
+        rows.append((row, "ours", fields))
     table, notes = _by_table(papers, rows, left_out)
     return Page(
         title="Every speedup",
@@ -210,14 +209,10 @@ def _by_table(
     several = len({row.machine for row, _, _ in rows}) > 1
     found = []
     for row, look, fields in rows:
-        title = papers[row.paper].experiments[row.experiment].title
-        found.append(((_place(row), f"{title}, on {row.machine}" if several else title, look), fields))
-    is_open = any(value.interval == NO_INTERVAL for _, _, fields in rows for value in fields.values())
+        title = papers[row.paper].experiments[row.experiment].title + f", on {row.machine}" * several
+        found.append((((row.machine, row.paper, row.experiment), title, look), fields))
+    is_open = any(value.interval == NO_INTERVAL for _, fields in found for value in fields.values())
     return make_table(found), (*[OPEN] * is_open, *_others(left_out))
-
-
-def _place(row: Any) -> tuple[str, str, str]:
-    return row.machine, row.paper, row.experiment
 
 
 def _others(left_out: int) -> list[str]:
@@ -225,22 +220,38 @@ def _others(left_out: int) -> list[str]:
 
 
 def _number(value: float | None) -> Value:
-    return Value(format_number(value) if is_known(value) else "")
+    return Value(format_number(value) if value is not None else "")
+
+
+def _measured(row: Any, name: str, bare: bool, unit: str = "", times_over: float = 1.0) -> Value:
+    """A column with its interval's, such as seconds, seconds_low and seconds_high."""
+    numbers = (getattr(row, column) for column in (name, f"{name}_low", f"{name}_high"))
+    return measured_value(*(one and times_over * one for one in numbers), unit=unit, bare=bare)
 
 
 def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: int, smoke: bool) -> Page:
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
-    rows, says = [], []
     told_of = [row for row in costs if row.cost or row.joules]
+    rows, says = [], []
     for (paper, experiment, currency), table in by_table(told_of, "currency").items():
         work, times_over = in_bulk(table[0].work, told_of)
         name = papers[paper].experiments[experiment].title
         says += [f"{name}: {text}" for text in say_who_is_cheapest(cheapest_rows(table))]
         places = {case: place for place, case in enumerate(dict.fromkeys(row.case for row in table))}
         for row in sorted(table, key=lambda row: (places[row.case], row.cost or 0.0)):
-            group = (paper, experiment, currency, row.case)
             heading = f"{name}, {row.case}: {currency or 'joules'} for {work}"
-            rows.append(((group, heading, "ours"), _cost_fields(row, times_over, smoke)))
+            dearer = times_the_cheapest(row) if row.standing != "cheapest" else None
+            fields = {
+                "Row": words(f"{row.machine}: {row.label}"),
+                "Cost": _measured(row, "cost", smoke, times_over=times_over),
+                "Times the cheapest": measured_value(*(dearer or (None, None, None)), unit="x", bare=smoke),
+                "Standing": words(row.standing if row.standing != "none" else ""),
+                "Speedup on its machine": _measured(row, "buys", smoke, "x") if row.verdict != "base" else Value(),
+                "Joules": _measured(row, "joules", smoke, times_over=times_over),
+                "Watts": _number(row.watts),
+                "Energy of": words(row.energy_of),
+            }
+            rows.append((((paper, experiment, currency, row.case), heading, "ours"), fields))
     told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in prices_told(costs)]
     missing = [f"{machine}: {why}." for machine, why in prices_untold(costs)]
     missing += [f"{machine}: energy not measured: {why}." for machine, why in energy_missing(costs)]
@@ -252,25 +263,6 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: 
         notes=(*says, *told, *filter(None, [currencies_apart(costs)]), *missing, *_others(left_out)),
         data="cost.csv",
     )
-
-
-def _cost_fields(row: Any, times_over: float, smoke: bool) -> dict[str, Value]:
-    cost, joules = (
-        measured_value(*(times_over * one if is_known(one) else None for one in numbers), bare=smoke)
-        for numbers in ((row.cost, row.cost_low, row.cost_high), (row.joules, row.joules_low, row.joules_high))
-    )
-    dearer = times_the_cheapest(row) if row.standing != "cheapest" else None
-    buys = row.buys if row.verdict != "base" else None
-    return {
-        "Row": words(f"{row.machine}: {row.label}"),
-        "Cost": cost,
-        "Times the cheapest": measured_value(*(dearer or (None, None, None)), unit="x", bare=smoke),
-        "Standing": words(row.standing if row.standing != "none" else ""),
-        "Speedup on its machine": measured_value(buys, row.buys_low, row.buys_high, unit="x", bare=smoke),
-        "Joules": joules,
-        "Watts": _number(row.watts),
-        "Energy of": words(row.energy_of),
-    }
 
 
 def make_claims_page(papers: Mapping[str, Paper], verdicts: pd.DataFrame) -> Page:
@@ -337,12 +329,17 @@ def write_pages(
     for (paper, experiment), folded in published.items():
         page = make_published_page(folded, f"{experiment}.csv")
         write_page(folder / paper / f"{experiment}.html", page, stamp)
-    cells, speedups = ([row for row in rows if row.machine in in_full] for rows in (tables.cells, tables.speedups))
-    claims, costs = (frame[frame["machine"].isin(in_full)] for frame in (tables.claims, tables.costs))
-    write_page(folder / "claims.html", make_claims_page(papers, claims), stamp)
-    write_page(folder / "cells.html", make_cells_page(papers, cells, left_out, smoke), stamp)
-    write_page(folder / "speedups.html", make_speedups_page(papers, speedups, left_out, smoke), stamp)
-    write_page(folder / "cost.html", make_cost_page(papers, list(rows_of(costs)), left_out, smoke), stamp)
+    cells, speedups, claims, costs = (
+        frame[frame["machine"].isin(in_full)]
+        for frame in (tables.cell_frame, tables.speedup_frame, tables.claims, tables.costs)
+    )
+    for name, page in {
+        "claims": make_claims_page(papers, claims),
+        "cells": make_cells_page(papers, cells, left_out, smoke),
+        "speedups": make_speedups_page(papers, speedups, left_out, smoke),
+        "cost": make_cost_page(papers, list(rows_of(costs)), left_out, smoke),
+    }.items():
+        write_page(folder / f"{name}.html", page, stamp)
     found = [render_table(page) for page in make_front_tables(papers, claims, first)]
     write_text(folder / "front.html", _introduce(tables, first, stamp) + "".join(found or [f"<p>{NONE_YET}</p>\n"]))
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.columns import write_csv
+from respeed.analysis.columns import TABLES, rows_of, write_csv
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.labels import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
-from respeed.estimators.speedup import FULL_PRECISION
+from respeed.analysis.speedups import published_speedup
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import NO_INTERVAL, NOTHING, Value, format_speedup, group_thousands, is_known, measured_value
-from respeed.tables.speedups import published_speedup
+from respeed.numbers import NO_INTERVAL, NOTHING, Value, format_speedup, group_thousands, measured_value
 from respeed.text import join_words
 
 NOT_MEASURED = "not measured"
@@ -34,14 +34,16 @@ COLUMNS = ["row", "source", "kind", "package", "architecture", "case", "text", "
 
 
 def make_published(
-    paper: Paper, experiment: Experiment, cells: Iterable[Any], speedups: Iterable[Any], smoke: bool
+    paper: Paper, experiment: Experiment, cells: pd.DataFrame, speedups: pd.DataFrame, smoke: bool
 ) -> pd.DataFrame:
-    """The table of one experiment, of rows of cells.csv and of speedups.csv, whatever else is among them. A row in
-    another precision than fp32 is there if any of it was measured."""
+    """The table of one experiment, of cells.csv and speedups.csv, whatever else is in them. A row in another precision
+    than fp32 is there if any of it was measured."""
     cases = experiment.case_names(smoke)
-    here = (paper.name, experiment.name)
-    cells, speedups = ([one for one in rows if (one.paper, one.experiment) == here] for rows in (cells, speedups))
-    ours = sorted(_ours(experiment, cells, speedups, smoke), key=lambda row: row[2:4])
+    cells, speedups = (
+        frame[(frame["paper"] == paper.name) & (frame["experiment"] == experiment.name)] for frame in (cells, speedups)
+    )
+    both = cells.merge(speedups, on=TABLES["cells"].key, suffixes=("", "_speedup"), validate="1:1")
+    ours = sorted(_ours(experiment, both, smoke), key=lambda row: row[2:4])
     rows = pd.DataFrame([*_theirs(paper, experiment, cases), *ours], columns=["name", "precision", *COLUMNS[1:]])
     rows["row"] = rows.groupby(["source", "kind", "name", "architecture"], sort=False).ngroup()
     rows = rows[rows["precision"].isin(["", FULL_PRECISION]) | _is_measured(rows)]
@@ -73,26 +75,22 @@ def _theirs(paper: Paper, experiment: Experiment, cases: Collection[str]) -> Ite
                 yield row.name, "", PAPER, "speedup", "", label, case, text, "", ""
 
 
-def _ours(
-    experiment: Experiment, cells: Iterable[Any], speedups: Iterable[Any], bare: bool
-) -> Iterator[tuple[str, ...]]:
-    ratios = {(one.machine, one.profile, one.algorithm, one.case): one for one in speedups}
-    for cell in cells:
+def _ours(experiment: Experiment, cells: pd.DataFrame, bare: bool) -> Iterator[tuple[str, ...]]:
+    for cell in rows_of(cells):
         name = f"{cell.profile} {cell.algorithm}" if experiment.algorithms else cell.profile
         time, why = measured_value(*in_unit(cell, experiment.unit), bare=bare), _why_no_time(cell)
         yield (name, cell.precision, cell.machine, "seconds", cell.package, cell.label, cell.case, time.text,
                time.interval, "" if time.text else why)  # fmt: skip
         if not cell.is_cpu:
-            ratio = ratios[cell.machine, cell.profile, cell.algorithm, cell.case]
-            over = measured_value(ratio.speedup, ratio.speedup_low, ratio.speedup_high, unit="x", bare=bare)
-            why = _not_measured(ratio.reason) if is_known(cell.seconds) else why
+            ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x", bare=bare)
+            why = _not_measured(cell.reason_speedup) if cell.seconds else why
             label = f"Speedup over fastest CPU ({cell.label})"
-            yield (name, cell.precision, cell.machine, "speedup", "", label, cell.case, over.text, over.interval,
-                   "" if over.text else why)  # fmt: skip
+            yield (name, cell.precision, cell.machine, "speedup", "", label, cell.case, ratio.text, ratio.interval,
+                   "" if ratio.text else why)  # fmt: skip
 
 
 def _why_no_time(cell: Any) -> str:
-    if is_known(cell.seconds):
+    if cell.seconds:
         return "not known: nobody counts what this program does"
     return _not_measured(cell.reason) if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
 
@@ -138,26 +136,20 @@ class FoldedTable:
 
     def as_json(self) -> dict[str, Any]:
         """For the report, which sets it in types of its own."""
-        groups = [
-            {
-                "heading": heading,
-                "lines": [
-                    {"label": label, "kind": kind, "values": [asdict(value) for value in values]}
-                    for kind, label, values in lines
-                ],
-            }
-            for heading, lines in groups_of(self.numbers)
-        ]
+        names = ("kind", "label", "values")
         return {
             "reference": self.reference,
             "has_theirs": PAPER in self.numbers.index.get_level_values("source"),
             "columns": list(self.numbers),
-            "groups": groups,
+            "groups": [
+                {"heading": heading, "lines": [dict(zip(names, line, strict=True)) for line in lines]}
+                for heading, lines in groups_of(self.numbers.map(asdict))
+            ],
             "notes": [asdict(note) for note in self.notes],
         }
 
 
-def groups_of(numbers: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
+def groups_of(numbers: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Any]]]]]:
     """Kind, label and values of each line under its heading."""
     lines = zip(numbers.index, numbers.to_numpy(dtype=object).tolist(), strict=True)
     return [
