@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.filters import do_mark_safe
 
 from respeed.analysis.columns import rows_of
 from respeed.analysis.cost import (
@@ -37,11 +39,23 @@ from respeed.numbers import (
     format_whole_share,
     measured_value,
 )
-from respeed.output.published import FoldedTable
+from respeed.output.published import FoldedTable, describe_machine
 from respeed.records.store import write_text
 
-STYLE = Path(__file__).with_name("page.css")
-SCRIPT = Path(__file__).with_name("page.js")
+
+def _escaped(value: Any) -> Any:
+    """As the standard library escapes, whichever release of Jinja there is."""
+    return value if hasattr(value, "__html__") else do_mark_safe(escape(str(value)))
+
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    finalize=_escaped,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
 OPEN = "In italics: a number that has no interval, because too few rounds were clean."
 NONE_YET = "No claim has been tested yet."
 
@@ -71,62 +85,28 @@ def _named(index: list[tuple[Any, str, str]]) -> pd.MultiIndex:
 
 def write_page(path: Path, page: Page, stamp: str) -> None:
     """Write the page; a `stamp` stands above all else. Without a row there is no table, only the notes."""
-    table = "" if page.table.empty else render_table(page)
-    script = f"<script>\n{SCRIPT.read_text(encoding='utf-8')}</script>\n" if table and page.is_sortable else ""
-    data = f"<p>The same for other programs: {escape(page.data)}.</p>\n" if page.data else ""
-    write_text(
-        path,
-        "<!doctype html>\n"
-        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(page.title)}</title>\n"
-        f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(page.title)}</h1>\n"
-        + (f'<p class="stamp">{escape(stamp)}</p>\n' if stamp else "")
-        + (f'<div class="scroll">\n{table}</div>\n' if table else "")
-        + "".join(f"<p>{escape(note)}</p>\n" for note in page.notes)
-        + f"{data}{script}</body>\n</html>\n",
-    )
+    facts = {"title": page.title, "stamp": stamp, "notes": page.notes, "data": page.data}
+    write_text(path, TEMPLATES.get_template("page.jinja").render(facts | _table_facts(page)))
 
 
 def render_table(page: Page) -> str:
     """The table alone, as a part of another page."""
+    return TEMPLATES.get_template("table.jinja").render(_table_facts(page))
+
+
+def _table_facts(page: Page) -> dict[str, Any]:
     rows = list(zip(page.table.index, page.table.to_numpy(dtype=object).tolist(), strict=True))
-    head = ""
-    for name, column in zip(map(str, page.table), zip(*(fields for _, fields in rows), strict=True), strict=True):
-        button = f'<button type="button">{escape(name)}</button>' if page.is_sortable else escape(name)
-        number = any(value.kind == "number" for value in column)
-        head += f'<th scope="col"{_classed("number" if number else "")}>{button}</th>'
-    bodies = ""
-    for (_, heading), lines in groupby(rows, key=lambda row: row[0][:2]):
-        span = f'<tr><th scope="rowgroup" colspan="{page.table.shape[1]}">{escape(heading)}</th></tr>\n'
-        body = "".join(_row(look, fields) for (_, _, look), fields in lines)
-        bodies += f"<tbody>\n{span if heading else ''}{body}</tbody>\n"
-    return f"<table>\n<caption>{escape(page.caption)}</caption>\n<thead>\n<tr>{head}</tr>\n</thead>\n{bodies}</table>\n"
-
-
-def _row(look: str, fields: Sequence[Value]) -> str:
-    name, *others = fields
-    cells = "".join(
-        f"<td{_classed(value.kind if value.kind in {'number', 'range'} else '')}>{_content(value)}</td>"
-        for value in others
-    )
-    return f'<tr{_classed(look)}><th scope="row">{_content(name)}</th>{cells}</tr>\n'
-
-
-def _content(value: Value) -> str:
-    """A number whose interval is missing is in italics; an interval, a mark or a reason is small."""
-    text, is_open = escape(value.text), value.interval == NO_INTERVAL
-    if is_open or value.kind == "verdict":
-        text = f'<span class="{"open" if is_open else "verdict"}">{text}</span>'
-    if is_open or not (small := value.interval or value.mark):
-        return text
-    kind = "" if value.kind == "number" else "words"
-    return f"<span data-sort>{text}</span> <small{_classed(kind)}>{escape(small)}</small>"
-
-
-def _classed(name: str) -> str:
-    return f' class="{name}"' if name else ""
+    numbers = [any(value.kind == "number" for value in column) for column in page.table.to_numpy(dtype=object).T]
+    return {
+        "caption": page.caption,
+        "head": list(zip(page.table, numbers, strict=True)),
+        "groups": [
+            (heading, [(look, fields) for (_, _, look), fields in lines])
+            for (_, heading), lines in groupby(rows, key=lambda row: row[0][:2])
+        ],
+        "sortable": page.is_sortable,
+        "open": NO_INTERVAL,
+    }
 
 
 def words(text: str, small: str = "", kind: str = "words") -> Value:
@@ -340,18 +320,11 @@ def write_pages(
         "cost": make_cost_page(papers, list(rows_of(costs)), left_out, smoke),
     }.items():
         write_page(folder / f"{name}.html", page, stamp)
-    found = [render_table(page) for page in make_front_tables(papers, claims, first)]
-    write_text(folder / "front.html", _introduce(tables, first, stamp) + "".join(found or [f"<p>{NONE_YET}</p>\n"]))
-
-
-def _introduce(tables: Any, machine: str, stamp: str) -> str:
-    """Whose tables they are, and where they were run again."""
-    lines = ["<h1>Published speedup tables, re-run</h1>"]
-    if stamp:
-        lines.append(f'<p class="stamp">{escape(stamp)}</p>')
-    for paper in tables.papers.values():
-        lines.append(f"<p><b>{escape(reference(paper))}</b>, <i>{escape(paper.title)}</i>: {escape(paper.claim)}</p>")
-    if origin := tables.origins.get(machine):
-        with_what = ", ".join(filter(None, [origin.cpu, f"{origin.usable_cores} cores", origin.accelerators]))
-        lines.append(f"<p><b>Here</b>: {escape(machine)}, {escape(with_what)}.</p>")
-    return "\n".join(lines) + "\n"
+    facts = {
+        "stamp": stamp,
+        "papers": [(reference(paper), paper.title, paper.claim) for paper in papers.values()],
+        "here": describe_machine(first, tables.origins).replace(":", ",", 1) if first in tables.origins else "",
+        "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
+        "none_yet": NONE_YET,
+    }
+    write_text(folder / "front.html", TEMPLATES.get_template("front.jinja").render(facts))

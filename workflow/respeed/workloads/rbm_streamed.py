@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from respeed.backends import BackendContract, Step
+from respeed.backends import Step
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, rbm
 from respeed.workloads._common import Drawn
