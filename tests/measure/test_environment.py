@@ -4,6 +4,7 @@ import pytest
 
 from respeed.machine.software import library_name, telling_environment
 from respeed.measure.environment import child_environment
+from tests.measure.test_turn import FOREIGN
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,17 @@ def test_a_library_is_told_by_its_name_and_the_wheel_that_it_is_of() -> None:
         library_name("/home/anna/lib/libx.so") == library_name("anna/libx.so") == library_name("libx.so") == "libx.so"
     )
     assert library_name("/venv/site-packages/numpy.libs/libopenblas.so") == "numpy.libs/libopenblas.so"
+
+
+def test_of_a_foreign_environment_only_places_reach_the_measuring_process() -> None:
+    places = {"NUMBA_CACHE_DIR": "/cache", "LD_PRELOAD": "lib.so", "PATH": "/bin"}
+    found = child_environment(2, FOREIGN | places)
+    assert found.items() >= places.items()
+    assert found["VECLIB_MAXIMUM_THREADS"] == "2"  # another word than the others have
+    assert {name: found[name] for name in FOREIGN if name in found} == {
+        "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2",
+        "MKL_DYNAMIC": "FALSE", "LC_ALL": "POSIX",
+    }  # fmt: skip
 
 
 def test_no_program_comes_from_a_folder_in_which_jax_keeps_what_it_compiled() -> None:

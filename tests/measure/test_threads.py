@@ -1,12 +1,15 @@
 """How many threads really ran: what must be caught is caught. Each in a process of its own, as threads are set once."""
 
+import contextlib
 import importlib.util
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,15 +18,16 @@ from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
 from respeed.measure.bench import shares_cores, thread_complaint
 from respeed.measure.case import _threads_allowed
-from respeed.measure.turn import measure_spec
+from respeed.measure.lock import machine_lock
+from respeed.measure.turn import measure_spec, measure_turn
 from respeed.paths import RoundId
-from respeed.protocol import REAL, Block, contamination
+from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import make_spec
-from respeed.timing.disturbance import difference, take_snapshot
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
 )
+TORCH = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1)
 two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
 
 
@@ -63,14 +67,9 @@ TWO = {f"{name}_NUM_THREADS": "2" for name in ("OMP", "MKL", "OPENBLAS")}
 
 
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
-def test_one_thread_is_one_thread(backend: str) -> None:
-    assert proof(backend, 1, **ONE)["threads_ran"] == 1
-
-
-@two_cores
-@pytest.mark.parametrize("backend", ["openblas", "torch"])
-def test_two_threads_are_two_threads(backend: str) -> None:
-    assert proof(backend, 2, **TWO)["threads_ran"] == 2
+@pytest.mark.parametrize(("threads", "asked"), [(1, ONE), pytest.param(2, TWO, marks=two_cores)], ids=["one", "two"])
+def test_so_many_threads_are_so_many(backend: str, threads: int, asked: dict[str, str]) -> None:
+    assert proof(backend, threads, **asked)["threads_ran"] == threads
 
 
 @two_cores
@@ -100,54 +99,54 @@ def test_two_threads_on_one_core_leave_no_block_that_counts(profile: str) -> Non
         assert "waited for a core" in contamination(block, 2, math.inf, REAL)
 
 
+@contextlib.contextmanager
+def busy_loops(number: int) -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 @pytest.mark.slow
 @two_cores
 def test_no_limit_is_caught_even_beside_a_busy_competitor() -> None:
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
+    with busy_loops(2):
         assert proof("torch", 1)["threads_ran"] > 1
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
 
 
-def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed() -> None:
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1)
-    assert thread_complaint(spec, {"threads_ran": 2}) == "2 threads ran, 1 asked"
-    assert thread_complaint(spec, {"threads_ran": 1}) is None
-    assert thread_complaint(spec, {"threads_ran": None}) is None
-    two, many = replace(spec, threads=2), replace(spec, threads=16)
-    assert thread_complaint(two, {"threads_ran": 2}) is None
-    assert thread_complaint(two, {"threads_ran": 1}) == "1 thread ran, 2 asked"
-    assert thread_complaint(two, {"threads_ran": 3}) == "3 threads ran, 2 asked"
-    # On many cores a library may choose fewer, down to half.
-    assert [thread_complaint(many, {"threads_ran": ran}) is None for ran in (7, 8, 16, 17)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+@pytest.mark.parametrize(
+    ("threads", "ran", "complaint"),
+    [
+        (1, 2, "2 threads ran, 1 asked"), (1, 1, None), (1, None, None),
+        (2, 2, None), (2, 1, "1 thread ran, 2 asked"), (2, 3, "3 threads ran, 2 asked"),
+        # On many cores a library may choose fewer, down to half.
+        (16, 7, "7 threads ran, 16 asked"), (16, 8, None), (16, 16, None), (16, 17, "17 threads ran, 16 asked"),
+    ],
+)  # fmt: skip
+def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
+    threads: int, ran: int | None, complaint: str | None
+) -> None:
+    assert thread_complaint(replace(TORCH, threads=threads), {"threads_ran": ran}) == complaint
 
 
-def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_one_and_to_the_time_of_as_many() -> None:
-    spec = replace(make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1), threads=2)
-
-    def complaint(ran: int | None, taken: float) -> str | None:
-        return thread_complaint(spec, {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
-
-    assert [complaint(ran, 1.99) for ran in (2, 3)] == [None, None]
-    # More threads than CPUs that they are bound to take no more than the time of these.
-    assert complaint(4, 1.99) == "4 threads ran, 2 asked"
-    assert complaint(1, 0.99) == "1 thread ran, 2 asked"
-    # Where nothing is bound, or no thread is seen, time is what tells.
-    assert [complaint(ran, 2.6) for ran in (2, 3, None)] == 3 * ["took the time of 2.6 CPUs, 2 asked"]
-    assert complaint(None, 1.99) is None
-
-
-def test_of_threads_that_share_their_cores_by_design_waiting_tells_nothing() -> None:
-    seen = [difference(take_snapshot(is_shared=shared), take_snapshot(is_shared=shared)) for shared in (True, False)]
-    assert [one["run_delay_seconds"] is None for one in seen] == [True, False]
+@pytest.mark.parametrize(
+    ("ran", "taken", "complaint"),
+    [
+        (2, 1.99, None), (3, 1.99, None), (None, 1.99, None),
+        # More threads than CPUs that they are bound to take no more than the time of these.
+        (4, 1.99, "4 threads ran, 2 asked"), (1, 0.99, "1 thread ran, 2 asked"),
+        # Where nothing is bound, or no thread is seen, time is what tells.
+        *((ran, 2.6, "took the time of 2.6 CPUs, 2 asked") for ran in (2, 3, None)),
+    ],
+)  # fmt: skip
+def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_one_and_to_the_time_of_as_many(
+    ran: int | None, taken: float, complaint: str | None
+) -> None:
+    found = thread_complaint(replace(TORCH, threads=2), {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
+    assert found == complaint
 
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
@@ -184,9 +183,34 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
         [sys.executable, "-c", textwrap.dedent(code)], env=asked, capture_output=True, text=True, check=True
     )
     threads_set, proof = json.loads(done.stdout)
-    spec = replace(make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1), threads=2)
     assert threads_set == 8
-    assert "threads ran, 2 asked" in (thread_complaint(spec, proof, is_shared=True) or "")
+    assert "threads ran, 2 asked" in (thread_complaint(replace(TORCH, threads=2), proof, is_shared=True) or "")
+
+
+def clean_times(probes: list[float]) -> list[float]:
+    """The medians of the blocks that count, of the largest smoke case; the `probes` of the session grow."""
+    spec = make_spec(RoundId("box", "raina2009", "rbm", "openblas-all", 1, smoke=True), 1)
+    spec = replace(spec, cases=tuple(case for case in spec.cases if case.name == "256x688"), timing=REAL)
+    with machine_lock() as lock:
+        record = dict(measure_turn([spec], lock, probes))[spec.id]
+    blocks = [Block(**block) for block in record["cases"][0]["blocks"]]
+    probes += [probe for block in blocks for probe in block.probe_seconds]
+    return [
+        statistics.median(block.sample_seconds) / block.sample_steps
+        for block in blocks
+        if not contamination(block, spec.threads, quiet_probe(probes), REAL)
+    ]
+
+
+@pytest.mark.slow
+def test_beside_busy_loops_no_block_that_counts_is_far_from_a_quiet_one() -> None:
+    probes: list[float] = []
+    quiet = clean_times(probes)
+    if not quiet:
+        pytest.skip("this machine is never quiet")
+    with busy_loops(len(usable_cores())):
+        beside = clean_times(probes)
+    assert all(seconds < 1.05 * max(quiet) for seconds in beside)
 
 
 def test_no_other_backend_shares_its_cores_by_design() -> None:

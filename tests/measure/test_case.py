@@ -1,0 +1,279 @@
+"""One case, measured for real in this process: what its facts say, and that nothing wrong shows a time."""
+
+import errno
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from respeed.backends import BackendContract, make_backend, openblas
+from respeed.errors import NotMeasurable
+from respeed.estimators.energy import RoundEnergy, energy_of_round
+from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
+from respeed.measure.bench import COPY_BYTES, Bench, make_bench, measure_ceilings
+from respeed.measure.case import derive_seed, is_disturbed, measure_case
+from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.turn import _shuffled
+from respeed.measure.worker import _run
+from respeed.model.paper import Case
+from respeed.paths import RoundId
+from respeed.protocol import REAL, Block
+from respeed.schedule.spec import RoundSpec, make_spec
+from respeed.timing.energy import NO_METER, Meter, make_meter
+from respeed.workloads import load_workload
+
+ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
+SPEC = make_spec(ROUND, 1)
+FP64 = make_spec(replace(ROUND, profile="openblas-1-fp64"), 1)
+# Larger than what an allocator may keep of other tests' arrays, which counts as free.
+LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
+NET = {"inputs": 36, "hidden": 24, "layers": 2, "outputs": 10, "batch": 12, "weight_decay": 0.0, "activation": "relu"}
+WATTS = 80.0
+
+# What is free before and after a limit of 100 MB more than there is, in a process that shares 500 MB, as libraries are.
+LIMITED = """
+import mmap, resource, sys, psutil
+from respeed.machine.memory import memory_free
+shared = mmap.mmap(-1, 500_000_000)
+before, used = memory_free(), psutil.Process().memory_info()
+limit, counted = sys.argv[1:]
+resource.setrlimit(getattr(resource, limit), (getattr(used, counted) + 100_000_000,) * 2)
+print(before > 500e6, 90e6 < memory_free() - used.rss < 110e6)
+"""
+
+
+def backend(precision: str = "fp32") -> BackendContract:
+    return make_backend("openblas", device="cpu", precision=precision, threads=1, seed=1)
+
+
+def bench(made: BackendContract | None = None, probes: Sequence[float] = (), meter: Meter = NO_METER) -> Bench:
+    return make_bench(made or backend(), probes, meter)[0]
+
+
+def timed(spec: RoundSpec, meter: Meter = NO_METER) -> dict[str, Any]:
+    facts = measure_case(spec, 0, bench(meter=meter))
+    assert facts["status"] == "measured", facts["reason"]
+    return facts
+
+
+def is_without_times(facts: dict[str, Any], status: str, reason: str) -> bool:
+    found = (facts["status"], facts["warmup"], facts["blocks"], bool(re.match(reason, facts["reason"])))
+    return found == (status, None, [], True)
+
+
+def test_a_corrupted_kernel_shows_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    correct, one = openblas.Backend.gemm, bench()
+
+    def corrupted(self: openblas.Backend, a: np.ndarray, b: np.ndarray, out: np.ndarray, **options: object) -> None:
+        correct(self, a, b, out, **options)  # type: ignore[arg-type]
+        out[-1, -1] += 0.01
+
+    assert measure_case(SPEC, 0, one)["status"] == "measured"
+    monkeypatch.setattr(openblas.Backend, "gemm", corrupted)
+    assert is_without_times(measure_case(SPEC, 0, one), "wrong", "wrong result: ")
+
+
+def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
+    assert what_is_wrong(state_errors({}, {"a": np.array([np.nan, 1.0])}, {"a": np.array([1.0, 1.0])}), 1e-4)
+    inputs = {"weights": np.array([1000.0], np.float32)}
+    errors = state_errors(inputs, {"weights": np.array([1000.2])}, {"weights": np.array([0.1])})
+    assert errors["weights"] == pytest.approx(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize(("rate", "status"), [(0.01, "measured"), (1e6, "wrong")])
+def test_a_net_whose_numbers_overflow_while_it_is_timed_shows_no_time(rate: float, status: str) -> None:
+    case = Case("net", "mlp", {**NET, "learning_rate": rate})
+    facts = measure_case(replace(SPEC, cases=(case,), rehearsals=()), 0, bench())
+    assert facts["status"] == status
+    assert max(facts["errors"].values()) < 1e-4  # its first step was right
+    assert status == "measured" or is_without_times(facts, "wrong", ".*not finite")
+
+
+def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a control group, or in fp64 twice as much of the host's."""
+    with monkeypatch.context() as patched:
+        patched.setattr("respeed.machine.cgroup.memory_left", lambda: 100_000_000)
+        spec, one = replace(SPEC, cases=(LARGE, SPEC.cases[0])), bench()
+        large, small = (measure_case(spec, index, one) for index in range(2))
+    assert is_without_times(large, "not-run", r"needs \d+\.\d GB of memory, has \d+\.\d$")
+    assert small["status"] == "measured"
+    monkeypatch.setattr("respeed.measure.case.CHECK_FACTOR", 1e9)
+    found = [measure_case(spec, 0, bench(backend(spec.profile.precision))) for spec in (SPEC, FP64)]
+    single, double = (float(facts["reason"].split()[1]) for facts in found)
+    assert double == pytest.approx(2 * single)
+
+
+def test_what_does_not_fit_the_gpu_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = backend()
+    one, takes = bench(made), load_workload("rbm").memory_bytes(SPEC.cases[0])
+    monkeypatch.setattr(made, "memory_factor", 1.5)
+    monkeypatch.setattr(made, "bytes_free", lambda: 1.4 * takes)
+    assert is_without_times(measure_case(SPEC, 0, one), "not-run", "needs 0.0 GB of GPU memory, has 0.0$")
+    monkeypatch.setattr(made, "bytes_free", lambda: 1.6 * takes)
+    assert measure_case(SPEC, 0, one)["status"] == "measured"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are Linux's")
+@pytest.mark.parametrize(("limit", "counted"), [("RLIMIT_AS", "vms"), ("RLIMIT_DATA", "data")])
+def test_a_limit_counts_against_what_it_limits(limit: str, counted: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED, limit, counted], text=True, capture_output=True, check=True)
+    assert done.stdout == "True True\n"
+
+
+def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = backend()
+    one, array = bench(made), made.array
+
+    def full(values: np.ndarray) -> np.ndarray:
+        if math.prod(values.shape) > 50_000:
+            raise MemoryError("out of memory. Tried to allocate 2.00 GiB.")
+        return array(values)
+
+    monkeypatch.setattr(made, "array", full)
+    found = {case.name: measure_case(SPEC, index, one) for index, case in enumerate(SPEC.cases)}
+    assert found["36x64"]["status"] == "measured"
+    assert is_without_times(found["256x688"], "failed", "MemoryError: out of memory")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO])
+def test_what_the_disk_refuses_is_no_fact_of_a_case(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("respeed.measure.case._measure", refused)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        measure_case(SPEC, 0, bench())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (NotMeasurable("no such device"), "no such device"),
+        (RuntimeError("CUDA error: out of memory\nmore"), "RuntimeError: CUDA error: out of memory more"),
+    ],
+)
+def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(
+    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("respeed.measure.case.make_backend", refuse)
+    monkeypatch.setattr("respeed.measure.worker.bind", lambda cpus: None)
+    events = io.StringIO()
+    _run(json.dumps({"specs": [asdict(SPEC)], "probes": []}), events)
+    assert json.loads(events.getvalue()) == {"event": "not-run", "reason": reason}
+
+
+def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_row_say_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, told = backend(), iter([None, "RuntimeError: a copy waited"])
+    monkeypatch.setattr(made, "why_plain", lambda: next(told), raising=False)
+    assert measure_case(SPEC, 0, bench(made))["graphs"] == "no: RuntimeError: a copy waited"
+    copies = make_spec(RoundId("box", "lectures", "copies", "openblas-1", 1, smoke=True), 1)
+    why = "nothing to copy: its arrays lie in the host's memory$"
+    assert is_without_times(measure_case(copies, 0, bench()), "not-run", why)
+
+
+def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
+    """A turn that is slow from its first probe to its last finds nothing strange in itself."""
+    strict = replace(SPEC, timing=replace(SPEC.timing, max_probe_ratio=1.25))
+    one = bench(probes=[1e-9] * 1000)
+    facts = measure_case(strict, 0, one)
+    assert facts["status"] == "measured"
+    assert is_disturbed(strict, facts, one)
+    one.probes[:1000] = []
+    assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), facts, one)
+
+
+def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("respeed.measure.case.FIRST_COUNTS", 0.0)  # every step counts as slow
+    facts = timed(SPEC)
+    assert facts["warmup"]["steps"] == 0
+    assert facts["blocks"][0]["sample_steps"] == len(facts["blocks"][0]["sample_seconds"]) == 1
+    monkeypatch.setattr("respeed.measure.case.TOLERANCE", {"fp32": 1e-12})
+    assert is_without_times(measure_case(SPEC, 0, bench()), "wrong", "wrong result: ")
+
+
+def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
+    facts, workload = measure_case(FP64, 0, bench(backend("fp64"))), load_workload("rbm")
+    assert facts["status"] == "measured"
+    assert max(facts["errors"].values()) < facts["tolerance"] == TOLERANCE["fp64"] == 1e-10
+    assert facts["traffic_bytes"] == 2 * workload.traffic_bytes(FP64.cases[0])
+    assert facts["memory_bytes"] == 2 * workload.memory_bytes(FP64.cases[0])
+    # A program in fp32 is wrong as fp64.
+    single = measure_case(FP64, 0, bench(backend("fp32")))
+    assert is_without_times(single, "wrong", r"wrong result: \w+ is off by .* of its largest value, 1e-10 allowed$")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_the_ceiling_of_copies_is_of_as_many_bytes_in_every_precision(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, copied = backend(precision), []
+    monkeypatch.setattr(made, "copy", lambda source, out: copied.append((source.nbytes, out.nbytes)))
+    monkeypatch.setattr("respeed.measure.bench._product_rate", lambda backend: 1.0)
+    measure_ceilings(made)
+    assert set(copied) == {(COPY_BYTES, COPY_BYTES)}
+
+
+def test_all_profiles_of_a_round_compute_on_the_same_data_and_every_round_on_other_in_another_order() -> None:
+    other = make_spec(replace(ROUND, profile="torch-1"), 1)
+    assert derive_seed(SPEC, "36x64") == derive_seed(other, "36x64") != derive_seed(SPEC, "64x256")
+    specs = [make_spec(replace(ROUND, index=index), 1) for index in range(1, 13)]
+    assert len({derive_seed(spec, "36x64") for spec in specs}) == 12
+    orders = {tuple(case.name for case in _shuffled(spec).cases) for spec in specs}
+    assert len(orders) > 4
+    assert {frozenset(order) for order in orders} == {frozenset(case.name for case in SPEC.cases)}
+
+
+def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
+    facts = timed(SPEC, Meter((EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5),)))
+    blocks = [Block(**block) for block in facts["blocks"]]
+    # From before the first sample to after the last: what lies between samples is used as well.
+    assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
+    found = energy_of_round(blocks, {}, {"update_seconds": {"package-0": 1e-6}, "reason": None})
+    assert isinstance(found, RoundEnergy)
+    assert found.watts >= WATTS
+    # A machine without counters is measured as ever.
+    assert all(block["joules"] == {} for block in timed(SPEC)["blocks"])
+
+
+def on_device(device: str) -> RoundSpec:
+    """A tiny case, timed as a real one is; the row says that it is on the device."""
+    return replace(SPEC, timing=REAL, profile=replace(SPEC.profile, device=device))
+
+
+@pytest.mark.slow
+def test_a_device_whose_counter_is_slow_runs_on_until_it_tells() -> None:
+    update = 0.1
+    meter, told = make_meter([EnergyCounter("GPU", lambda: WATTS * update * (time.perf_counter() // update))], "")
+    facts = timed(on_device("cuda"), meter)
+    run, blocks = facts["energy_run"], [Block(**block) for block in facts["blocks"]]
+    assert run["seconds"] >= FEWEST_UPDATES * meter.update_seconds
+    assert all(block.seconds < run["seconds"] for block in blocks)
+    found = energy_of_round(blocks, {}, told, run)
+    assert isinstance(found, RoundEnergy)
+    # Either end is off by up to an update.
+    assert found.watts == pytest.approx(WATTS, rel=2 / FEWEST_UPDATES)
+    assert found.joules == pytest.approx(WATTS * run["seconds"] / run["steps"], rel=2 / FEWEST_UPDATES)
+    assert isinstance(energy_of_round(blocks, {}, told), str)
+
+
+@pytest.mark.parametrize(("device", "update"), [("cpu", 0.1), ("cuda", 0.45), ("cuda", 0.001)])
+def test_no_steps_are_added_for_a_cpu_nor_in_vain(device: str, update: float) -> None:
+    meter = Meter((EnergyCounter("GPU", lambda: WATTS * time.perf_counter()),), update)
+    assert "energy_run" not in timed(on_device(device), meter)

@@ -1,0 +1,238 @@
+"""Rounds in processes of their own, for real: what they write, and what happens when one of these is in trouble."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.errors import UserError
+from respeed.estimators.rounds import collect_rounds
+from respeed.measure.lock import machine_lock
+from respeed.measure.turn import check_provenance, how_it_ended, measure_spec, measure_turn
+from respeed.paths import RoundId
+from respeed.records.store import read_record, write_json
+from respeed.schedule.spec import make_spec
+from tests.signals import CODES, hear_all
+
+ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
+COMMAND = [sys.executable, "-m", "respeed", "measure", "--config", "preset=smoke", "experiments=rbm",
+           "profiles=openblas-1", "machine=box"]  # fmt: skip
+GROUP = Path("/sys/fs/cgroup/memory")
+# What a shell may say of threads, compilers and letters.
+FOREIGN = {
+    "OMP_NUM_THREADS": "64", "OMP_PROC_BIND": "close", "MKL_NUM_THREADS": "9", "MKL_DYNAMIC": "TRUE",
+    "OPENBLAS_NUM_THREADS": "7", "OPENBLAS_CORETYPE": "Prescott", "KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "0",
+    "NUMBA_DISABLE_JIT": "1", "NUMBA_NUM_THREADS": "5", "PYTHONMALLOC": "debug", "PYTHONUTF8": "0",
+    "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX",
+}  # fmt: skip
+
+
+def measured(folder: Path) -> dict[str, Any]:
+    """The round, measured, written and read."""
+    path = folder / "round-01.json"
+    write_json(path, measure_spec(make_spec(ROUND, 1)))
+    return read_record(path)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, folder: Path, code: str) -> None:
+    """Run the code in every measuring process, as it starts."""
+    folder.mkdir()
+    lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    text = f"import sys\nif 'respeed.measure.worker' in ' '.join(sys.orig_argv):\n{lines}"
+    (folder / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
+def test_a_round_measures_every_case_and_records_how_and_where(tmp_path: Path) -> None:
+    record, spec = measured(tmp_path), make_spec(ROUND, 1)
+    assert {case["case"] for case in record["cases"]} == {"36x64", "64x256", "144x1000", "256x688"}
+    for case in record["cases"]:
+        assert case["status"] == "measured", case["reason"]
+        assert 0 <= max(case["errors"].values()) <= case["tolerance"]
+        assert case["blocks"]
+        # Only a step that fills a block is timed from its first on.
+        assert case["warmup"]["steps"] > 0 or case["warmup"]["step_seconds"] > spec.timing.block_seconds
+    provenance = record["provenance"]
+    environment, backend = provenance["environment"], provenance["backend"]
+    assert environment["OPENBLAS_NUM_THREADS"] == environment["OMP_NUM_THREADS"] == "1"
+    assert environment["MALLOC_TRIM_THRESHOLD_"] == "4294967295"
+    assert (backend["threads_set"], backend["library"], len(provenance["affinity"])) == (1, "OpenBLAS", 1)
+    assert provenance["threads_proof"]["threads_ran"] in (1, None)
+    assert record["ceilings"]["flops_per_second"] > 1e8
+    assert record["ceilings"]["bytes_per_second"] > 1e7
+    files = " ".join(library["file"] for library in provenance["libraries"])
+    assert "numpy" in files
+    assert "scipy" in files
+    # Any tool reads it; and without a required fact about its origin it is refused.
+    assert json.loads((tmp_path / "round-01.json").read_text())["id"]["machine"] == "box"
+    check_provenance(provenance)
+    provenance["machine"]["cpu"] = None
+    with pytest.raises(UserError, match=r"provenance\.machine\.cpu cannot be read"):
+        check_provenance(provenance)
+
+
+def test_a_profile_that_needs_no_torch_never_imports_it() -> None:
+    code = (
+        "import sys; from respeed.backends import make_backend; from respeed.workloads import load_workload;"
+        "import respeed.measure.case, respeed.timing.blocks;"
+        "make_backend('openblas', device='cpu', precision='fp32', threads=1, seed=1);"
+        "print('torch' in sys.modules, 'pandas' in sys.modules, 'snakemake' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "False"]
+
+
+def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workload that kills its process at one size: the other cases are measured all the same."""
+    deadly = """
+import os, signal
+from respeed.workloads import rbm
+original = rbm.inputs
+def inputs(case, seed):
+    if case.name == '64x256': os.kill(os.getpid(), signal.SIGKILL)
+    return original(case, seed)
+rbm.inputs = inputs
+"""
+    plant(monkeypatch, tmp_path / "deadly", deadly)
+    found = {case["case"]: case for case in measured(tmp_path)["cases"]}
+    assert {name: case["status"] for name, case in found.items()} == {
+        "36x64": "measured", "64x256": "failed", "144x1000": "measured", "256x688": "measured",
+    }  # fmt: skip
+    assert "killed" in found["64x256"]["reason"]
+
+
+def test_rounds_of_one_profile_share_a_process_and_each_is_told_when_it_is_done() -> None:
+    specs = [make_spec(replace(ROUND, experiment=name), 1) for name in ("rbm", "matmul")]
+    with machine_lock() as lock:
+        told = list(measure_turn(specs, lock))
+    (_, first), (_, second) = told
+    assert [one.experiment for one, _ in told] == ["rbm", "matmul"]
+    assert first["provenance"] == second["provenance"]
+    assert first["start_seconds"] == second["start_seconds"] > 0
+    assert first["started"] <= second["started"]
+    for record, start in ((first, first["start_seconds"]), (second, 0.0)):
+        assert {case["status"] for case in record["cases"]} == {"measured"}
+        cases = sum(case["wall_seconds"] for case in record["cases"])
+        assert cases <= record["wall_seconds"] == pytest.approx(cases + start, abs=1.0)
+
+
+@pytest.mark.parametrize(("attempts", "clean"), [(1, True), (2, True), (5, False)])
+def test_a_disturbed_case_is_measured_again_at_the_end_of_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, clean: bool
+) -> None:
+    """The first so many attempts at the case 64x256 have used up a quota."""
+    disturbing = f"""
+from respeed.measure import case
+left, original = [{attempts}], case._measure
+def measure(spec, index, workload, bench, facts):
+    original(spec, index, workload, bench, facts)
+    if facts['case'] == '64x256' and left[0] > 0:
+        left[0] -= 1
+        facts['blocks'] = [block | {{'quota_throttles': 1}} for block in facts['blocks']]
+case._measure = measure
+"""
+    plant(monkeypatch, tmp_path / "disturbed", disturbing)
+    specs = [make_spec(replace(ROUND, experiment=name), 1) for name in ("rbm", "matmul")]
+    begun: list[tuple[str, str, bool]] = []
+    with machine_lock() as lock:
+        told = list(measure_turn(specs, lock, watch=lambda *what: begun.append(what)))
+    again = [what for what in begun if what[2]]
+    assert again == [("rbm", "64x256", True)] * min(attempts, 2)
+    assert begun[-len(again) :] == again  # after everything else of the turn
+    assert [one.experiment for one, _ in told] == ["rbm", "matmul", *["rbm"] * len(again)]
+    (case,) = [case for case in dict(told)[specs[0].id]["cases"] if case["case"] == "64x256"]
+    assert case["attempts"] == 1 + len(again)
+    # What was disturbed stays in the record, and the cell counts the round once.
+    (cell,) = [cell for key, cell in collect_rounds([dict(told)[specs[0].id]]).items() if key.case == "64x256"]
+    assert cell.attempts == 1
+    assert cell.causes["CPU quota used up"] == cell.discarded > 0
+    assert bool(cell.times) == clean
+
+
+@pytest.mark.parametrize(("lacked", "why"), [(True, "by the kernel, for want"), (False, "perhaps for want")])
+def test_a_kill_by_the_kernel_is_told_apart_from_any_other(lacked: bool, why: str) -> None:
+    assert how_it_ended(-9, lacked_memory=lacked) == f"the measuring process was killed, {why} of memory"
+
+
+@pytest.mark.slow
+def test_a_group_with_too_little_memory_for_the_process_fails_its_cases_and_not_the_run(tmp_path: Path) -> None:
+    group = GROUP / f"respeed-test-{tmp_path.name}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text("150M")
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        done = subprocess.run(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(group), *COMMAND], cwd=tmp_path, text=True,
+            capture_output=True, check=False,
+        )  # fmt: skip
+    finally:
+        group.rmdir()
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("results/smoke/records/box/*/*/*/round-01.json")
+    assert "the measuring process was killed, by the kernel, for want of memory" in file.read_text()
+
+
+def test_a_measurement_in_a_foreign_environment_is_ours_and_says_what_was_loaded_before_all(tmp_path: Path) -> None:
+    path = tmp_path / "folder with é"
+    path.mkdir()
+    for name in ("numpy.py", "torch.py", "scipy.py"):
+        (path / name).write_text("raise SystemExit('not ours')\n")
+    paths = os.pathsep.join([str(path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    preload = "libm.so.6" if sys.platform == "linux" else ""
+    environment = os.environ | FOREIGN | {"PYTHONPATH": paths, "LD_PRELOAD": preload}
+    done = subprocess.run(COMMAND, cwd=path, text=True, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (file,) = path.glob("results/smoke/records/box/*/*/*/round-01.json")
+    record = json.loads(file.read_text())
+    assert {case["status"] for case in record["cases"]} == {"measured"}
+    environment = record["provenance"]["environment"]
+    assert environment["OPENBLAS_NUM_THREADS"] == "1"
+    assert not {"OPENBLAS_CORETYPE", "NUMBA_DISABLE_JIT", "OMP_PROC_BIND"} & environment.keys()
+    assert environment.get("LD_PRELOAD", "") == preload
+
+
+@pytest.mark.parametrize(
+    ("sent", "to_all"),
+    [(signal.SIGKILL, False), (signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGHUP, True)],
+)
+def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
+    tmp_path: Path, sent: signal.Signals, to_all: bool
+) -> None:
+    with subprocess.Popen(
+        COMMAND, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=hear_all, start_new_session=True
+    ) as parent:
+        assert parent.stderr is not None
+        while "turn 1 of 1" not in parent.stderr.readline():
+            assert parent.poll() is None
+        deadline = time.monotonic() + 20
+        started = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        while not (children := started.read_text().split()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        (os.killpg if to_all else os.kill)(parent.pid, sent)
+        told = parent.stderr.read()
+        parent.wait(timeout=20)
+    if sent != signal.SIGKILL:
+        assert parent.returncode == CODES[sent]
+        assert told.splitlines()[-1] == "respeed: stopped; what was measured is kept, and the same command goes on"
+    deadline = time.monotonic() + 10
+    while any(is_running(child) for child in children):
+        assert time.monotonic() < deadline, "the measuring process outlived its parent"
+        time.sleep(0.05)
+    assert not [*tmp_path.rglob("*.json"), *tmp_path.rglob("*.part")]
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

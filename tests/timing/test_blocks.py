@@ -1,0 +1,242 @@
+"""Warm-up, blocks, probes and energy, on steps whose duration is known because the test owns the clock; and blocks that
+are discarded by cause, never by value."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.machine.energy import EnergyCounter
+from respeed.protocol import REAL, Block, contamination, quiet_probe
+from respeed.timing import blocks, energy, probe, warmup
+from respeed.timing.blocks import Timer
+from respeed.timing.disturbance import difference, take_snapshot
+from respeed.timing.energy import STILL_SECONDS, Meter, make_meter
+from respeed.timing.probe import Probe, make_probe
+from respeed.timing.warmup import warm_up
+
+CLEAN = Block(
+    sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), run_delay_seconds=0.0,
+    threads_ran=2, minor_faults=0, quota_throttles=0, clock_throttles=0,
+)  # fmt: skip
+QUIET = {"run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0}
+WATTS = 200.0
+# What a reading of a counter takes, seconds: it must show in no time.
+READING = 0.003
+
+
+class Clock:
+    """Time that passes in steps, in probes and while a counter is read."""
+
+    def __init__(self) -> None:
+        self.now, self.steps = 0.0, 0
+
+    def step(self, seconds: Callable[[int], float]) -> Callable[[], None]:
+        def run() -> None:
+            self.now += seconds(self.steps)
+            self.steps += 1
+
+        return run
+
+    def counter(self, domain: str = "package-0", update: float = 1e-9) -> EnergyCounter:
+        """One that moves so often."""
+
+        def joules() -> float:
+            self.now += READING
+            return WATTS * update * (self.now // update)
+
+        return EnergyCounter(domain, joules)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (warmup, blocks, probe, energy):
+        monkeypatch.setattr(module, "seconds_now", lambda: made.now)
+    return made
+
+
+def nothing() -> None:
+    pass
+
+
+def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: tuple[EnergyCounter, ...] = ()) -> Timer:
+    def product() -> None:
+        clock.now += 0.004
+
+    step = clock.step(lambda _: seconds)
+    probe = Probe(product, nothing, 2)
+    return Timer((step,), nothing, synchronous, 1, seconds, REAL, probe, [], meter=Meter(counters))
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30))
+def test_no_step_time_however_odd_spoils_a_block(times: list[float]) -> None:
+    assert contamination(replace(CLEAN, sample_seconds=tuple(times)), 2, 0.004, REAL) == []
+
+
+@given(st.floats(0, 0.1), st.integers(1, 64))
+def test_threads_may_wait_for_two_hundredths_of_the_time_they_could_have_run(delay: float, threads: int) -> None:
+    found = contamination(replace(CLEAN, run_delay_seconds=delay), threads, 0.004, REAL)
+    assert (found == []) == (delay <= 0.02 * threads)
+
+
+@pytest.mark.parametrize(
+    ("facts", "causes"),
+    [
+        ({"run_delay_seconds": 0.5}, ["waited for a core"]),
+        ({"probe_seconds": (0.004, 0.0051)}, ["slow reference probe"]),
+        ({"probe_seconds": (0.0051, 0.004)}, ["slow reference probe"]),
+        ({"quota_throttles": 1}, ["CPU quota used up"]),
+        ({"clock_throttles": 1}, ["clocks throttled"]),
+        ({"minor_faults": 100_000}, ["page faults"]),
+        ({"slept_seconds": 3600.0}, ["the machine slept"]),
+        # What the kernel does not tell is not held against a block.
+        (dict.fromkeys(("run_delay_seconds", "threads_ran", "quota_throttles", "clock_throttles")), []),
+    ],
+)
+def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> None:
+    assert contamination(replace(CLEAN, **facts), 2, 0.004, REAL) == causes
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=100))
+def test_the_quiet_probe_is_one_of_the_fastest_tenth(probes: list[float]) -> None:
+    assert sum(probe < quiet_probe(probes) for probe in probes) <= len(probes) / 10
+
+
+@pytest.mark.parametrize("seconds", [1e-5, 1e-4, 0.004, 0.01, 0.05, 0.08, 0.3, 0.7, 5.0])
+@pytest.mark.parametrize("synchronous", [True, False])
+def test_every_block_is_long_enough_has_enough_steps_and_lies_between_two_probes(
+    clock: Clock, seconds: float, synchronous: bool
+) -> None:
+    one = timer(clock, seconds, synchronous=synchronous)
+    timed = one.measure()
+    for block in timed:
+        assert block.seconds >= REAL.block_seconds * 0.999
+        assert block.steps >= (REAL.block_steps if seconds < REAL.block_seconds else 1)
+        assert block.seconds / block.steps == pytest.approx(seconds)
+        assert block.probe_seconds == pytest.approx((0.004, 0.004))
+        # Samples are steps where these are slow, and the block where the device runs ahead; a record stays small.
+        assert len(block.sample_seconds) <= (26 if synchronous else 1)
+        assert block.sample_steps == 1 or seconds < REAL.sample_seconds or not synchronous
+    assert one.probes == [probe for block in timed for probe in block.probe_seconds]
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0.005, 5209), (0.7, 10), (0.3, 1), (0.01, 25)])
+def test_a_whole_run_does_exactly_the_steps_it_is_asked_for(clock: Clock, seconds: float, steps: int) -> None:
+    timed = timer(clock, seconds).measure_whole(steps)
+    assert sum(block.steps for block in timed) == clock.steps == steps
+
+
+def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
+    timed = timer(clock, 0.01).measure()
+    assert all(contamination(block, 1, 0.004, REAL) for block in timed)
+    assert sum(block.seconds for block in timed) >= REAL.measure_cap * REAL.measure_seconds * 0.999
+    # However long a disturbed block took, another follows.
+    waits = iter([1.0, 0.0, 0.0])
+    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
+    timed = timer(clock, 5.0).measure()
+    assert [bool(contamination(block, 1, 0.004, REAL)) for block in timed] == [True, False]
+
+
+def test_a_step_in_parts_is_timed_part_by_part(clock: Clock) -> None:
+    one = replace(timer(clock, 0.1), parts=(clock.step(lambda _: 0.03), clock.step(lambda _: 0.07)))
+    for block in one.measure():
+        for part, seconds in zip((*block.part_seconds, block.sample_seconds), (0.03, 0.07, 0.1), strict=True):
+            assert part == pytest.approx([seconds] * len(block.sample_seconds))
+
+
+def test_warm_up_lasts_its_minimum_and_until_two_windows_agree_or_is_capped_and_says_so(clock: Clock) -> None:
+    done = warm_up(clock.step(lambda _: 0.004), nothing, REAL)
+    assert (done.settled, done.seconds >= REAL.warmup_seconds) == (True, True)
+    begun = clock.steps
+    done = warm_up(clock.step(lambda step: 0.004 * (1 + 5 * 0.96 ** (step - begun))), nothing, REAL)
+    assert (done.settled, done.step_seconds) == (True, pytest.approx(0.004, rel=0.1))
+    begun = clock.steps
+    done = warm_up(clock.step(lambda step: 0.02 * 1.08 ** (step - begun)), nothing, REAL)
+    assert (done.settled, done.seconds >= REAL.warmup_cap_seconds) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first", "steps"),
+    [(0.15, 0.15, 1), (0.15, 0.2, 2), (0.02, 0.02, 6), (0.6, float("nan"), 1)],  # 6: two windows of three
+)
+def test_a_slow_step_that_takes_as_long_as_the_one_before_is_warm(
+    clock: Clock, seconds: float, first: float, steps: int
+) -> None:
+    assert warm_up(clock.step(lambda _: seconds), nothing, REAL, first_seconds=first).steps == steps
+
+
+def test_where_the_device_runs_ahead_warm_up_times_steps_together(clock: Clock) -> None:
+    """A synchronisation that costs more than a step must not make the step seem slow."""
+
+    def sync() -> None:
+        clock.now += 0.0032
+
+    assert warm_up(clock.step(lambda _: 0.001), sync, REAL, synchronous=False).step_seconds == pytest.approx(0.0011)
+
+
+def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(clock: Clock) -> None:
+    """After a program was built or checked it took twice as long, on a quiet machine."""
+    assert make_probe(clock.step(lambda _: 0.0005), nothing).repeats == 20
+    assert make_probe(clock.step(lambda _: 0.02), nothing).repeats == 1
+    clock.steps = 0
+    one = Probe(clock.step(lambda number: 0.008 if number % 5 == 0 else 0.004), nothing, 4)
+    assert [one.seconds() for _ in range(3)] == pytest.approx([0.004] * 3)
+
+
+def test_threads_that_ran_are_counted_and_idle_ones_are_not() -> None:
+    before = take_snapshot()
+    if not before.threads:
+        pytest.skip("this kernel has no /proc/self/task/*/schedstat")
+    stop = threading.Event()
+    idle = threading.Thread(target=stop.wait)
+    idle.start()
+    began = time.perf_counter()
+    while time.perf_counter() - began < 0.2:
+        pass
+    seen = difference(before, take_snapshot())
+    stop.set()
+    idle.join()
+    assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
+    # Of threads that share their cores by design, waiting tells nothing.
+    assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
+
+
+def test_a_block_has_what_was_used_in_it_by_domain_and_its_times_nothing_of_the_reading(clock: Clock) -> None:
+    for block in timer(clock, 0.01, counters=(clock.counter(), clock.counter("GPU"))).measure():
+        assert block.seconds / block.steps == pytest.approx(0.01)
+        used = pytest.approx(WATTS * (block.seconds + 2 * READING))
+        assert block.joules == {"package-0": used, "GPU": used}
+
+
+def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(clock: Clock) -> None:
+    one = timer(clock, 0.01)
+    assert one.meter.read() == ((), 0.0)
+    assert one.first_step().joules == {}
+    readings = iter([1.0])
+
+    def lost() -> float:
+        for joules in readings:
+            return joules
+        raise OSError("GPU is lost")
+
+    assert timer(clock, 0.01, counters=(clock.counter(), EnergyCounter("GPU", lost))).first_step().joules == {}
+
+
+def test_how_often_a_counter_moves_is_seen_and_one_that_stands_still_is_not_waited_for_long(clock: Clock) -> None:
+    meter, facts = make_meter([clock.counter(update=0.1)], "")
+    assert facts == {"update_seconds": {"package-0": pytest.approx(0.1, abs=2 * READING)}, "reason": None}
+    assert meter.counters
+    began = clock.now
+    meter, facts = make_meter([clock.counter(update=1e9)], "")
+    assert facts == {"update_seconds": {}, "reason": "the counter of package-0 stands still"}
+    assert meter == Meter()
+    assert clock.now - began < STILL_SECONDS + 3 * READING
+    assert make_meter([], "no counter")[1] == {"update_seconds": {}, "reason": "no counter"}
