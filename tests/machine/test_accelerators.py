@@ -11,34 +11,26 @@ UUIDS = ["GPU-aa01", "GPU-ab02", "GPU-bc03"]
 
 
 @pytest.mark.parametrize(
-    ("visible", "found"),
+    ("visible", "by_bus", "names", "found"),
     [
-        ("0,2", ["NVIDIA A100", "NVIDIA H100"]),
-        ("2, 0", ["NVIDIA H100", "NVIDIA A100"]),
-        ("GPU-b", ["NVIDIA H100"]),
-        ("GPU-ab02,0", ["NVIDIA T4", "NVIDIA A100"]),
-        ("GPU-a", []),  # of two
-        ("1,7,0", ["NVIDIA T4"]),
-        ("1,-1,0", ["NVIDIA T4"]),
-        ("MIG-1234", ["NVIDIA A100 MIG"]),
+        ("0,2", True, NAMES, ["NVIDIA A100", "NVIDIA H100"]),
+        ("2, 0", True, NAMES, ["NVIDIA H100", "NVIDIA A100"]),
+        ("GPU-b", True, NAMES, ["NVIDIA H100"]),
+        ("GPU-ab02,0", True, NAMES, ["NVIDIA T4", "NVIDIA A100"]),
+        ("GPU-a", True, NAMES, []),  # of two
+        ("1,7,0", True, NAMES, ["NVIDIA T4"]),
+        ("1,-1,0", True, NAMES, ["NVIDIA T4"]),
+        ("MIG-1234", True, NAMES, ["NVIDIA A100 MIG"]),
+        # A number names a device only where its order is known.
+        ("0", False, NAMES, ["NVIDIA A100 or NVIDIA H100 or NVIDIA T4"]),
+        ("GPU-ab02", False, NAMES, ["NVIDIA T4"]),
+        ("2,0", False, ["NVIDIA T4"] * 3, ["NVIDIA T4", "NVIDIA T4"]),
     ],
 )
-def test_visible_devices_are_numbered_as_cuda_numbers_them(visible: str, found: list[str]) -> None:
-    assert accelerators.visible_devices(visible, NAMES, UUIDS, by_bus=True) == found
-
-
-@pytest.mark.parametrize(
-    ("names", "visible", "found"),
-    [
-        (NAMES, "0", ["NVIDIA A100 or NVIDIA H100 or NVIDIA T4"]),
-        (NAMES, "GPU-ab02", ["NVIDIA T4"]),
-        (["NVIDIA T4"] * 3, "2,0", ["NVIDIA T4", "NVIDIA T4"]),
-    ],
-)
-def test_a_number_names_a_device_only_where_its_order_is_known(
-    names: list[str], visible: str, found: list[str]
+def test_visible_devices_are_numbered_as_cuda_numbers_them(
+    visible: str, by_bus: bool, names: list[str], found: list[str]
 ) -> None:
-    assert accelerators.visible_devices(visible, names, UUIDS) == found
+    assert accelerators.visible_devices(visible, names, UUIDS, by_bus=by_bus) == found
 
 
 @pytest.mark.parametrize(
@@ -50,15 +42,20 @@ def test_a_number_names_a_device_only_where_its_order_is_known(
         ("cuda:2", "no CUDA device 2: there are 2, numbered from 0"),
         ("xpu:3", None),  # how many there are is not told
         ("mps:1", "no MPS device 1: there is 1, numbered from 0"),
+        ("tpu:1", None),
+        ("tpu:2", "no TPU device 2: there are 2, numbered from 0"),
     ],
 )
 def test_a_device_is_there_if_its_number_is(device: str, reason: str | None) -> None:
-    assert accelerators.missing_device(device, {"cuda": 2, "xpu": None, "mps": 1}) == reason
+    assert accelerators.missing_device(device, {"cuda": 2, "xpu": None, "mps": 1, "tpu": 2}) == reason
+    assert accelerators.missing_device(device, {}) in (None, f"no {device.partition(':')[0].upper()} device")
 
 
-def test_a_device_that_is_hidden_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+@pytest.mark.parametrize("hidden", ["", "-1"])
+def test_a_device_that_is_hidden_is_not_there_and_has_no_number(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
     accelerators.accelerator_names.cache_clear()
+    assert accelerators.accelerator_names() == ()
     monkeypatch.setattr(accelerators.Path, "exists", lambda path: False)
     assert accelerators.missing_device("cuda:0") == accelerators.missing_device("cuda") == "no CUDA device"
     accelerators.accelerator_names.cache_clear()
@@ -73,6 +70,3 @@ def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(tmp_path: Path)
         (folder / "device").write_text(f"{device}\n")
     assert accelerators.count_tpus(tmp_path) == 2
     assert accelerators.count_tpus(tmp_path / "no bus") == 0
-    assert accelerators.missing_device("tpu:1", {"tpu": 2}) is None
-    assert accelerators.missing_device("tpu:2", {"tpu": 2}) == "no TPU device 2: there are 2, numbered from 0"
-    assert accelerators.missing_device("tpu", {}) == "no TPU device"

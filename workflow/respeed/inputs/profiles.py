@@ -14,17 +14,13 @@ from respeed.inputs.files import from_here
 from respeed.inputs.forms import Mistakes, fit
 from respeed.inputs.registry import backends, check_usable
 from respeed.inputs.yaml_loader import read_yaml
-from respeed.machine.cpu import CHOICES, MOST, choice_as_text
+from respeed.machine.cpu import CHOICES, INSTRUCTIONS, MOST, choice_as_text
 from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
 from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECISIONS
 from respeed.model.validation import FORM, SOME, Flag, OneOf, Positive, Says, form, shown
 from respeed.paths import HARDWARE, NAME, check_name
 
 # By the names that machines' facts use.
-INSTRUCTIONS = (
-    "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
-    "asimd", "asimdhp", "bf16", "sve",
-)  # fmt: skip
 Instructions = Annotated[
     list[Annotated[str, OneOf(INSTRUCTIONS)]], SOME, Says("a list of instructions of the CPU, such as [avx512f]")
 ]

@@ -163,11 +163,11 @@ def _number(text: str) -> int | None:
 
 
 _SYS_CPU = SYS / "system/cpu"
-# As Linux calls them.
-TELLING = frozenset({
+# The vector extensions that decide how fast a product can be, as Linux calls them.
+INSTRUCTIONS = (
     "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
     "asimd", "asimdhp", "bf16", "sve",
-})  # fmt: skip
+)  # fmt: skip
 # As macOS does, under hw.optional.
 _ON_MACOS = {
     "sse4_2": "sse4_2", "avx1_0": "avx", "avx2_0": "avx2", "fma": "fma", "avx512f": "avx512f", "AdvSIMD": "asimd",
@@ -210,7 +210,7 @@ def frequency_governor() -> str | None:
 
 
 def cpu_flags() -> list[str]:
-    """The vector extensions that decide how fast a product can be, of those the CPU has."""
+    """Those of `INSTRUCTIONS` that the CPU has."""
     if platform.system() == "Darwin":
         return _flags_of_macos()
     try:
@@ -220,7 +220,7 @@ def cpu_flags() -> list[str]:
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in {"flags", "Features"}:
-            return sorted(TELLING & set(value.split()))
+            return sorted({*INSTRUCTIONS} & {*value.split()})
     return []
 
 

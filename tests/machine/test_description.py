@@ -1,15 +1,14 @@
 """What machine is this?"""
 
-import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from respeed.machine import accelerators, cpu, description
+from respeed.machine import description
 from respeed.machine.software import source_commit
-from respeed.paths import NAME, SCHEMAS
+from respeed.paths import NAME
 
 
 @pytest.mark.parametrize(
@@ -34,41 +33,6 @@ def test_a_machine_has_a_readable_name(
     assert NAME.fullmatch(description.machine_slug())
 
 
-def test_siblings_of_one_core_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(8):
-        topology = tmp_path / f"system/cpu/cpu{number}/topology"
-        topology.mkdir(parents=True)
-        (topology / "thread_siblings_list").write_text(f"{number % 4},{number % 4 + 4}\n")
-    monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    monkeypatch.setattr(cpu, "cpu_quota", lambda: None)
-    assert cpu.usable_cores(tmp_path) == (0, 1, 2, 3)
-    monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: {1, 5, 6}, raising=False)
-    assert cpu.usable_cores(tmp_path) == (1, 6)
-    monkeypatch.setattr(cpu, "cpu_quota", lambda: 1.5)
-    assert cpu.usable_cores(tmp_path) == (1,)
-
-
-def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
-    monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(cpu, "output_of", lambda *_: told)
-    assert cpu.cpu_flags() == ["asimd", "asimdhp", "bf16"]
-
-
-def test_a_profile_may_require_any_instruction_that_a_machine_tells_of() -> None:
-    schema = json.loads((SCHEMAS / "hardware.schema.json").read_text())
-    instructions = schema["properties"]["requires"]["properties"]["instructions"]
-    assert set(instructions["items"]["enum"]) == cpu.TELLING
-
-
-@pytest.mark.parametrize("hidden", ["", "-1"])
-def test_devices_that_are_hidden_are_not_there(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    accelerators.accelerator_names.cache_clear()
-    assert accelerators.accelerator_names() == ()
-    accelerators.accelerator_names.cache_clear()
-
-
 def test_outside_a_checkout_the_commit_is_unknown(tmp_path: Path) -> None:
     assert source_commit(tmp_path) == "unknown"
 
@@ -90,3 +54,18 @@ def test_to_ask_for_the_commit_leaves_the_checkout_as_it_is(tmp_path: Path) -> N
     before = index.read_bytes()
     assert len(source_commit(tmp_path)) == 12
     assert index.read_bytes() == before
+
+
+def test_the_same_host_has_the_same_mark_another_another_and_the_number_itself_is_not_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "machine-id"
+
+    def mark(number: str) -> str | None:
+        file.write_text(number)
+        return description.host_mark((file,))
+
+    number = "0123456789abcdef0123456789abcde5"
+    first = mark(number) or ""
+    assert first == mark(f"{number}\n") != mark("1" * 32)
+    assert len(first) == 16
+    assert first[:8] not in number
+    assert mark("") is description.host_mark((tmp_path / "missing",)) is None

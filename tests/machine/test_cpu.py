@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.machine import cpu as topology
+from respeed.machine import cpu
 from respeed.machine.cpu import Core, cores_as_facts, cores_of_facts, parse_list, show_list
 
 
@@ -17,8 +17,8 @@ def write(sys: Path, files: dict[str, str]) -> None:
         path.write_text(f"{text}\n")
 
 
-def cpu_files(cpu: int, siblings: str, socket: int = 0, **others: int) -> dict[str, str]:
-    at = f"system/cpu/cpu{cpu}"
+def cpu_files(number: int, siblings: str, socket: int = 0, **others: int) -> dict[str, str]:
+    at = f"system/cpu/cpu{number}"
     files = {f"{at}/topology/thread_siblings_list": siblings, f"{at}/topology/physical_package_id": str(socket)}
     return files | {f"{at}/{name.replace('__', '/')}": str(value) for name, value in others.items()}
 
@@ -26,27 +26,34 @@ def cpu_files(cpu: int, siblings: str, socket: int = 0, **others: int) -> dict[s
 @pytest.fixture
 def allow(monkeypatch: pytest.MonkeyPatch) -> object:
     def allow(*cpus: int) -> None:
-        monkeypatch.setattr(topology.os, "sched_getaffinity", lambda _: set(cpus), raising=False)
+        monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(cpus), raising=False)
 
     return allow
 
 
-def test_cores_have_their_logical_cpus_and_their_socket(tmp_path: Path, allow: object) -> None:
-    for cpu in range(8):
-        write(tmp_path, cpu_files(cpu, f"{cpu % 4},{cpu % 4 + 4}", socket=cpu % 4 // 2))
+def test_cores_have_their_logical_cpus_and_their_socket_and_siblings_of_one_count_once(
+    tmp_path: Path, allow: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(8):
+        write(tmp_path, cpu_files(n, f"{n % 4},{n % 4 + 4}", socket=n % 4 // 2))
     allow(*range(8))  # type: ignore[operator]
-    assert topology.usable_topology(tmp_path) == tuple(Core((n, n + 4), n // 2) for n in range(4))
+    assert cpu.usable_topology(tmp_path) == tuple(Core((n, n + 4), n // 2) for n in range(4))
+    monkeypatch.setattr(cpu, "cpu_quota", lambda: None)
+    assert cpu.usable_cores(tmp_path) == (0, 1, 2, 3)
     allow(1, 3, 7)  # type: ignore[operator]
-    assert topology.usable_topology(tmp_path) == (Core((1,), 0), Core((3, 7), 1))
+    assert cpu.usable_topology(tmp_path) == (Core((1,), 0), Core((3, 7), 1))
+    assert cpu.usable_cores(tmp_path) == (1, 3)
+    monkeypatch.setattr(cpu, "cpu_quota", lambda: 1.5)
+    assert cpu.usable_cores(tmp_path) == (1,)
 
 
 def kinds(tmp_path: Path) -> list[str | None]:
-    return [core.kind for core in topology.usable_topology(tmp_path) or ()]
+    return [core.kind for core in cpu.usable_topology(tmp_path) or ()]
 
 
 def test_a_hybrid_cpu_has_performance_and_efficiency_cores(tmp_path: Path, allow: object) -> None:
-    for cpu, siblings in enumerate(("0-1", "0-1", "2", "3")):
-        write(tmp_path, cpu_files(cpu, siblings))
+    for n, siblings in enumerate(("0-1", "0-1", "2", "3")):
+        write(tmp_path, cpu_files(n, siblings))
     write(tmp_path, {"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"})
     allow(*range(4))  # type: ignore[operator]
     assert kinds(tmp_path) == ["performance", "efficiency", "efficiency"]
@@ -64,24 +71,24 @@ def test_a_hybrid_cpu_has_performance_and_efficiency_cores(tmp_path: Path, allow
 def test_cores_that_can_do_much_less_are_efficiency_cores(
     tmp_path: Path, allow: object, file: str, values: tuple[int, ...], expected: list[str | None]
 ) -> None:
-    for cpu, value in enumerate(values):
-        write(tmp_path, cpu_files(cpu, str(cpu), **{file: value}))
+    for n, value in enumerate(values):
+        write(tmp_path, cpu_files(n, str(n), **{file: value}))
     allow(*range(4))  # type: ignore[operator]
     assert kinds(tmp_path) == expected
 
 
 def test_a_system_that_binds_nobody_to_cpus_tells_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(topology.os, "sched_getaffinity", raising=False)
-    assert topology.usable_topology() is None
+    monkeypatch.delattr(cpu.os, "sched_getaffinity", raising=False)
+    assert cpu.usable_topology() is None
 
 
 def test_macos_tells_how_many_cores_of_each_kind_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {"hw.perflevel0.physicalcpu": 8, "hw.perflevel1.physicalcpu": 4}
-    monkeypatch.setattr(topology.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(topology, "output_of", lambda *command: str(counts[command[-1]]))
-    assert topology.kind_counts() == {"performance": 8, "efficiency": 4}
+    monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(cpu, "output_of", lambda *command: str(counts[command[-1]]))
+    assert cpu.kind_counts() == {"performance": 8, "efficiency": 4}
     counts["hw.perflevel1.physicalcpu"] = 0
-    assert topology.kind_counts() == {}
+    assert cpu.kind_counts() == {}
 
 
 cpu_sets = st.sets(st.integers(0, 300), min_size=1, max_size=20)
@@ -103,3 +110,10 @@ cores = st.builds(Core, cpu_sets.map(lambda cpus: tuple(sorted(cpus))), st.none(
 @given(st.lists(cores, max_size=8))
 def test_facts_hold_every_core(made: list[Core]) -> None:
     assert sorted(map(repr, cores_of_facts(cores_as_facts(made)))) == sorted(map(repr, made))
+
+
+def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
+    monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(cpu, "output_of", lambda *_: told)
+    assert cpu.cpu_flags() == ["asimd", "asimdhp", "bf16"]
