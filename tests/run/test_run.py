@@ -410,8 +410,6 @@ esac
 
 @pytest.mark.parametrize("newer", ["3.11", "3.14"])
 def test_a_newer_python_is_found_behind_one_that_is_too_old_whatever_the_shell_says(clone: Clone, newer: str) -> None:
-    clone: Clone, newer: str
-) -> None:
     stub = (clone.path / "uv").resolve()
     (clone.path / "uv").unlink()
     a_python(clone.path / "python3", (3, 10))

@@ -20,7 +20,6 @@ from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECIS
 from respeed.model.validation import FORM, SOME, Flag, OneOf, Positive, Says, form, shown
 from respeed.paths import HARDWARE, NAME, check_name
 
-# By the names that machines' facts use.
 Instructions = Annotated[
     list[Annotated[str, OneOf(INSTRUCTIONS)]], SOME, Says("a list of instructions of the CPU, such as [avx512f]")
 ]
