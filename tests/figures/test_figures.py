@@ -32,7 +32,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Figure]]:
     """Figures by their path, kept in place of their files."""
     figures: dict[str, Figure] = {}
-    monkeypatch.setattr(build, "save_figure", lambda figure, path: figures.update({str(path): figure}))
+    monkeypatch.setattr(build, "save_figure", lambda figure, path, page: figures.update({f"{path}{page.name}": figure}))
     return figures
 
 
@@ -41,8 +41,9 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
     make_record: MakeRecord, kept: dict[str, Figure], profiles: tuple[str, ...]
 ) -> None:
     write_machine(make_record, profiles)
+    build_tables(smoke=False)
     build_figures(smoke=False)
-    assert len(kept) == 13
+    assert len(kept) == 2 * 13
     for path, figure in kept.items():
         assert not overlaps(figure), path
         assert not outside(figure), path
@@ -51,6 +52,7 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
 
 def test_names_and_labels_of_64_letters_break_no_figure(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
     write_machine(make_record, ALL, machine="intel-xeon-box-1" * 4, label="W" * 40 + " and more of the label: ")
+    build_tables(smoke=False)
     build_figures(smoke=False)
     for path, figure in kept.items():
         assert not overlaps(figure), path
@@ -59,6 +61,7 @@ def test_names_and_labels_of_64_letters_break_no_figure(make_record: MakeRecord,
 
 def test_a_machine_without_measurements_has_the_papers_rows(make_record: MakeRecord, kept: dict[str, Figure]) -> None:
     write_machine(make_record, ())
+    build_tables(smoke=False)
     build_figures(smoke=False)
     texts = {Path(path).parent.name: [text.get_text() for text in words_of(figure)] for path, figure in kept.items()}
     assert "Dual-core CPU, 2009" in texts["rbm"]
@@ -96,6 +99,7 @@ def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record
 
 def test_a_label_comes_out_as_text_whatever_is_in_it(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU, label="$a$<&>\x07\x1b \ud800 ")
+    build_tables(smoke=False)
     build_figures(smoke=False)
     place = Path("results/figures/raina2009/rbm/box-seconds")
     svg = minidom.parse(str(place.with_suffix(".svg")))
@@ -117,6 +121,7 @@ def page_of(svg: Path) -> PageObject:
 
 def test_the_report_sets_the_words_of_a_figure_in_its_own_face(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU, rounds=1)
+    build_tables(smoke=False)
     build_figures(smoke=False)
     page = page_of(Path("results/figures/raina2009/rbm/box-seconds.svg"))
     assert "OpenBLAS, all cores" in page.extract_text()
@@ -127,6 +132,7 @@ def test_the_report_sets_the_words_of_a_figure_in_its_own_face(make_record: Make
 @pytest.mark.slow
 def test_letters_that_no_face_has_do_not_stop_the_report(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU, rounds=1, label="量子 🚀 ")
+    build_tables(smoke=False)
     build_figures(smoke=False)
     svg = Path("results/figures/raina2009/rbm/box-seconds.svg")
     assert "<text" not in svg.read_text()

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 from respeed.figures.build import build_figures
-from respeed.figures.style import save_figure
-from respeed.figures.text import plain
+from respeed.figures.style import plain, save_figure
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json

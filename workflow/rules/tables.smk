@@ -134,29 +134,29 @@ rule figures:
             for figure, shows in contents.LEARNED.items()
         ],
         [
-            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}{ending}"
             for paper, name in RESPEED.experiments
             for machine in RESPEED.machines
             for figure in contents.DRAWN
-            for ending in ("pdf", "png")
+            for ending in contents.ENDINGS
         ],
         [
-            f"{RESPEED.results}/figures/{machine}-{figure}.{ending}"
+            f"{RESPEED.results}/figures/{machine}-{figure}{ending}"
             for machine in RESPEED.machines
             for figure in contents.SHEET
-            for ending in ("pdf", "png")
+            for ending in contents.ENDINGS
         ],
         [
-            f"{RESPEED.results}/figures/{paper}/{machine}-roofline.{ending}"
+            f"{RESPEED.results}/figures/{paper}/{machine}-roofline{ending}"
             for paper in RESPEED.papers
             for machine in RESPEED.machines
-            for ending in ("pdf", "png")
+            for ending in contents.ENDINGS
         ],
         [
-            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}.{ending}"
+            f"{RESPEED.results}/figures/{paper}/{name}/{machine}-{figure}{ending}"
             for paper, name, machine in RESPEED.learned
             for figure in contents.LEARNED
-            for ending in ("pdf", "png")
+            for ending in contents.ENDINGS
         ],
     log:
         f"{RESPEED.results}/logs/figures.log",

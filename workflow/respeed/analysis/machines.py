@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import TABLES, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
     RIVAL,
@@ -102,7 +102,8 @@ def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:
         groups.describe().loc[groups.size() > 1].reset_index().assign(quantity=quantity)
         for quantity, groups in (("seconds", seconds), ("speedup", factors))
     ]
-    return apply_dtypes(pd.concat(spreads, ignore_index=True).rename(columns=QUANTILES), "spread")
+    found = pd.concat(spreads, ignore_index=True).rename(columns=QUANTILES)
+    return apply_dtypes(found.reindex(columns=list(TABLES["spread"].columns)), "spread")
 
 
 def change_spread(one: Any, change: Callable[[float], float], quantity: str) -> Any:

@@ -1,20 +1,42 @@
-"""Labels beside what they name, with a thin line to it where they had to move."""
+"""How a row is told from others, and labels beside what they name, with a thin line to it where they had to move."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
-from respeed.figures.apart import move_apart
-from respeed.figures.looks import Look, swatch
-from respeed.figures.style import INK, PAGE, QUIET, SIZE, THEIRS, TICK_SIZE, height_of, write_text
-from respeed.figures.text import LEADING, break_lines, width_of
+from respeed.figures.style import INK, LEADING, QUIET, SIZE, THEIRS, TICK_SIZE, Canvas, break_lines, width_of
 
 LABEL_WIDTH = 125.0
 LEADER, MARK = 12.0, 7.0
 TICK, NAME_GAP = 8.0, 6.0
+SOLID, DASHED, DASH_DOT = "", (4.0, 2.0), (6.0, 1.5, 1.0, 1.5)
+STROKES = ("x", "+", "1", "")  # markers that are lines, or nothing
+LARGER = {"*": 1.7}  # of the same size, it looks smaller than others
+
+
+@dataclass(frozen=True)
+class Look:
+    """Of a row: `dashes` as seaborn has them; a `pale` row is drawn behind the others, and has no label."""
+
+    color: str
+    marker: str = ""
+    filled: bool = True
+    dashes: str | tuple[float, ...] = SOLID
+    pale: bool = False
+
+    def marks(self, size: float = 4.5) -> tuple[tuple[str, Any], ...]:
+        """What matplotlib is told of its marks, but for colour and shape: the same of rows that are drawn at once."""
+        stroke = self.marker in STROKES
+        # Open marks lie beneath full ones, so that both are seen.
+        return (
+            ("markersize", size * LARGER.get(self.marker, 1.0)),
+            ("markeredgecolor", "white" if self.filled and not stroke else "auto"),
+            ("markeredgewidth", 0.5 if self.filled and not stroke else 1.1),
+            ("alpha", 0.3 if self.pale else 1.0),
+            ("zorder", 3.0 if self.pale else 4.0 if self.filled else 3.5),
+            *(() if self.filled else (("markerfacecolor", "white"),)),
+        )
 
 
 @dataclass(frozen=True)
@@ -38,55 +60,95 @@ def make_label(text: str, look: Look) -> Label:
     return Label(tuple(break_lines(text, SIZE, LABEL_WIDTH)), look)
 
 
-def along(value: float, ends: tuple[float, float], start: float, length: float) -> float:
-    """Where a value lies on a logarithmic axis: points from `start`."""
-    low, high = (math.log(end) for end in ends)
-    return start + length * (math.log(value) - low) / (high - low)
-
-
-def draw_leader(figure: Figure, places: Sequence[tuple[float, float]], color: str, width: float = 0.5) -> None:
-    """A thin line from place to place, in points."""
-    height = height_of(figure)
-    xs, ys = [x / PAGE for x, _ in places], [y / height for _, y in places]
-    figure.add_artist(Line2D(xs, ys, color=color, linewidth=width, transform=figure.transFigure, zorder=1))
-
-
-def write_label(figure: Figure, label: Label, x: float, y: float) -> None:
+def write_label(canvas: Canvas, label: Label, x: float, y: float) -> None:
     """Mark and words, `x` the middle of the mark and `y` that of the height."""
-    if label.look.marker != "None":
-        where = {"transform": figure.transFigure, "zorder": 4}
-        figure.add_artist(swatch(x / PAGE, y / height_of(figure), label.look, **where))
-    for number, line in enumerate(label.lines):
-        up = ((len(label.lines) - 1) / 2 - number) * LEADING * SIZE
-        write_text(figure, x + MARK, y + up, line, color=THEIRS if label.look.color == THEIRS else INK, size=SIZE)
+    look = label.look
+    if look.marker:
+        mark: dict[str, Any] = dict(look.marks())
+        canvas.draw([(x, y)], linestyle="", **mark | {"color": look.color, "marker": look.marker})
+    color = THEIRS if look.color == THEIRS else INK
+    write_lines(canvas, label.lines, x + MARK, y, size=SIZE, color=color)
 
 
-def label_ends(
-    figure: Figure, labels: Sequence[Label], ends: Sequence[tuple[float, float]], x: float, low: float, high: float
-) -> None:
-    """Write labels one below another at `x`, as near as can be to the ends of their lines."""
+def write_lines(canvas: Canvas, lines: Sequence[str], x: float, y: float, **look: Any) -> None:
+    """Lines of text, `y` the middle of their height."""
+    for number, line in enumerate(lines):
+        canvas.write(x, y + ((len(lines) - 1) / 2 - number) * LEADING * SIZE, line, **look)
+
+
+def label_ends(canvas: Canvas, labels: Sequence[Label], ends: Sequence[tuple[float, float]]) -> None:
+    """Write labels one below another to the right of the axes, as near as can be to the ends of their lines."""
+    x = canvas.width - canvas.right + LEADER
     heights = [label.height for label in labels]
-    ys = move_apart([y for _, y in ends], heights, low, high)
-    for label, (end_x, end_y), y in zip(labels, ends, ys, strict=True):
-        draw_leader(figure, [(end_x, end_y), (x - LEADER / 2, y), (x, y)], label.look.color)
-        write_label(figure, label, x, y)
+    ys = move_apart([y for _, y in ends], heights, canvas.foot - 4, canvas.foot + canvas.plot + 4)
+    for label, end, y in zip(labels, ends, ys, strict=True):
+        canvas.draw([end, (x - LEADER / 2, y), (x, y)], color=label.look.color, linewidth=0.5)
+        write_label(canvas, label, x, y)
+
+
+def room_for(labels: Sequence[Label]) -> float:
+    """Points that labels need beside the axes."""
+    return LEADER + max((label.width for label in labels), default=0.0) + 2
 
 
 def break_names(names: Sequence[str], width: float) -> list[list[str]]:
     """Names of cases for an axis of that length: whole if all have room, or else in lines, never turned."""
-    whole = [break_lines(name, TICK_SIZE, PAGE) for name in names]
+    whole = [break_lines(name, TICK_SIZE, 1e4) for name in names]
     if sum(width_of(lines[0], TICK_SIZE) + NAME_GAP for lines in whole) <= width:
         return whole
     return [break_lines(name, TICK_SIZE, width / len(names) - NAME_GAP, most=4) for name in names]
 
 
-def write_names(figure: Figure, names: Sequence[list[str]], places: Sequence[float], bottom: float) -> None:
-    """Write the names below their places on an axis, moved apart, with a tick to each."""
-    widths = [max(width_of(line, TICK_SIZE) for line in lines) for lines in names]
-    for lines, place, x in zip(
-        names, places, move_apart(places, [width + NAME_GAP for width in widths], -NAME_GAP / 2, PAGE), strict=True
-    ):
-        draw_leader(figure, [(place, bottom), (place, bottom - TICK / 2), (x, bottom - TICK)], QUIET, 0.6)
+def write_names(canvas: Canvas, names: Sequence[list[str]], places: Sequence[float]) -> None:
+    """Write the names below their places on the axis, moved apart, with a tick to each."""
+    widths = [max(width_of(line, TICK_SIZE) for line in lines) + NAME_GAP for lines in names]
+    moved, bottom = move_apart(places, widths, -NAME_GAP / 2, canvas.width), canvas.foot
+    for lines, place, x in zip(names, places, moved, strict=True):
+        canvas.draw([(place, bottom), (place, bottom - TICK / 2), (x, bottom - TICK)], color=QUIET, linewidth=0.6)
         for number, line in enumerate(lines):
             y = bottom - TICK - LEADING * TICK_SIZE * (number + 0.7)
-            write_text(figure, x, y, line, align="center", size=TICK_SIZE)
+            canvas.write(x, y, line, align="center", size=TICK_SIZE)
+
+
+def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Middles of labels of the given sizes, in the order of what is wanted, none on another, all from `low` to `high`.
+
+    The sum of squares of the moves is the least that it can be (isotonic regression, by pooling neighbours); if there
+    is no room for all, they begin at `low` and go beyond `high`.
+    """
+    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
+    if not order:
+        return []
+    offsets = [0.0]
+    for before, after in pairwise(order):
+        offsets.append(offsets[-1] + (sizes[before] + sizes[after]) / 2)
+    # Without their sizes, labels that would cross have the same place: the mean of what each of them wants.
+    pools: list[tuple[float, int]] = []
+    for place, offset in zip(order, offsets, strict=True):
+        mean, count = wanted[place] - offset, 1
+        while pools and pools[-1][0] >= mean:
+            before_mean, before_count = pools.pop()
+            mean = (before_mean * before_count + mean * count) / (before_count + count)
+            count += before_count
+        pools.append((mean, count))
+    first = low + sizes[order[0]] / 2
+    last = high - sizes[order[-1]] / 2 - offsets[-1]
+    middles = [max(first, min(last, mean)) for mean, count in pools for _ in range(count)]
+    placed = [0.0] * len(order)
+    for place, middle, offset in zip(order, middles, offsets, strict=True):
+        placed[place] = middle + offset
+    return placed
+
+
+def stack_up(lefts: Sequence[float], widths: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """How high labels stand, each to the right of a line that rises to it, so that no line crosses a label.
+
+    A label stands above those whose lines it would lie across; the one furthest to the right stands lowest.
+    """
+    bottoms = [0.0] * len(lefts)
+    done: list[int] = []
+    for place in sorted(range(len(lefts)), key=lambda place: lefts[place], reverse=True):
+        right = lefts[place] + widths[place]
+        bottoms[place] = max((bottoms[other] + heights[other] for other in done if lefts[other] < right), default=0.0)
+        done.append(place)
+    return bottoms

@@ -3,96 +3,96 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from respeed.figures.axis import ends_of, ticks_of, write_ticks
-from respeed.figures.chart import Chart
-from respeed.figures.draw import draw_chart
-from respeed.figures.labels import LEADER, along, label_ends, make_label
-from respeed.figures.looks import Look
+from respeed.analysis.columns import rows_of
+from respeed.figures.charts import POINT, Chart, draw_chart, draw_marks
+from respeed.figures.labels import Look, label_ends, make_label, room_for
 from respeed.figures.style import (
     COLORS,
-    INCH,
-    MARGIN,
+    COLUMN,
     MARKERS,
-    PAGE,
-    TICK_SIZE,
-    finish,
-    head_lines,
-    new_figure,
-    place_axes,
-    write_head,
+    Canvas,
+    Margins,
+    Page,
+    ends_of,
+    set_ticks,
+    ticks_of,
+    width_of_ticks,
 )
-from respeed.figures.text import width_of
 from respeed.model.paper import Experiment
-from respeed.tables.learning import shown_program
 
-ROWS, COLUMNS = 4, 16
+# Pictures, and how many stand beside one another: on a slide fewer, which makes them larger.
+MOST, COLUMNS, COLUMNS_ON_SLIDE = 64, 16, 11
 GAP = 2
-PLOT, FOOT, ROW = 140.0, 14.0, 31.0  # points
+PLOT, FOOT = 140.0, 14.0  # points
 
 
-def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
+def draw_curves(experiment: Experiment, record: dict[str, Any], stamp: str, page: Page = COLUMN) -> Figure:
     """What is left to explain after so many seconds of steps, a line for each program."""
-    programs = record["programs"]
-    left_over = "The objective over that of no bases" if experiment.algorithms else "Reconstruction error over variance"
     title = f"{experiment.title}: what is left to explain"
+    programs = {program["workload"]: program for program in record["programs"]}
     if not programs:
-        return _draw_why_not(title, record, stamp)
+        return _draw_why_not(title, record, stamp, page)
+    looks = {
+        name: Look(COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]) for number, name in enumerate(programs)
+    }
+    points = pd.DataFrame(
+        [(name, "", *point) for name, program in programs.items() for point in program["curve"]],
+        columns=["row", "program", "x", "y"],
+    )
+    known = experiment.algorithms
+    names = {name: known[name].label if name in known else experiment.title for name in programs}
+    labels = [make_label(names[name], look) for name, look in looks.items()]
+    x_ends, y_ends = ends_of(list(points["x"])), ends_of(list(points["y"]))
+    plot = max(page.least(PLOT), sum(label.height for label in labels))
+    margins = Margins(plot, left=width_of_ticks(ticks_of(*y_ends)), right=room_for(labels), foot=FOOT)
+    left_over = "The objective over that of no bases" if known else "Reconstruction error over variance"
     note = f"{left_over}, by seconds of steps on all cores of {record['machine']}. One run each, no interval."
-    labels = []
-    for number, program in enumerate(programs):
-        algorithm = experiment.algorithms.get(program["workload"])
-        look = Look(COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)])
-        labels.append(make_label(algorithm.label if algorithm else experiment.title, look))
-    curves = [list(zip(*program["curve"], strict=True)) for program in programs]
-    x_ends = ends_of([second for seconds, _ in curves for second in seconds])
-    y_ends = ends_of([value for _, values in curves for value in values])
-    left = max(width_of(f"{tick:,.12g}", TICK_SIZE) for tick in ticks_of(*y_ends)) + 6
-    right = LEADER + max(label.width for label in labels) + MARGIN
-    plot, head = max(PLOT, sum(label.height for label in labels)), head_lines(title, note)[2]
-    figure, axes = new_figure((head + plot + FOOT) / INCH)
-    write_head(figure, title, note)
-    place_axes(figure, axes, left=left, right=right, bottom=FOOT, top=head)
-    axes.set(xscale="log", yscale="log", xlim=x_ends, ylim=y_ends)
-    write_ticks(axes.xaxis, x_ends, " s")
-    write_ticks(axes.yaxis, y_ends, "")
-    tips = []
-    for label, (seconds, values) in zip(labels, curves, strict=True):
-        axes.plot(seconds, values, **label.look.mark(3.0))
-        length = PAGE - left - right
-        tips.append((along(seconds[-1], x_ends, left, length), along(values[-1], y_ends, FOOT, plot)))
-    label_ends(figure, labels, tips, PAGE - right + LEADER, FOOT - 4, FOOT + plot + 4)
-    return finish(figure, axes, stamp)
+    canvas = Canvas(page, title, note, lambda _: margins)
+    draw_marks(canvas.axes, points, looks, joined=True, size=3.0)
+    canvas.axes.set(xscale="log", yscale="log", xlim=x_ends, ylim=y_ends)
+    set_ticks(canvas.axes.xaxis, ticks_of(*x_ends), " s")
+    set_ticks(canvas.axes.yaxis, ticks_of(*y_ends))
+    tips = points.groupby("row", sort=False).last()
+    label_ends(canvas, labels, [(canvas.x_of(tip.x), canvas.y_of(tip.y)) for tip in rows_of(tips)])
+    return canvas.finish(stamp)
 
 
-def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str) -> Figure:
+def shown_program(record: dict[str, Any]) -> dict[str, Any]:
+    """The program that left the least to explain: its pictures are of what has been learned the longest way."""
+    program: dict[str, Any] = min(record["programs"], key=lambda program: program["curve"][-1][1])
+    return program
+
+
+def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str, page: Page = COLUMN) -> Figure:
     """Some of what the program that came furthest has learned, each on its own scale, 0 as grey."""
     title = f"{experiment.title}: what was learned"
     if not record["programs"]:
-        return _draw_why_not(title, record, stamp)
-    pictures = np.array(shown_program(record)["pictures"])[: ROWS * COLUMNS]
-    rows = -(-len(pictures) // COLUMNS)
+        return _draw_why_not(title, record, stamp, page)
+    pictures = np.array(shown_program(record)["pictures"])[:MOST]
+    columns = COLUMNS if page.shape is None else COLUMNS_ON_SLIDE
+    whole = _side_by_side(pictures, columns)
     note = f"From natural images, on {record['machine']}. Each picture has its own scale, with grey for zero."
-    head = head_lines(title, note)[2]
-    figure, axes = new_figure((head + ROW * rows) / INCH)
-    write_head(figure, title, note)
-    place_axes(figure, axes, left=0, right=0, bottom=0, top=head)
-    axes.set_axis_off()
-    axes.imshow(_side_by_side(pictures, rows), cmap="gray", vmin=1, vmax=255, interpolation="nearest")
-    return finish(figure, axes, stamp)
+    canvas = Canvas(page, title, note, lambda width: Margins(width * whole.shape[0] / whole.shape[1]))
+    canvas.axes.set_axis_off()
+    canvas.axes.imshow(whole, cmap="gray", vmin=1, vmax=255, interpolation="nearest")
+    return canvas.finish(stamp)
 
 
-def _draw_why_not(title: str, record: dict[str, Any], stamp: str) -> Figure:
-    why = f"nothing was learned: {record['absent'][0]['reason']}"
-    return draw_chart(Chart(title, f"On {record['machine']}.", (), (), why_empty=why), {}, False, stamp)
-
-
-def _side_by_side(pictures: np.ndarray, rows: int) -> np.ndarray:
+def _side_by_side(pictures: np.ndarray, columns: int) -> np.ndarray:
     """One picture of all, GAP pixels between them: NaN, which is not drawn."""
     height, width = pictures.shape[1] + GAP, pictures.shape[2] + GAP
-    whole = np.full((rows * height - GAP, COLUMNS * width - GAP), np.nan)
+    rows = -(-len(pictures) // columns)
+    whole = np.full((rows * height - GAP, columns * width - GAP), np.nan)
     for place, picture in enumerate(pictures):
-        down, right = divmod(place, COLUMNS)
+        down, right = divmod(place, columns)
         whole[down * height : (down + 1) * height - GAP, right * width : (right + 1) * width - GAP] = picture
     return whole
+
+
+def _draw_why_not(title: str, record: dict[str, Any], stamp: str, page: Page) -> Figure:
+    why = f"nothing was learned: {record['absent'][0]['reason']}"
+    chart = Chart(title, f"On {record['machine']}.", (), (), pd.DataFrame(columns=POINT), why_empty=why)
+    return draw_chart(chart, {}, False, stamp, page)

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from respeed.analysis.columns import rows_of
-from respeed.figures.scaling import why_no_curve
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.figures.hardware import why_no_curve
 from respeed.paths import results_folder
 from respeed.tables.build import Tables
 from respeed.tables.missing import missing_scaling
@@ -38,7 +38,7 @@ def _section(tables: Tables, machine: str) -> dict[str, Any]:
         "missing": table.missing,
         "missing_points": missing_scaling(scaled) if has_curve else [],
         "differs": [] if tables.smoke else differing_peaks(reached, points),
-        "no_curve": "" if has_curve else why_no_curve(scaled),
+        "no_curve": "" if has_curve else why_no_curve(make_frame(map(vars, scaled), "scaling")),
         "library": next((row.library for row in scaled if row.library), ""),
         "passes": _passes(min(passes), max(passes)),
         "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],

@@ -25,6 +25,9 @@ SHEET = {"scaling": "What more threads bring", "rates": "What a product reaches"
 DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
 
+# What every figure is beside an SVG: for LaTeX, a page, and slides.
+ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
+
 # Braces would be wildcards to Snakemake, and it writes labels into a script as they are.
 _AS_TEXT = str.maketrans(
     {

@@ -1,0 +1,92 @@
+"""What figures and the report are made of: the tidy tables of the machines that are shown in full, and their papers."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from respeed.analysis.columns import TABLES, load_table
+from respeed.analysis.labels import PAPER
+from respeed.model.paper import Experiment, Paper
+from respeed.paths import results_folder
+from respeed.protocol import SMOKE_STAMP
+from respeed.records.store import read_learning, recorded_machines
+from respeed.schedule.machines import machines_in_full
+from respeed.schedule.shown import papers_shown
+
+# Of a cell, in the columns of rounds.csv that tell its rounds.
+MEASURED = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """`machines` are shown in full, of `left_out` others only where they stand among all."""
+
+    smoke: bool
+    papers: dict[str, Paper]
+    machines: tuple[str, ...]
+    left_out: int
+
+    @property
+    def stamp(self) -> str:
+        return SMOKE_STAMP if self.smoke else ""
+
+    def table(self, name: str, machine: str = "", paper: str = "", experiment: str = "") -> pd.DataFrame:
+        """A tidy table's rows of the machines in full and of the papers themselves, or of those that are named."""
+        frame = self._tables[name]
+        wanted = (("machine", machine), ("paper", paper), ("experiment", experiment))
+        for column, value in wanted:
+            if value:
+                frame = frame[frame[column] == value]
+        return frame
+
+    def every(self, name: str) -> pd.DataFrame:
+        """A tidy table's rows of all machines."""
+        return load_table(name, results_folder(self.smoke) / "tables")
+
+    @cached_property
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        found = {}
+        for name in TABLES:
+            frame = self.every(name)
+            if "machine" in frame:
+                frame = frame[frame["machine"].isin([PAPER, *self.machines])]
+            found[name] = frame[frame["paper"].isin(self.papers)] if "paper" in frame else frame
+        return found
+
+    def spread(self, quantity: str, paper: str, experiment: str) -> pd.DataFrame:
+        """How far all machines lie apart, case by case; without a row where all are shown in full."""
+        frame = self.table("spread", paper=paper, experiment=experiment)
+        return frame[(frame["quantity"] == quantity) & bool(self.left_out)]
+
+    def cells(self, paper: str, experiment: Experiment, machine: str) -> pd.DataFrame:
+        """Cells of one table on one machine.
+
+        `row` tells its rows apart: a profile, and where the table tells several algorithms apart, one of them. `each`
+        has the seconds of every round, and `ceiling` is the highest rate of a bare product on the profile, GFLOP/s.
+        """
+        cells = self.table("cells", machine, paper, experiment.name)
+        row = cells["profile"] + (" " + cells["algorithm"] if experiment.algorithms else "")
+        rounds = self.table("rounds", machine, paper)
+        timed = rounds[rounds["seconds"].notna()].rename(columns={"experiment": "measured_in"})
+        found = timed.groupby(MEASURED, as_index=False).agg(each=("seconds", tuple), ceiling=("peak_gflops", "max"))
+        cells = cells.assign(row=row).merge(found, "left", MEASURED)
+        cells["each"] = [
+            tuple(steps * second for second in each) if seconds > 0 and isinstance(each, tuple) else ()
+            for steps, seconds, each in zip(cells["steps"], cells["seconds"], cells["each"], strict=True)
+        ]
+        return cells
+
+    def learning(self) -> list[dict[str, Any]]:
+        """What was learned on the machines that are shown in full."""
+        return [record for machine in self.machines for record in read_learning(self.smoke, machine)]
+
+
+def load_results(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Results:
+    """Those of all machines while they are few, or else of `machine` (see schedule.machines); `papers` are shown, and
+    every other that there are records of. UserError where tables were not built."""
+    in_full = machines_in_full(smoke, machine)
+    left_out = len(recorded_machines(smoke)) - len(in_full)
+    return Results(smoke, papers_shown(smoke, papers), tuple(in_full), left_out)
