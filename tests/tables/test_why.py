@@ -18,6 +18,7 @@ from respeed.tables.cells import Cell, make_cells
 from respeed.tables.factors import make_factors
 from respeed.tables.speedups import make_speedups
 from respeed.tables.why import make_why
+from tests.tables.derived import changed
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS = load_papers(["raina2009"])
