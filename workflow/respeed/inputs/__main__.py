@@ -9,8 +9,8 @@ from respeed.inputs.papers import PaperFile
 from respeed.inputs.profiles import Profile
 from respeed.paths import SCHEMAS
 
-FILES: dict[str, Any] = {"config": Settings, "hardware": Profile, "machine": Told, "paper": PaperFile}
+FORMS: dict[str, Any] = {"config": Settings, "hardware": Profile, "machine": Told, "paper": PaperFile}
 
 if __name__ == "__main__":
-    for name, form in FILES.items():
+    for name, form in FORMS.items():
         (SCHEMAS / f"{name}.schema.json").write_text(json_schema(form), encoding="utf-8")

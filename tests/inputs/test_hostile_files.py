@@ -1,0 +1,355 @@
+"""Whatever stands in a file that people share, or is one, gives a value or lines: no other exception, no wait."""
+
+import contextlib
+import copy
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from respeed.errors import UserError
+from respeed.inputs.__main__ import FORMS
+from respeed.inputs.files import from_here, read_bounded
+from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.papers import load_paper
+from respeed.inputs.profiles import read_profile
+from respeed.inputs.published import COLUMNS, MAX_BYTES, MAX_LINES, Numbers, positive, read_published
+from respeed.inputs.registry import WorkloadFacts, read_facts
+from respeed.inputs.yaml_loader import MAX_BYTES as MAX_YAML
+from respeed.inputs.yaml_loader import read_yaml
+from respeed.paths import HARDWARE, PAPERS, ROOT
+from respeed.records.files import read_json, why_no_learning
+from respeed.text import is_unprintable
+from tests.inputs.written import FILES, read
+
+# Each reads a whole file.
+MOST = 12
+KINDS = ("config", "cpu", "machine", "raina", "draft")
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=8),
+    st.sampled_from(["all", "rbm", "gpu", "cpu", "torch", "total", "seconds", 10**30, 1e-30]),
+    st.builds(list), st.builds(dict), st.builds(lambda: [[]]), st.builds(lambda: {"a": {}}),
+)  # fmt: skip
+
+
+def check(kind: str, folder: Path, content: bytes) -> None:
+    value, lines = read(kind, folder, content)
+    assert (value is None) == bool(lines)
+    assert not any("\n" in line or "pydantic" in line for line in lines)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "printed"])
+@settings(max_examples=30)
+@given(data=st.binary(max_size=100))
+def test_any_bytes_give_a_value_or_lines(tmp_path_factory: pytest.TempPathFactory, kind: str, data: bytes) -> None:
+    check(kind, tmp_path_factory.getbasetemp(), data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=MOST)
+@given(data=st.data())
+def test_anything_in_place_of_anything(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
+) -> None:
+    """A part of a right file, at any depth, is another or is missing."""
+    content = yaml.safe_load(FILES[kind].text)
+    for _ in range(data.draw(st.integers(1, 2))):
+        replace_a_part(content, data)
+    text = yaml.safe_dump(copy.deepcopy(content), sort_keys=False, allow_unicode=True)
+    check(kind, tmp_path_factory.getbasetemp(), text.encode("utf-8", "surrogatepass"))
+
+
+def replace_a_part(content: Any, data: st.DataObject) -> None:
+    inner = content
+    while True:
+        keys = sorted(inner) if isinstance(inner, dict) else list(range(len(inner)))
+        if not keys:
+            return
+        key = data.draw(st.sampled_from(keys))
+        if isinstance(inner[key], dict | list) and inner[key] and data.draw(st.integers(0, 5)):
+            inner = inner[key]
+            continue
+        if data.draw(st.booleans()):
+            inner[key] = data.draw(ODD)
+        elif isinstance(inner, dict) and data.draw(st.booleans()):
+            inner[data.draw(st.text(max_size=5))] = inner.pop(key)
+        else:
+            del inner[key]
+        return
+
+
+# What is no regular file, or is huge: each of these reads it, and gives a line.
+def refused(reader: Callable[[Path], object]) -> Callable[[Path], str]:
+    def line(path: Path) -> str:
+        with pytest.raises(UserError) as error:
+            reader(path)
+        return str(error.value)
+
+    return line
+
+
+READERS: dict[str, Callable[[Path], str]] = {
+    **{FILES[kind].name: lambda path, kind=kind: FILES[kind].read(path)[1][0] for kind in ("config", "cpu", "machine")},
+    "draft/paper.yaml": lambda path: FILES["draft"].read(path)[1][0],
+    "draft/published.csv": lambda path: FILES["printed"].read(path)[1][0],
+    "mine.py": refused(lambda path: read_facts(path, WorkloadFacts)),
+    "round-01.json": refused(read_json),
+    "learning.json": lambda path: why_no_learning(path, smoke=False) or "",
+}
+
+
+def piped(path: Path) -> None:
+    os.mkfifo(path.with_suffix(".pipe"))
+    path.symlink_to(path.with_suffix(".pipe"))
+
+
+IRREGULAR: dict[str, Callable[[Path], None]] = {
+    "pipe": lambda path: os.mkfifo(path),
+    "piped": piped,
+    "folder": lambda path: path.mkdir(),
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "silent": lambda path: path.symlink_to("/dev/null"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("make", IRREGULAR)
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str, make: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    IRREGULAR[make](path)
+    line = READERS[name](path)
+    assert path.name in line
+    assert "no regular file" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_more_is_read_of_a_huge_file_than_any_needs(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(2**40)  # without a byte on the disk
+    assert "larger than" in READERS[name](path)
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").symlink_to(tmp_path / "nowhere")
+    assert "cannot be read: No such file" in read_profile("mine", tmp_path)[1][0]
+    with pytest.raises(UserError, match="cannot be the name of a file"):
+        read_bounded(tmp_path / "a\0b", 10)
+
+
+def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert str(from_here(HARDWARE / "gpu.yaml")) == "workflow/hardware/gpu.yaml"
+    monkeypatch.chdir(ROOT / "workflow")
+    assert str(from_here(HARDWARE / "gpu.yaml")) == "hardware/gpu.yaml"
+    monkeypatch.chdir(tmp_path)
+    assert not from_here(HARDWARE / "gpu.yaml").is_absolute()
+    assert from_here(HARDWARE / "gpu.yaml").samefile(HARDWARE / "gpu.yaml")
+
+
+# Texts that cannot be printed.
+DATA = {
+    "hardware": yaml.safe_load((HARDWARE / "torch-1.yaml").read_text()),
+    "paper": yaml.safe_load((PAPERS / "bergstra2010/paper.yaml").read_text()),
+    "machine": yaml.safe_load(FILES["machine"].text),
+    "config": yaml.safe_load((ROOT / "config.yaml").read_text()),
+}
+
+
+def texts_of(data: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where there are texts."""
+    if isinstance(data, str):
+        yield place
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        yield from texts_of(value, (*place, key))
+
+
+def first_misfit(kind: str, place: tuple[Any, ...], text: str) -> Any:
+    """Of the data with the text behind what stands there."""
+    inner = data = copy.deepcopy(DATA[kind])
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] += text
+    return fit(FORMS[kind], data, Path("it.yaml"))[1][0]
+
+
+@pytest.mark.parametrize("kind", DATA)
+@given(st.characters().filter(is_unprintable), st.data())
+def test_whatever_cannot_be_printed_is_named_where_it_stands(kind: str, char: str, data: st.DataObject) -> None:
+    place = data.draw(st.sampled_from(list(texts_of(DATA[kind]))))
+    found = first_misfit(kind, place, char)
+    assert found.place == place
+    assert found.line.startswith(f"it.yaml: {'.'.join(map(str, place))}: holds the character U+{ord(char):04X}")
+    assert not any(map(is_unprintable, found.line))
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_every_text_is_looked_at(kind: str) -> None:
+    for place in texts_of(DATA[kind]):
+        assert "holds the character U+202E (RIGHT-TO-LEFT OVERRIDE)" in first_misfit(kind, place, "\u202e").line
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "key"),
+    [
+        ("cpu", "PyTorch, all cores", r'"\e[31mred"', "label"),
+        ("machine", "a bill", r'"a\nbill"', "price.source"),
+        ("draft", "A draft", "A \u200fdraft", "title"),
+        ("config", "preset: quick", '"\\e[2J\\u202e": 1\npreset: quick', "\\x1b[2J\\u202e"),
+    ],
+)
+def test_hostile_texts_and_keys_are_shown_as_escapes(tmp_path: Path, kind: str, old: str, new: str, key: str) -> None:
+    line = read(kind, tmp_path, FILES[kind].text.replace(old, new, 1))[1][0]
+    assert line.startswith(f"{tmp_path / FILES[kind].name}: {key}: holds the character U+")
+
+
+# YAML as people mean it.
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"), ("yes", "yes"), ("on", "on"), ("Off", "Off"), ("012", "012"), ("0x1F", "0x1F"), ("1:30", "1:30"),
+        ("1_000", "1_000"), ("2009-06-14", "2009-06-14"), ("1e3", 1000), ("1.5e-3", 0.0015), ("12", 12), ("-3", -3),
+        ("0.0", 0), ("-0.5", -0.5), ("1e30", int(1e30)), ("123456789012345678901", 123456789012345678901),
+        ("true", True), ("false", False), ("null", None), ("", None), (".inf", ".inf"), (".nan", ".nan"),
+    ],
+)  # fmt: skip
+def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object) -> None:
+    (tmp_path / "some.yaml").write_text(f"key: {text}\n")
+    assert read_yaml(tmp_path / "some.yaml") == {"key": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: 1\na: 2\n", "stands twice"),
+        ("a: &x 1\nb: *x\n", "aliases"),
+        ("a: !!python/object/apply:os.system [ls]\n", "tags (!!python/object/apply:os.system) are not"),
+        *((f"a: !!{tag} x\n", f"tags (!!{tag}) are not") for tag in ("int", "bool", "timestamp", "map", "binary")),
+        ("!!set {a, b}\n", "tags (!!set) are not"),
+        ("a: !local 1\n", "tags (!local) are not"),
+        ("a: ! 1\n", "tags (!) are not"),
+        ("%TAG ! tag:yaml.org,2002:\n---\na: !int 1\n", "tags (!!int) are not"),
+        ("!!str a: 1\n", "tags (!!str) are not"),
+        ('a: "\\UFFFFFFFF"\n', "is not YAML"),
+        ("a: 1\nb: \0\n", "yaml:2: the character U+0000 cannot stand here"),
+        ("a: 1\n---\nb: 1\n", "but found another document"),
+        ("a: 1" + "0" * 31 + "\n", "too large"),
+        ("a: " + "1" * 10_000 + "\n", "too large"),
+        ("a: 1e999\n", "too large"),
+        ("a: 1e-40\n", "too small"),
+        ("a: [" + "1," * 20_001 + "]\n", "more than 20000 values"),
+        ("a:\n" * 90_000, "more than 20000 values"),
+        ("a: [1, 2\n", "expected ',' or ']'"),
+        ("1: a\n", "must be text"),
+        ("a: " + "[" * 30 + "]" * 30 + "\n", "nested too deeply"),
+        (" " * (MAX_YAML + 1), "larger than"),
+    ],
+)
+def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "some.yaml").write_text(text)
+    with pytest.raises(UserError) as error:
+        read_yaml(tmp_path / "some.yaml")
+    assert complaint in str(error.value)
+    assert "some.yaml" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+# What YAML is made of, so that more than the first letter is looked at.
+PIECES = st.sampled_from(
+    ["a", "b", ": ", ":", "\n", "  ", "- ", "[", "]", "{", "}", ",",
+     "&x", "*x", "!!int ", "!t ", "|", ">", "'", '"', "#",
+     "%TAG", "---", "...", "?", "\\x", "\\U", "<<", "=", "\t", "1", "1e9", "0x1", "~", "null", "\u202e", "\ufeff", "\0"]
+)  # fmt: skip
+
+
+@given(st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=60).map(lambda found: "".join(found).encode())))
+def test_any_yaml_gives_a_value_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.yaml"
+    path.write_bytes(data)
+    with contextlib.suppress(UserError):
+        read_yaml(path)
+
+
+# published.csv: plain numbers, a row a line, and every mistake with its line.
+HEAD = f"{','.join(COLUMNS)}\n"
+LINE = "rbm,576x1024,gpu,38.6,seconds,38.6\n"
+TABLES = load_paper("raina2009").experiments
+
+
+def numbers_of(folder: Path, text: str | bytes) -> tuple[Numbers, Mistakes]:
+    path, mistakes = folder / "published.csv", Mistakes()
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    rows = ("single-cpu", "multi-cpu", "gpu")
+    values, speedups = read_published(path, {"rbm": TABLES["rbm"]}, set(TABLES) - {"rbm"}, rows, mistakes)
+    return values | speedups, mistakes
+
+
+def test_a_plain_line_is_read(tmp_path: Path) -> None:
+    numbers, mistakes = numbers_of(tmp_path, f"{HEAD}\n{LINE}".replace("\n", "\r\n"))
+    assert not mistakes
+    assert numbers["rbm", "576x1024", "gpu"].value == 38.6
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1_000", "1e3", "+1", "-1", " 1", "1 ", "0x10", "nan", "inf", "Infinity", "1,000", ".5", "5.", "", "0", "0.000",
+     "١٢٣", "\uff11\uff12", "²", "1" * 16, "1." + "1" * 16, "1\n", "1\u200b"],
+)  # fmt: skip
+def test_only_plain_digits_are_a_number(text: str) -> None:
+    with pytest.raises(UserError, match="must be a number greater than 0, in digits such as"):
+        positive(text, "published.csv:2: value")
+
+
+@given(st.text())
+def test_a_text_is_its_number_or_no_number(text: str) -> None:
+    with contextlib.suppress(UserError):
+        assert 0 < positive(text, "") < 1e16
+        assert text.isascii()
+        assert text.replace(".", "", 1).isdigit()
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ('rbm,"576x1024,gpu,38.6,seconds,38.6\n', (":3:", "a quote does not end")),
+        ('rbm,"576"x1024,gpu,38.6,seconds,38.6\n', (":3:", "is no line of a CSV file")),
+        ("rbm,576x1024,gpu,38.6,seconds\n", (":3:", "must have 6 values, has 5")),
+        ("rbm,576x1024,gpu,38.6,seconds,38.6,1\n", (":3:", "must have 6 values, has 7")),
+        ("rbm,576x1024,gpu,38.6\0,seconds,38.6\n", (":3:", "U+0000")),
+        ("rbm,576x1024,gpu,38.6,seconds,\u202e38.6\n", (":3:", "U+202E (RIGHT-TO-LEFT OVERRIDE)")),
+        (f"rbm,{'5' * 200_000},gpu,38.6,seconds,38.6\n", (":3:", "more than 500 characters")),
+        ("rbm,576x1024,gpu,1_000,seconds,1_000\n", (":3: value", "'1_000' must be a number")),
+        ("rbm,576x1024,gpu,٣٨,seconds,٣٨\n", (":3: value", "must be a number")),
+        ("\n" * (MAX_LINES + 1), (f"more than {MAX_LINES} lines",)),
+        ("x" * MAX_BYTES, ("larger than",)),
+    ],
+    ids=range(11),
+)
+def test_a_mistake_in_printed_numbers_is_one_line_with_its_number(
+    tmp_path: Path, line: str, parts: tuple[str, ...]
+) -> None:
+    (found,) = numbers_of(tmp_path, f"{HEAD}rbm,576x1024,single-cpu,1,seconds,1\n{line}")[1]
+    assert "published.csv" in found
+    assert len(found) < 500
+    assert [part for part in parts if part not in found] == []
+
+
+CELLS = st.sampled_from(
+    ["rbm", "576x1024", "gpu", "38.6", "seconds", "x", ",", '"', "\n", "\r", "\0", "1_0", "٣", HEAD, LINE]
+)
+
+
+@given(st.lists(CELLS, max_size=40).map(lambda found: f"{HEAD}{''.join(found)}".encode()))
+def test_any_csv_gives_numbers_or_lines(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    numbers, mistakes = numbers_of(tmp_path_factory.getbasetemp(), data)
+    assert all(line.isprintable() or "\\" in line for line in mistakes)
+    assert all(printed.value > 0 for printed in numbers.values())

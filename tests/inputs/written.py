@@ -1,0 +1,98 @@
+"""Files as people write them, and what reads each: tests change a part and look at the lines that come of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from respeed.errors import UserError
+from respeed.inputs.config import check_config, load_config
+from respeed.inputs.machines import read_told
+from respeed.inputs.papers import read_paper
+from respeed.inputs.profiles import read_profile
+from respeed.paths import HARDWARE, PAPERS, ROOT
+
+TOLD = """
+price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}
+profiles: [gpu]
+slurm: {partition: gpu}
+"""
+DRAFT = """
+title: A draft
+authors: [A. Nother]
+venue: Somewhere
+year: 2010
+claim: GPUs are fast.
+rows:
+  cpu: {label: Theano, package: Theano, device: one core, precision: fp64, beside: [single-cpu]}
+  numpy: {label: NumPy, package: NumPy, precision: fp64, beside: [single-cpu], algorithm: by hand}
+  gpu-a: {label: Theano, package: Theano, device: GTX 285, precision: fp32, beside: [gpu]}
+  gpu-b: {label: Theano, package: Theano, device: GTX 480, precision: fp32, year: 2011, beside: [gpu, tpu]}
+claims:
+  faster: {says: It is faster., test: faster, experiment: rbm, row: gpu-a, over: [cpu]}
+facts: []
+experiments:
+  rbm:
+    title: RBM
+    unit: examples a second
+    better: larger
+    workload: rbm
+    protocol: {batch: 60, learning_rate: 0.01}
+    cases:
+      - {case: small, visible: 784, hidden: 500}
+      - {case: large, visible: 784, hidden: 5000, examples: 6000}
+    smoke_cases: [{case: tiny, visible: 7, hidden: 5}]
+    round_seconds: 1
+    facts: []
+    caveats: []
+"""
+DRAFT_CSV = """experiment,case,row,value,unit,printed
+rbm,small,cpu,6573.73,examples a second,"6,573.73"
+rbm,small,numpy,3579.84,examples a second,3579.84
+rbm,small,gpu-a,38310,examples a second,38310.00
+rbm,small,gpu-b,40000,examples a second,40000
+rbm,small,gpu-a,5.83,x,5.83x
+"""
+
+
+class File(NamedTuple):
+    """Its name, a right one's text, and what reads it: a value, or None, and the mistakes."""
+
+    name: str
+    text: str
+    read: Callable[[Path], tuple[Any, list[str]]]
+
+
+def _config(path: Path) -> tuple[Any, list[str]]:
+    lines = list(check_config(path))
+    try:
+        return load_config(path), lines
+    except UserError as error:
+        return None, lines or [str(error)]
+
+
+def _paper(path: Path) -> tuple[Any, list[str]]:
+    for name, text in ((path.with_name("paper.yaml"), DRAFT), (path.with_name("published.csv"), DRAFT_CSV)):
+        known = PAPERS / path.parent.name / name.name
+        if name != path and not name.exists():
+            name.write_text(known.read_text() if known.exists() else text)
+    return read_paper(path.parent.name, path.parent.parent)
+
+
+FILES = {
+    "config": File("config.yaml", (ROOT / "config.yaml").read_text(), _config),
+    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text(), lambda path: read_profile("mine", path.parent)),
+    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text(), lambda path: read_profile("mine", path.parent)),
+    "machine": File("box.yaml", TOLD, lambda path: read_told("box", path.parent)),
+    "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text(), _paper),
+    "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text(), _paper),
+    "draft": File("draft/paper.yaml", DRAFT, _paper),
+}
+
+
+def read(kind: str, folder: Path, content: str | bytes | None = None) -> tuple[Any, list[str]]:
+    """What comes of a file of that kind with this content, by default of a right one."""
+    path = folder / FILES[kind].name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = FILES[kind].text if content is None else content
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+    return FILES[kind].read(path)
