@@ -23,7 +23,7 @@ from respeed.inputs.registry import WorkloadFacts, read_facts
 from respeed.inputs.yaml_loader import MAX_BYTES as MAX_YAML
 from respeed.inputs.yaml_loader import read_yaml
 from respeed.paths import HARDWARE, PAPERS, ROOT
-from respeed.records.files import read_json, why_no_learning
+from respeed.records.store import read_json, why_no_learning
 from respeed.text import is_unprintable
 from tests.inputs.written import FILES, read
 
