@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.hardware import make_rates, make_scaling
 from respeed.paths import hardware_path
 from respeed.records.models import PAPER, SHEET_SCHEMA
 from respeed.records.store import write_json
@@ -64,6 +66,16 @@ def hardware_sheet(
         "provenance": {"machine": HARDWARE, "commit": "unknown", "versions": {}},
         "memory": {"caches": {"L1": 98304, "L2": 2**22}, "accelerators": {}}, "rounds": rounds, "absent": list(absent),
     }  # fmt: skip
+
+
+def rates_of(*sheets: dict[str, Any]) -> list[Any]:
+    """Rows of rates.csv."""
+    return list(rows_of(make_frame((row for sheet in sheets for row in make_rates(sheet)), "rates")))
+
+
+def scaling_of(*sheets: dict[str, Any]) -> list[Any]:
+    """Rows of scaling.csv."""
+    return list(rows_of(make_frame((row for sheet in sheets for row in make_scaling(sheet)), "scaling")))
 
 
 def no_gpu() -> dict[str, Any]:

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from respeed.analysis.columns import TABLES, make_frame
+from respeed.analysis.columns import make_frame
+from respeed.analysis.hardware import make_rates, make_scaling
 from respeed.figures.build import build_figures
 from respeed.figures.charts import draw_chart
 from respeed.figures.hardware import chart_rates, chart_scaling, why_no_curve
 from respeed.figures.style import PAGES
 from respeed.output.build import build_tables
 from respeed.report.build import build_report
-from respeed.tables.reached import make_reached
-from respeed.tables.scaling import make_scaling
 from tests.conftest import ROOT, write_machines
 from tests.figures.boxes import outside, overlaps, words_of
 from tests.sheets import ACCELERATOR, hardware_sheet, write_sheet
@@ -24,12 +23,8 @@ from tests.sheets import ACCELERATOR, hardware_sheet, write_sheet
 MakeRecord = Callable[..., dict[str, Any]]
 
 
-def frame_of(rows: list[Any], name: str) -> Any:
-    return make_frame(({column: getattr(row, column) for column in TABLES[name].columns} for row in rows), name)
-
-
 def scaling_of(sheet: dict[str, Any]) -> Any:
-    return frame_of(make_scaling(sheet), "scaling")
+    return make_frame(make_scaling(sheet), "scaling")
 
 
 @pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3, 4, 6), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
@@ -61,7 +56,7 @@ def test_one_core_has_no_curve_and_says_so(make_record: MakeRecord) -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_products_are_dots_by_library_and_precision(make_record: MakeRecord, gpu: bool) -> None:
-    chart = chart_rates("box", frame_of(make_reached(hardware_sheet(make_record, gpu=gpu)), "rates"))
+    chart = chart_rates("box", make_frame(make_rates(hardware_sheet(make_record, gpu=gpu)), "rates"))
     for page in PAGES:
         figure = draw_chart(chart, {}, False, "", page)
         words = {text.get_text() for text in words_of(figure)}

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.rounds import collect_rounds
 from respeed.numbers import Value
 from respeed.output.markdown_latex import (
     escape_latex,
@@ -22,9 +21,8 @@ from respeed.output.markdown_latex import (
     write_latex,
     write_markdown,
 )
-from respeed.tables.origins import describe_origin
 from respeed.text import printable
-from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, MakeRecord, every_case, folded_of, seven
+from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, MakeRecord, every_case, folded_of, machine_of, seven
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -115,7 +113,7 @@ def test_every_table_fits_a_column_of_text(make_record: MakeRecord, tmp_path: Pa
     origins = {}
     for machine in {record["id"]["machine"] for record in records}:
         mine = [record for record in records if record["id"]["machine"] == machine]
-        origins[machine] = describe_origin(machine, mine, collect_rounds(mine), None)
+        origins[machine] = machine_of(mine, machine)
     inputs = []
     for name in PAPER.experiments:
         folded = folded_of(records, name, origins=origins, stamp="No measurement.")

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from respeed.analysis.labels import PAPER as THEIRS
 from respeed.analysis.labels import reference, tell_apart
-from respeed.estimators.rounds import collect_rounds
 from respeed.model.paper import Paper
 from respeed.output.published import FoldedTable, Note, fold, groups_of, write_published_csv
-from respeed.tables.origins import describe_origin
-from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, seven, table_of
+from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, machine_of, seven, table_of
 
 
 def rows_of(table: pd.DataFrame, **where: str) -> list[tuple[str, list[str]]]:
@@ -163,7 +161,7 @@ def test_numbers_without_an_interval_are_explained_once(make_record: MakeRecord)
 
 def test_headings_say_whose_table_it_is_and_what_the_machine_is(make_record: MakeRecord) -> None:
     records = seven(make_record, [0.1] * 7)
-    origin = describe_origin("box", records, collect_rounds(records), None)
+    origin = machine_of(records, "box")
     headings = [heading for heading, _ in groups_of(folded_of(records, origins={"box": origin}).numbers)]
     assert headings == ["As published: Raina, Madhavan and Ng (ICML 2009)", "On box: A CPU, 2 cores"]
 

@@ -9,6 +9,7 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import make_speedups
 from respeed.analysis.totals import make_totals
@@ -109,6 +110,12 @@ def frames_of(
     rounds = read_rounds(records)
     made = make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
     return made, make_speedups(made, rounds, papers), rounds
+
+
+def machine_of(records: list[dict[str, Any]], machine: str = "box") -> Any:
+    """The machine's row of hardware.csv."""
+    rows = describe_machine(machine, records, read_rounds(records), None)
+    return next(rows_of(make_frame(rows["hardware"], "hardware")))
 
 
 VERDICT = {

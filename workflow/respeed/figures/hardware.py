@@ -5,11 +5,11 @@ from collections.abc import Collection
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.hardware import PRODUCT, STEP
+from respeed.analysis.hardware_sheet import place_name
 from respeed.figures.charts import POINT, Chart, Row
 from respeed.figures.labels import DASHED, SOLID, Look
 from respeed.figures.style import COLORS, MARKERS, THEIRS
-from respeed.tables.reached import PRODUCT, place_name
-from respeed.tables.scaling import STEP
 
 INTERVAL = "95 % interval"
 # Many counts of threads are too near one another for all of them to stand at the axis.

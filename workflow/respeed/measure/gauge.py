@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from respeed.estimators.gauged import disturbed_profiles
+from respeed.analysis.hardware import disturbed_profiles
 from respeed.machine.cpu import usable_cores
 from respeed.machine.memory import accelerator_bytes, cache_bytes
 from respeed.machine.software import package_versions, source_commit

@@ -27,7 +27,7 @@ def gather_facts(tables: Tables, others: Others) -> dict[str, Any]:
         "stamp": SMOKE_STAMP if tables.smoke else "",
         "version": version("respeed"),
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
-        "machines": [machine_facts(tables.origins[machine]) for machine in machines],
+        "machines": [machine_facts(machine, tables) for machine in machines],
         "many": beside_others(tables, others, machines),
         "across": across_facts(tables, machines),
         "cost": cost_facts(tables, others, machines),

@@ -3,43 +3,52 @@
 from dataclasses import asdict
 from typing import Any
 
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import rows_of
+from respeed.analysis.hardware_sheet import (
+    Line,
+    beside_machines,
+    differing_peaks,
+    list_sizes,
+    missing_rates,
+    missing_scaling,
+    tabulate_rates,
+    tabulate_scaling,
+)
 from respeed.figures.hardware import why_no_curve
 from respeed.paths import results_folder
 from respeed.tables.build import Tables
-from respeed.tables.missing import missing_scaling
-from respeed.tables.sheets import Line, beside_machines, differing_peaks, make_sheet_table, scaling_lines
 
 
 def sheet_facts(tables: Tables, machines: list[str]) -> list[dict[str, Any]]:
     """A section for each machine that has a sheet."""
-    measured = {row.machine for row in tables.reached}
+    measured = set(tables.rates["machine"])
     return [_section(tables, machine) for machine in machines if machine in measured]
 
 
 def sheets_across(tables: Tables, machines: list[str]) -> dict[str, Any]:
     """The machines beside one another; without rows where fewer than two have a sheet."""
-    return {"machines": machines, "rows": beside_machines(tables.reached, tables.scaling, machines)}
+    rows = beside_machines(list(rows_of(tables.rates)), list(rows_of(tables.scaling)), machines)
+    return {"machines": machines, "rows": rows}
 
 
 def _section(tables: Tables, machine: str) -> dict[str, Any]:
-    reached = [row for row in tables.reached if row.machine == machine]
-    scaled = [row for row in tables.scaling if row.machine == machine]
-    table = make_sheet_table(reached, bare=tables.smoke)
-    counts, lines = scaling_lines(scaled, bare=tables.smoke)
-    has_curve = len({row.threads for row in scaled if row.speedup}) > 1
-    points = list(rows_of(tables.roofline[tables.roofline["machine"] == machine]))
-    passes = [row.passes for row in scaled if row.passes] or [0]
+    rates, scaling, points = (
+        list(rows_of(frame[frame["machine"] == machine])) for frame in (tables.rates, tables.scaling, tables.roofline)
+    )
+    columns, groups = tabulate_rates(rates, bare=tables.smoke)
+    counts, lines = tabulate_scaling(scaling, bare=tables.smoke)
+    has_curve = len({row.threads for row in scaling if row.speedup}) > 1
+    passes = [row.passes for row in scaling if row.passes] or [0]
     return {
         "machine": machine,
-        "sizes": table.sizes,
-        "columns": table.columns,
-        "groups": [{"heading": heading, "lines": _lines(found)} for heading, found in table.groups],
-        "missing": table.missing,
-        "missing_points": missing_scaling(scaled) if has_curve else [],
-        "differs": [] if tables.smoke else differing_peaks(reached, points),
-        "no_curve": "" if has_curve else why_no_curve(make_frame(map(vars, scaled), "scaling")),
-        "library": next((row.library for row in scaled if row.library), ""),
+        "sizes": list_sizes(rates),
+        "columns": columns,
+        "groups": [{"heading": heading, "lines": _lines(found)} for heading, found in groups],
+        "missing": missing_rates(rates),
+        "missing_points": missing_scaling(scaling) if has_curve else [],
+        "differs": [] if tables.smoke else differing_peaks(rates, points),
+        "no_curve": "" if has_curve else why_no_curve(tables.scaling[tables.scaling["machine"] == machine]),
+        "library": next((row.library for row in scaling if row.library), ""),
         "passes": _passes(min(passes), max(passes)),
         "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],
         "scaling": _lines(lines),

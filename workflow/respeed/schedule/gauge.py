@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from respeed.analysis.hardware import is_lost
 from respeed.errors import UserError
-from respeed.estimators.gauged import is_lost
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.inputs.registry import backends
 from respeed.machine.cpu import usable_cores, usable_topology

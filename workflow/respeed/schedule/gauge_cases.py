@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from respeed.analysis.hardware_sheet import CACHES
 from respeed.inputs.registry import runs, workloads
 from respeed.machine.cpu import KINDS, Core
 from respeed.machine.description import describe_machine
@@ -10,8 +11,8 @@ from respeed.model.paper import Case
 
 # Of Raina et al.: V x H, in mini-batches of 192. The larger one still takes a tenth of a second on one core.
 SIZES, SMOKE_SIZES, BATCH = ((576, 1024), (1024, 4096)), ((36, 64),), 192
-# So many times the largest cache are the two arrays of a copy together, within these bytes each.
-CACHES, LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 4, 2**26, 2**29, 16
+# The bytes of each of the two arrays of a copy, which together are CACHES times the largest cache.
+LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 2**26, 2**29, 16
 HOST_COPY_LENGTH = 2**26
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import TABLES, make_frame, write_table
+from respeed.analysis.columns import TABLES, make_frame, rows_of, write_table
 from respeed.analysis.cost import make_costs
+from respeed.analysis.hardware import describe_machine, hardware_of, make_rates, make_scaling
 from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
 from respeed.analysis.roofline import make_roofline
 from respeed.analysis.rounds import read_rounds
@@ -32,15 +33,15 @@ from respeed.tables import (
     breakdown,
     cells,
     factors,
-    origins,
     parts,
-    reached,
-    scaling,
     speedups,
     totals,
     wholes,
 )
 from respeed.tables.why import make_why
+
+# Made machine by machine, from the records and the sheet of each.
+OF_MACHINES = ("hardware", "facts", "backends", "rates", "scaling")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Tables:
     """All that figures and the report show."""
 
     papers: dict[str, Paper]
-    origins: dict[str, origins.Origin]
+    origins: dict[str, Any]
     rounds: dict[CellKey, CellRounds]
     cells: list[cells.Cell]
     round_frame: pd.DataFrame
@@ -68,8 +69,11 @@ class Tables:
     spread: pd.DataFrame
     standings: pd.DataFrame
     smoke: bool
-    reached: list[reached.Reached]
-    scaling: list[scaling.Scaled]
+    hardware: pd.DataFrame
+    facts: pd.DataFrame
+    backends: pd.DataFrame
+    rates: pd.DataFrame
+    scaling: pd.DataFrame
 
     @cached_property
     def learning(self) -> list[dict[str, Any]]:
@@ -84,9 +88,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     descriptions: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
     frames: list[pd.DataFrame] = []
-    found: dict[str, origins.Origin] = {}
-    reaches: list[reached.Reached] = []
-    scales: list[scaling.Scaled] = []
+    machines: dict[str, list[dict[str, Any]]] = {name: [] for name in OF_MACHINES}
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
         with left_out_if_odd(machine, smoke):
@@ -95,12 +97,11 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
             frame = read_rounds(records)
             description = read_description(machine, smoke)
             if records or description:
-                origin = origins.describe_origin(machine, records, mine, description)
-                gauged = read_machines_hardware(machine, smoke, origin.hardware)
-                sheet = (reached.make_reached(gauged), scaling.make_scaling(gauged)) if gauged else ([], [])
-                found[machine] = origin
-                reaches += sheet[0]
-                scales += sheet[1]
+                rows = describe_machine(machine, records, frame, description)
+                sheet = read_machines_hardware(machine, smoke, hardware_of(records, description))
+                rows |= {"rates": make_rates(sheet), "scaling": make_scaling(sheet)} if sheet else {}
+                for name, made in rows.items():
+                    machines[name] += made
             if description:
                 descriptions[machine] = description
             rounds |= mine
@@ -115,7 +116,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     total_frame = make_totals(cell_frame, round_frame, shown, smoke)
     return Tables(
         papers=shown,
-        origins=found,
+        origins={row.machine: row for row in rows_of(make_frame(machines["hardware"], "hardware"))},
         rounds=rounds,
         cells=all_cells,
         round_frame=round_frame,
@@ -135,8 +136,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
         spread=measure_spread(cell_frame, speedup_frame),
         standings=rank_machines(cell_frame, round_frame),
         smoke=smoke,
-        reached=reaches,
-        scaling=scales,
+        **{name: make_frame(rows, name) for name, rows in machines.items()},
     )
 
 
@@ -153,17 +153,11 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
         "why": tables.why,
         "parts": tables.parts,
         "wholes": tables.wholes,
-        "rates": tables.reached,
-        "scaling": tables.scaling,
-        "hardware": tables.origins.values(),
     }
     found = {
         name: make_frame(({column: getattr(row, column) for column in TABLES[name].columns} for row in mine), name)
         for name, mine in rows.items()
     }
-    machines = tables.origins.values()
-    found["facts"] = make_frame((row for one in machines for row in origins.facts_of(one)), "facts")
-    found["backends"] = make_frame((row for one in machines for row in origins.backends_of(one)), "backends")
     found |= {
         "claims": tables.claims,
         "roofline": tables.roofline,
@@ -175,5 +169,6 @@ def _frames(tables: Tables) -> dict[str, pd.DataFrame]:
         "cells": tables.cell_frame,
         "speedups": tables.speedup_frame,
         "totals": tables.total_frame,
+        **{name: getattr(tables, name) for name in OF_MACHINES},
     }
     return {name: found[name] for name in TABLES}

@@ -7,17 +7,28 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.columns import TABLES, make_frame, write_table
-from respeed.estimators.rounds import collect_rounds
-from respeed.report.machine_facts import machine_facts
-from respeed.tables.origins import Origin, describe_origin
+from respeed.analysis.columns import make_frame, write_table
+from respeed.analysis.hardware import describe_machine
+from respeed.analysis.rounds import read_rounds
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30
 
 
+Described = dict[str, list[dict[str, Any]]]
+
+
+def described(records: list[dict[str, Any]]) -> Described:
+    return describe_machine("box", records, read_rounds(records), None)
+
+
+def facts_of(rows: Described) -> dict[str, str]:
+    """Those of facts.csv by name."""
+    return {row["fact"]: row["value"] for row in rows["facts"] if row["part"] != "measured"}
+
+
 @pytest.fixture
-def origin(make_record: MakeRecord) -> Origin:
+def machine(make_record: MakeRecord) -> Described:
     """Of three rounds; the last one's path is not that of the one that was measured last."""
     records = []
     for index, day, system, driver in (
@@ -36,29 +47,27 @@ def origin(make_record: MakeRecord) -> Origin:
         }
         record["provenance"]["backend"] |= {"version": f"0.3.{30 + (day > 2)}", "kernel": "Zen"}
         records.append(record)
-    return describe_origin("box", records, collect_rounds(records), None)
+    return described(records)
 
 
-def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(origin: Origin) -> None:
-    facts = machine_facts(origin)
-    shown = dict(facts["rounds"] + facts["software"] + facts["hardware"])
+def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(machine: Described) -> None:
+    shown = facts_of(machine)
     assert shown["system"] == "Linux 6.1; Linux 6.2; Linux 6.3"
     assert shown["accelerator's driver"] == "550; 570"
     assert shown["CPU governor"] == "none; performance"
     assert shown["numpy"] == "2.1, 2.2, 2.3"
     assert shown["libraries"] == "openblas 0.3.30 (Zen), openblas 0.3.31 (Zen)"
     assert shown["host"] == "7f3a" * 4
-    assert facts["backends"][0][1] == "MKL 0.3.30 or MKL 0.3.31"
+    assert machine["backends"][0]["library"] == "MKL 0.3.30 or MKL 0.3.31"
 
 
-def test_some_bytes_of_memory_more_after_a_boot_are_no_second_value(origin: Origin) -> None:
-    assert origin.memory_bytes == 16 * GIB + 2
-    assert dict(machine_facts(origin)["hardware"])["memory"] == "16.0 GiB"
+def test_some_bytes_of_memory_more_after_a_boot_are_no_second_value(machine: Described) -> None:
+    assert machine["hardware"][0]["memory_bytes"] == str(16 * GIB + 2)
+    assert facts_of(machine)["memory"] == "16.0 GiB"
 
 
-def test_hardware_csv_has_the_fingerprint_and_every_value(origin: Origin, tmp_path: Path) -> None:
-    row = {name: getattr(origin, name) for name in TABLES["hardware"].columns}
-    write_table(make_frame([row], "hardware"), "hardware", tmp_path)
+def test_hardware_csv_has_the_fingerprint_and_every_value(machine: Described, tmp_path: Path) -> None:
+    write_table(make_frame(machine["hardware"], "hardware"), "hardware", tmp_path)
     (row,) = csv.DictReader((tmp_path / "hardware.csv").read_text().splitlines())
     assert (row["sockets"], row["physical_cores"], row["host"]) == ("2", "", "7f3a" * 4)
     assert row["system"] == "Linux 6.1; Linux 6.2; Linux 6.3"
@@ -67,31 +76,37 @@ def test_hardware_csv_has_the_fingerprint_and_every_value(origin: Origin, tmp_pa
 
 def test_rows_whose_steps_could_not_be_captured_are_named_with_the_reason(make_record: MakeRecord) -> None:
     records = [make_record([0.1], index=index) for index in (1, 2)]
+    assert "steps without graphs" not in facts_of(described(records))
     for record in records:
         record["cases"][0]["graphs"] = "no: RuntimeError: a copy waited"
-    origin = describe_origin("box", records, collect_rounds(records), None)
-    label = records[0]["profile"]["label"]
-    assert origin.without_graphs == f"{label}, rbm 576x1024: no: RuntimeError: a copy waited"
-    assert dict(machine_facts(origin)["rounds"])["steps without graphs"] == origin.without_graphs
-    assert "steps without graphs" not in dict(
-        machine_facts(describe_origin("box", [make_record([0.1])], {}, None))["rounds"]
-    )
+    found = described(records)
+    text = f"{records[0]['profile']['label']}, rbm 576x1024: no: RuntimeError: a copy waited"
+    assert found["hardware"][0]["without_graphs"] == facts_of(found)["steps without graphs"] == text
 
 
 def test_rounds_that_did_otherwise_between_products_are_told_apart(make_record: MakeRecord) -> None:
     records = [make_record([0.1], index=index) for index in (1, 2, 3)]
+    assert described(records)["hardware"][0]["elementwise"] == ""
     told = ("triton 3.9.0", "torch: CompilationError: no", "torch")
     for record, elementwise in zip(records, told, strict=True):
         record["provenance"]["backend"] = {"elementwise": elementwise}
-    origin, label = describe_origin("box", records, {}, None), records[0]["profile"]["label"]
-    assert origin.elementwise == f"{label}: triton 3.9.0; {label}: torch: CompilationError: no"
-    assert dict(machine_facts(origin)["rounds"])["between products"] == origin.elementwise
-    assert describe_origin("box", [make_record([0.1])], {}, None).elementwise == ""
+    found, label = described(records), records[0]["profile"]["label"]
+    text = f"{label}: triton 3.9.0; {label}: torch: CompilationError: no"
+    assert found["hardware"][0]["elementwise"] == facts_of(found)["between products"] == text
 
 
 def test_what_nothing_tells_is_unknown(make_record: MakeRecord) -> None:
-    records = [make_record([0.1])]
-    facts = machine_facts(describe_origin("box", records, collect_rounds(records), None))
-    shown = dict(facts["rounds"] + facts["hardware"])
+    shown = facts_of(described([make_record([0.1])]))
     assert shown["sockets"] == shown["host"] == shown["CPU governor"] == "unknown"
     assert shown["vector extensions"] == "none"
+
+
+def test_the_report_says_how_clean_the_rounds_were_and_what_ran(make_record: MakeRecord) -> None:
+    records = [make_record([0.1], index=1, errors={"W": 1e-6}), make_record([0.1], index=2, run_delay=9.0)]
+    found = described(records)
+    measured = {row["fact"]: row["value"] for row in found["facts"] if row["part"] == "measured"}
+    assert measured["timed blocks"] == "2, of which 1 discarded (waited for a core: 1)"
+    assert measured["rounds"] == "2, of which 2 without a checksum: nothing tells whether they were changed"
+    assert measured["measured"] == "2026-01-01 (UTC)"
+    (backend,) = found["backends"]
+    assert (backend["threads"], backend["threads_ran"], backend["error"]) == (1, "1", 1e-6)
