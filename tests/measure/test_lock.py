@@ -1,5 +1,6 @@
 """The machine-wide lock: who waits for whom, what is said meanwhile, and what somebody may put in its way."""
 
+import contextlib
 import os
 import socket
 import stat
@@ -25,16 +26,24 @@ SOMEBODY = 65534
 
 # Holds the lock, says so, and lets go when its standard input ends.
 HOLD = """
-import os, sys
+import fcntl, os, socket, sys
 from pathlib import Path
 from respeed.measure.lock import KernelName, LockFile, Places, machine_lock
 name, file, own, user = sys.argv[1:]
+where = Places((KernelName(name), LockFile(Path(file))), LockFile(Path(own)))
 if user:  # by now: another user may not be able to read this Python
     os.setuid(int(user))
-with machine_lock(0, places=Places((KernelName(name), LockFile(Path(file))), LockFile(Path(own)))):
-    print("mine", flush=True)
-    sys.stdin.read()
+HOW
+print("mine", flush=True)
+sys.stdin.read()
 """
+MEASURE = "lock = machine_lock(0, places=where); lock.__enter__()"
+# How somebody may hold it without measuring, so that he is not named: at the name, or in the file.
+UNNAMED = {
+    "a socket that does not listen": "held = socket.socket(socket.AF_UNIX); held.bind(chr(0) + name)",
+    "a lock for reading": "held = open(file); fcntl.flock(held, fcntl.LOCK_SH)",
+    "a lock, with a stranger's pid in the file": "held = open(file); fcntl.flock(held, fcntl.LOCK_EX)",
+}
 
 
 @pytest.fixture
@@ -51,12 +60,19 @@ def places(folder: Path, name: str = "") -> Places:
     return Places((shared, LockFile(folder / "lock")), LockFile(folder / "own"))
 
 
-def hold(where: Places, user: int | None = None) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def held(where: Places, user: int | None = None, how: str = "") -> Iterator[subprocess.Popen[str]]:
+    """By another process, which measures, or holds it as `how` says."""
     (name, file), own = where.shared, where.own
-    return subprocess.Popen(
-        [sys.executable, "-c", HOLD, name.name, str(file.path), str(own.path), str(user or "")], text=True,
+    arguments = [name.name, str(file.path), str(own.path), str(user or "")]
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD.replace("HOW", how or MEASURE), *arguments], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    ) as other:  # fmt: skip
+        assert other.stdout.readline() == "mine\n", other.stderr.read()
+        yield other
+        if not other.stdin.closed:
+            other.communicate("")
 
 
 def refusal(where: Places) -> str:
@@ -67,15 +83,13 @@ def refusal(where: Places) -> str:
 
 def test_a_measurement_that_does_not_wait_says_who_measures_since_when(folder: Path) -> None:
     where = places(folder)
-    with hold(where) as other:
-        assert other.stdout.readline() == "mine\n"
+    with held(where) as other:
         told = refusal(where)
         assert f": pid {other.pid} of " in told
         assert "running since 20" in told
         assert f"({sys.executable}"[:50] in told
         assert "--wait 1h" in told
         assert who_measures(where) == Holder(other.pid, os.geteuid())
-        other.communicate("")
     assert who_measures(where) is None
     with machine_lock(0, places=where):
         pass
@@ -83,8 +97,7 @@ def test_a_measurement_that_does_not_wait_says_who_measures_since_when(folder: P
 
 def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_done(folder: Path) -> None:
     where, told = places(folder), []
-    with hold(where) as other:
-        assert other.stdout.readline() == "mine\n"
+    with held(where) as other:
 
         def say(text: str) -> None:
             told.append(text)
@@ -113,12 +126,10 @@ def test_two_that_share_only_the_name_or_only_the_file_wait_for_each_other(folde
     where = places(folder)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
-    with hold(where) as other:
-        assert other.stdout.readline() == "mine\n"
+    with held(where) as other:
         for place in (places(elsewhere, where.shared[0].name), places(folder, f"another-{folder.name}")):
             assert f"pid {other.pid} of" in refusal(place)
             assert not list(elsewhere.iterdir())
-        other.communicate("")
 
 
 @only_linux
@@ -135,27 +146,31 @@ def test_a_child_that_outlives_its_parent_keeps_the_lock(folder: Path) -> None:
 
 
 @only_root
-def test_users_of_one_machine_wait_for_each_other_whoever_made_the_file(folder: Path) -> None:
-    for first, second in ((None, SOMEBODY), (SOMEBODY, None)):
-        # Without the name: as on macOS.
-        where = places(folder)
-        old = os.umask(0o077)
-        try:
-            with hold(where, first) as one:
-                assert one.stdout.readline() == "mine\n"
-                with hold(places(folder, f"another-{folder.name}"), second) as two:
-                    assert "another measurement still runs" in two.communicate()[1]
-                one.communicate("")
-        finally:
-            os.umask(old)
-        assert stat.S_IMODE((folder / "lock").stat().st_mode) == 0o644
-        with hold(where, second) as two:
-            assert two.communicate("")[0] == "mine\n"
-        (folder / "lock").unlink()
+@pytest.mark.parametrize(("first", "second"), [(None, SOMEBODY), (SOMEBODY, None)])
+def test_users_of_one_machine_wait_for_each_other_whoever_made_the_file(
+    folder: Path, first: int | None, second: int | None
+) -> None:
+    """Also without the name, as on macOS."""
+    where, without_the_name = places(folder), places(folder, f"another-{folder.name}")
+    old = os.umask(0o077)
+    with (
+        held(where, first),
+        pytest.raises(AssertionError, match="another measurement still"),
+        held(without_the_name, second),
+    ):
+        pass
+    os.umask(old)
+    assert stat.S_IMODE((folder / "lock").stat().st_mode) == 0o644
+    with held(where, second):
+        pass
 
 
 def a_link(path: Path) -> None:
     path.symlink_to(path.with_name("mine"))
+
+
+def a_link_of_somebody(path: Path) -> None:
+    subprocess.run(["ln", "-s", path.with_name("mine"), path], user=SOMEBODY, check=True)
 
 
 def a_dangling_link(path: Path) -> None:
@@ -182,9 +197,12 @@ def a_closed_file(path: Path) -> None:
 
 
 PLANTED = [a_link, a_dangling_link, a_second_name, os.mkfifo, Path.mkdir, a_socket, a_closed_file]
+PLANTED += [pytest.param(plant, marks=only_root) for plant in (a_device, a_link_of_somebody)]
 
 
-@pytest.mark.parametrize("plant", [*PLANTED, pytest.param(a_device, marks=only_root)])
+@pytest.mark.parametrize(
+    "plant", [*PLANTED, *(pytest.param(plant, marks=only_root) for plant in (a_device, a_link_of_somebody))]
+)
 @pytest.mark.parametrize("named", [pytest.param(True, marks=only_linux), False])
 def test_what_somebody_plants_in_place_of_the_file_neither_stops_a_measurement_nor_is_touched(
     folder: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None], named: bool
@@ -211,17 +229,6 @@ def test_what_somebody_plants_in_place_of_the_file_neither_stops_a_measurement_n
     assert (folder / "own").exists() == (not named and not (plant is a_closed_file and os.geteuid() == 0))
 
 
-@only_root
-def test_a_link_that_another_user_planted_makes_nobodys_file_writable_for_all(folder: Path) -> None:
-    mine = folder / "mine"
-    mine.write_text("mine alone")
-    mine.chmod(0o600)
-    subprocess.run(["ln", "-s", mine, folder / "lock"], user=SOMEBODY, check=True)
-    with machine_lock(0, places=places(folder)):
-        pass
-    assert (mine.read_text(), stat.S_IMODE(mine.stat().st_mode)) == ("mine alone", 0o600)
-
-
 def test_where_no_lock_can_be_had_a_measurement_says_so_and_goes_on(tmp_path: Path) -> None:
     nowhere = LockFile(tmp_path / "none" / "lock")
     told: list[str] = []
@@ -242,38 +249,22 @@ def test_a_file_that_is_removed_while_it_is_locked_is_not_mistaken_for_the_lock(
     os.close(second)
 
 
-# How somebody may hold the lock without measuring, so that he is not named: at the name, then in the file.
-HOLD_UNNAMED = {
-    "a socket that does not listen": "held = socket.socket(socket.AF_UNIX); held.bind(chr(0) + name)",
-    "a lock for reading": "held = open(file); fcntl.flock(held, fcntl.LOCK_SH)",
-    "a lock, with a stranger's pid": "held = open(file); fcntl.flock(held, fcntl.LOCK_EX)",
-}
-
-
 @only_linux
 @only_root
-@pytest.mark.parametrize("how", HOLD_UNNAMED)
+@pytest.mark.parametrize("how", UNNAMED)
 def test_another_user_who_holds_the_lock_is_told_whatever_he_does_not_to_be_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    where = places(folder)
-    monkeypatch.setattr(lock_module, "MACHINE", where)
-    with machine_lock(0):
-        pass
+    monkeypatch.setattr(lock_module, "MACHINE", where := places(folder))
     stranger = psutil.Process()
     (folder / "lock").write_text(f"{stranger.pid} {stranger.create_time():.2f}\n")
-    name, script = where.shared[0].name, "import fcntl, os, socket, sys; name, file = sys.argv[1:]; "
-    script += f"os.setuid({SOMEBODY}); {HOLD_UNNAMED[how]}; print('mine', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", script, name, folder / "lock"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == "mine\n"
-        user = "nobody" if how.startswith("a socket") else f"pid {other.pid} of nobody"
-        for told in (refusal(where), doctor._lock(who_measures()).found):
+    with held(where, SOMEBODY, UNNAMED[how]) as other:
+        user = "user's process, of nobody," if how.startswith("a socket") else f"pid {other.pid} of nobody"
+        found = doctor._lock(who_measures())
+        for told in (refusal(where), found.found):
             assert user in told
-            assert str(stranger.pid) not in told
-        assert doctor._lock(who_measures()).advice
-        other.communicate("\n")
+            assert f"pid {stranger.pid} " not in told
+        assert found.advice
     assert doctor._lock(who_measures()).found == "no other measurement is running"
 
 
@@ -295,35 +286,28 @@ def test_what_steers_a_terminal_in_somebodys_command_is_not_shown(folder: Path) 
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "first", "last"),
     [
-        ["measure", "--config", "preset=smoke"],
-        ["learn", "results/smoke/records/box/raina2009/sparse-coding/learning.json"],
+        (["measure", "--wait", "0", "--config", "preset=smoke"], "still runs on this machine: PID", "--wait 1h"),
+        (["learn", "--wait", "0", "results/smoke/records/box/raina2009/sparse-coding/learning.json"],
+         "still runs on this machine: PID", "--wait 1h"),
+        (["measure", "--budget", "1s", "--config", "preset=smoke"], "waiting for it, for at most 1 s: PID",
+         "after 1 s of waiting: PID"),
+        (["measure", "--wait", "soon"], "--wait: 'soon' is no duration", ""),
     ],
-)
-def test_a_command_that_does_not_wait_ends_with_one_line_and_exit_code_2(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
+)  # fmt: skip
+def test_a_command_that_waits_no_longer_ends_with_one_line_and_exit_code_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str],
+    first: str, last: str,
+) -> None:  # fmt: skip
     monkeypatch.setattr(lock_module, "MACHINE", places(folder))
     monkeypatch.chdir(folder)
     with machine_lock(0):
-        assert main([command[0], "--wait", "0", *command[1:]]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"respeed: another measurement still runs on this machine: pid {os.getpid()} of ")
-    assert main(["measure", "--wait", "soon"]) == 2
-    assert "--wait: 'soon' is no duration" in capsys.readouterr().err
-
-
-def test_a_measurement_with_a_budget_waits_no_longer_than_that(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
-    monkeypatch.chdir(folder)
-    with machine_lock(0):
-        assert main(["measure", "--budget", "1s", "--config", "preset=smoke"]) == 2
-    first, last = capsys.readouterr().err.splitlines()
-    assert "waiting for it, for at most 1 s: " in first
-    assert "after 1 s of waiting" in last
+        assert main(command) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 + ("--budget" in command)
+    assert first.replace("PID", f"pid {os.getpid()} of ") in lines[0]
+    assert last.replace("PID", f"pid {os.getpid()} of ") in lines[-1]
 
 
 def test_the_doctor_says_who_measures_and_does_not_disturb_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
