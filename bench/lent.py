@@ -18,7 +18,7 @@ from respeed.measure.learning import learn
 from respeed.measure.session import measure_session
 from respeed.paths import learning_path
 from respeed.schedule.availability import why_not
-from respeed.schedule.work import Work, make_work
+from respeed.schedule.selection import Work, make_work
 from respeed.timing.clock import seconds_now
 
 # What a program learns is shown after some seconds of it; with its set-up.

@@ -44,8 +44,7 @@ from respeed.paths import description_path
 from respeed.records.fingerprint import HOST
 from respeed.records.store import write_record
 from respeed.records.transfer import export_bundle
-from respeed.schedule.availability import why_not
-from respeed.schedule.description import make_description
+from respeed.schedule.availability import make_description, why_not
 
 # Shares of the minutes, and most minutes, that stages may take; the last two have what is left.
 FIRST, CONFORMANCE, COMPARING = 0.25, 0.25, 0.15

@@ -22,8 +22,8 @@ from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.schedule.history import History
-from respeed.schedule.look import choose_unsettled
-from respeed.schedule.work import Work
+from respeed.schedule.interim_analysis import choose_unsettled
+from respeed.schedule.selection import Work
 from respeed.tables import cells, speedups
 
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()

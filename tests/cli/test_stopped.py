@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.schedule.stopping import STOPPED, STOPPED_BY_RUN
+from respeed.schedule.signals import STOPPED, STOPPED_BY_RUN
 from tests.signals import CODES, hear_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which signals a process hears")

@@ -10,7 +10,7 @@ from respeed.inputs.config import check_command_line, check_config, load_config,
 from respeed.inputs.files import overlooked
 from respeed.inputs.papers import load_paper, load_papers, paper_names
 from respeed.inputs.profiles import default_profiles, load_profile, load_profiles, read_profiles
-from respeed.schedule.shown import profiles_shown
+from respeed.schedule.selection import profiles_shown
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
 
 LIMITED = "test: limited, experiment: rbm, row: gpu-a, over_case: small, by: hidden"
@@ -204,7 +204,7 @@ def test_a_wrong_profile_leaves_the_others_as_they_are_and_all_are_not_all(
     for load in (default_profiles, load_profiles):
         with pytest.raises(UserError):
             load(tmp_path)
-    monkeypatch.setattr("respeed.schedule.shown.read_profiles", lambda: read_profiles(tmp_path))
+    monkeypatch.setattr("respeed.schedule.selection.read_profiles", lambda: read_profiles(tmp_path))
     assert list(profiles_shown(["good"])) == ["good"]
     said = capsys.readouterr().err.splitlines()
     assert [line for line in said if line.startswith(f"respeed: the profile bad is left out: {tmp_path}/bad.yaml: ")]

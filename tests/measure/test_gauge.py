@@ -24,8 +24,15 @@ from respeed.measure.gauge import measure_gauge
 from respeed.paths import NAME, hardware_path
 from respeed.records.store import read_hardware, write_record
 from respeed.schedule import gauge as planning
-from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, plan_gauge, why_due
-from respeed.schedule.gauge_cases import cores_in_turn, rate_cases, thread_counts
+from respeed.schedule.gauge import (
+    LEAST_PASSES,
+    MOST_PASSES,
+    cores_in_turn,
+    plan_gauge,
+    rate_cases,
+    thread_counts,
+    why_due,
+)
 
 MakeRecord = Callable[..., dict[str, Any]]
 SMOKE = hardware_path("box", smoke=True)

@@ -11,7 +11,7 @@ import pytest
 from respeed.cli.main import main
 from respeed.measure import session
 from respeed.paths import RoundId, record_paths
-from respeed.schedule.announce import _happened_to
+from respeed.schedule.messages import _happened_to
 from respeed.schedule.spec import RoundSpec
 from respeed.schedule.workflow import resolve_workflow
 from tests.conftest import MakeRecord
@@ -54,7 +54,7 @@ def test_a_run_says_it_of_what_was_there_and_of_what_its_session_made(outcome: A
     session_file = tmp_path / "results/smoke/records/box/session-001.json"
     session_file.write_text(f'{{"records": {str(made).replace(chr(39), chr(34))}}}')
     before = SimpleNamespace(records={})
-    run = SimpleNamespace(history=before, read_history=target.read_history, is_left=True, session=str(session_file))
+    run = SimpleNamespace(history=before, read_now=target.read_now, is_left=True, session=session_file)
     assert _happened_to(run) == ["1 record was removed meanwhile, and will be measured again"]
     left.unlink()
     assert _happened_to(run) == ["2 records were removed meanwhile, and will be measured again"]

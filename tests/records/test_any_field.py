@@ -33,7 +33,7 @@ from respeed.records.transfer import check_item, verify
 from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history
 from respeed.schedule.next_turn import Plan
-from respeed.schedule.work import make_work
+from respeed.schedule.selection import make_work
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.bundle.carried import write_box

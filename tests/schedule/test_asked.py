@@ -12,11 +12,10 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
-from respeed.schedule.answers import answers_here
-from respeed.schedule.asked import choose_asked
+from respeed.schedule.availability import make_description
 from respeed.schedule.history import read_history
-from respeed.schedule.spec import Digests
-from respeed.schedule.work import make_work
+from respeed.schedule.selection import make_work
+from respeed.schedule.spec import Digests, choose_current
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -46,11 +45,11 @@ def test_records_of_another_measurement_are_neither_used_nor_set_aside(records: 
 
 
 def test_tables_show_what_would_be_measured_now_though_another_is_later(records: list[dict[str, Any]]) -> None:
-    write_json(description_path("box", False), {"machine": "box", "hardware": {}, "profiles": answers_here(PROFILES)})
-    assert choose_asked("box", False, records, PAPERS) == records[:1]
-    assert choose_asked("box", False, records[1:], PAPERS) == records[1:]
+    write_json(description_path("box", False), make_description("box", PROFILES))
+    assert choose_current("box", False, records, PAPERS) == records[:1]
+    assert choose_current("box", False, records[1:], PAPERS) == records[1:]
 
 
 def test_where_nobody_can_tell_what_would_be_measured_all_stay(records: list[dict[str, Any]]) -> None:
-    assert choose_asked("box", False, records, PAPERS) == records
-    assert choose_asked("box", False, records, {}) == records
+    assert choose_current("box", False, records, PAPERS) == records
+    assert choose_current("box", False, records, {}) == records

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.inputs.config import load_config
+from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import SlurmNode, Told
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.records.store import write_json
-from respeed.schedule.announce import announcement
-from respeed.schedule.answers import Answers, answers_here, checksum
-from respeed.schedule.failed_jobs import failure
-from respeed.schedule.slurm import resources
-from respeed.schedule.target import Target, narrowed
+from respeed.schedule import workflow
+from respeed.schedule.availability import Answers, checksum, make_description
+from respeed.schedule.messages import announcement
+from respeed.schedule.slurm import failure, jobs_needed, resources
+from respeed.schedule.target import Target
 from respeed.schedule.workflow import Workflow, resolve_workflow
 
 PROFILES = load_profiles()
@@ -36,7 +36,7 @@ def describe(there: Target, **answers: dict[str, object]) -> None:
 def test_without_a_description_a_session_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert target().asks_node
-    assert target().sessions == ["results/records/far/session-001.json"]
+    assert target().sessions == [Path("results/records/far/session-001.json")]
 
 
 def test_what_applies_there_is_its_own_answer_and_not_this_machines(
@@ -92,12 +92,18 @@ def test_a_description_without_answers_is_asked_again_and_the_run_says_so(
     assert not target().asks_again
 
 
-def test_the_answers_of_this_machine_are_what_it_resolves() -> None:
-    answers = Answers(answers_here(PROFILES))
-    assert answers.know(list(PROFILES.values()))
+def test_the_answers_of_this_machine_are_what_it_resolves(tmp_path: Path) -> None:
+    described = make_description("box", PROFILES)
+    write_json(tmp_path / "machine.json", described)
+    answers = Answers(tmp_path / "machine.json")
+    assert answers.know(PROFILES.values())
     assert answers.resolve(PROFILES["openblas-1"])[0] == 1
+    assert "mkl-1" in described["profiles"]
+    assert "mkl-1" not in described["not_measurable"]  # no row of this machine's tables
+    described["profiles"]["gpu"]["reason"] = "no good"
+    write_json(tmp_path / "machine.json", described)
     with pytest.raises(NotMeasurable, match="no good"):
-        Answers({"gpu": {"reason": "no good"}}).resolve(PROFILES["gpu"])
+        Answers(tmp_path / "machine.json").resolve(PROFILES["gpu"])
 
 
 def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_to_write(
@@ -108,9 +114,9 @@ def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_t
     describe(short, **{"openblas-1": {"threads": 1}})
     monkeypatch.setattr("respeed.schedule.history.START_SECONDS", 600.0)
     with pytest.raises(UserError, match=r"workflow/machines/far.yaml: slurm.minutes: 5 is too short: .* write 1\d"):
-        short.check_minutes()
-    long = replace(short, node=replace(NODE, minutes=600))
-    assert short.jobs_needed() > long.jobs_needed() == 1
+        short.check()
+    replace(short, node=replace(NODE, minutes=600)).check()
+    assert [jobs_needed(replace(NODE, minutes=minutes), 7200.0) for minutes in (5, 63, 600)] == [60, 2, 1]
 
 
 def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
@@ -133,12 +139,20 @@ def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
     assert (plain["runtime"], asked("a", short=True)["runtime"], asked("b", short=True)["runtime"]) == (60, 15, 9)
 
 
-def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them() -> None:
-    told = Told("far", profiles=("gpu", "gpu-fp64"))
+def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"far": Told("far", profiles=("gpu", "gpu-fp64")), "near": None}
+    monkeypatch.setattr(workflow, "told_of", told.get)
     every = replace(load_config(), all_profiles=True)
-    assert narrowed(every, told).profiles == ("gpu", "gpu-fp64")
-    assert narrowed(replace(every, all_profiles=False, profiles=("torch-1", "gpu")), told).profiles == ("gpu",)
-    assert narrowed(every, None).profiles == every.profiles
+    some = replace(every, all_profiles=False, profiles=("torch-1", "gpu"))
+
+    def profiles(config: Config, machine: str) -> tuple[str, ...]:
+        return Workflow(config, {}, {}, PROFILES, machine).targets[0].config.profiles
+
+    assert profiles(every, "far") == ("gpu", "gpu-fp64")
+    assert profiles(some, "far") == ("gpu",)
+    assert profiles(every, "near") == every.profiles
 
 
 def test_a_cluster_without_machines_is_a_mistake_that_says_how_to_write_one() -> None:

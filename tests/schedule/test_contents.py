@@ -1,10 +1,19 @@
-"""What the HTML report calls its files."""
+"""What the rules make, and what the HTML report calls it."""
 
 from dataclasses import replace
+from typing import Any
 
 from respeed.inputs.papers import load_paper
-from respeed.schedule.contents import label_experiment, label_paper
-from respeed.schedule.workflow import Workflow, load_workflow
+from respeed.schedule.workflow import DRAWN, Workflow, resolve_workflow
+
+
+def flag(path: str, **facts: Any) -> tuple[str, dict[str, Any]]:
+    """As Snakemake's report()."""
+    return path, facts
+
+
+def labels(made: list[Any], ending: str) -> list[dict[str, str]]:
+    return [one[1]["labels"] for one in made if isinstance(one, tuple) and one[0].endswith(ending)]
 
 
 def renamed(title: str) -> Workflow:
@@ -12,20 +21,23 @@ def renamed(title: str) -> Workflow:
     experiments = {"one": replace(paper.experiments["rbm"], title=title)} | {
         f"{number}": paper.experiments["rbm"] for number in range(11)
     }
-    return replace(load_workflow({}), papers={"raina2009": replace(paper, title=title, experiments=experiments)})
+    return replace(resolve_workflow({}), papers={"raina2009": replace(paper, title=title, experiments=experiments)})
 
 
 def test_files_are_listed_in_the_order_of_the_paper_by_their_titles() -> None:
-    run = load_workflow({})
-    titles = [label_experiment(run, "raina2009", name)["Table"] for name in run.papers["raina2009"].experiments]
+    run = resolve_workflow({"machine": "box"})
+    made = run.table_files(flag)
+    titles = [labels(made, f"raina2009/{name}.html")[0]["Table"] for name in run.papers["raina2009"].experiments]
     assert titles == sorted(titles)
     assert titles[0] == "1 Densely connected RBM"
-    assert label_experiment(renamed("A"), "raina2009", "one", Machine="box") == {"Table": "01 A", "Machine": "box"}
+    assert labels(renamed("A").table_files(flag), "/one.csv") == [{"Table": "01 A", "File": "one.csv"}]
+    of_rbm = [{"Table": titles[0], "Shows": shows, "Machine": "box"} for shows in DRAWN.values()]
+    assert [one for place in DRAWN for one in labels(run.figure_files(flag), f"rbm/box-{place}.svg")] == of_rbm
 
 
 def test_a_title_with_braces_or_tags_is_a_text_to_snakemake_too() -> None:
-    for text in (
-        *label_experiment(run := renamed("{x}</script>"), "raina2009", "one").values(),
-        label_paper(run, "raina2009"),
-    ):
-        assert not set("{}<>") & set(text)
+    run = renamed("{x}</script>")
+    flagged = [one for one in (*run.table_files(flag), *run.figure_files(flag)) if isinstance(one, tuple)]
+    texts = [text for _, facts in flagged for text in (*facts["labels"].values(), facts["subcategory"] or "")]
+    assert any("(x)" in text for text in texts)
+    assert not any(set("{}<>") & set(text) for text in texts)

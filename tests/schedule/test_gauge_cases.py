@@ -2,8 +2,7 @@
 
 from respeed.inputs.profiles import load_profile
 from respeed.paths import check_name
-from respeed.schedule.gauge import plan_gauge
-from respeed.schedule.gauge_cases import rate_cases
+from respeed.schedule.gauge import plan_gauge, rate_cases
 
 
 def test_a_backend_that_is_measured_only_where_it_is_named_is_not_in_the_sheet() -> None:

@@ -11,7 +11,7 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.paths import description_path
 from respeed.records.store import write_json
-from respeed.schedule.machines import FEW, machines_in_full
+from respeed.schedule.selection import FEW, machines_in_full
 from respeed.schedule.workflow import Workflow
 from tests.conftest import write_machines
 

@@ -17,12 +17,13 @@ from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
+from respeed.machine.description import describe_machine
 from respeed.paths import round_path
 from respeed.schedule.availability import why_not
 from respeed.schedule.history import History
-from respeed.schedule.look import NO_INTERVAL, UNDECIDED, WIDE, choose_unsettled
+from respeed.schedule.interim_analysis import NO_INTERVAL, UNDECIDED, WIDE, choose_unsettled
 from respeed.schedule.next_turn import Plan, Turn, rounds_of
-from respeed.schedule.work import Work, make_work
+from respeed.schedule.selection import Work, make_work
 
 CONFIG, PAPERS, PROFILES = load_config(), load_papers(["raina2009"]), load_profiles()
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -187,12 +188,11 @@ def test_an_algorithm_is_measured_on_the_rows_that_run_it() -> None:
     assert algorithms("openblas-all") - algorithms("openblas-1") == {"sparse_parallel"}
 
 
-def test_a_low_precision_needs_a_cpu_with_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("respeed.schedule.availability.cpu_flags", lambda: ["avx2", "avx512f"])
-    assert why_not(PROFILES["cpu-bf16"]) == "the CPU has no instructions for bf16"
-    assert why_not(PROFILES["torch-1"]) is None
-    monkeypatch.setattr("respeed.schedule.availability.cpu_flags", lambda: ["amx_bf16", "avx2"])
-    assert why_not(PROFILES["cpu-bf16"]) is None
+def test_a_low_precision_needs_a_cpu_with_instructions_for_it() -> None:
+    facts = describe_machine() | {"cpu_flags": ["avx2", "avx512f"]}
+    assert why_not(PROFILES["cpu-bf16"], facts) == "the CPU has no instructions for bf16"
+    assert why_not(PROFILES["torch-1"], facts) is None
+    assert why_not(PROFILES["cpu-bf16"], facts | {"cpu_flags": ["amx_bf16", "avx2"]}) is None
 
 
 def test_whole_runs_come_last_each_by_itself_and_only_where_something_is_extrapolated() -> None:

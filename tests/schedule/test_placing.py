@@ -8,7 +8,7 @@ import pytest
 from respeed.errors import NotMeasurable
 from respeed.inputs.profiles import Profile, load_profile
 from respeed.machine.cpu import Core, cores_as_facts
-from respeed.schedule.placing import place
+from respeed.schedule.availability import place
 
 ALL = load_profile("torch-all")
 # Two sockets of two cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.inputs.profiles import load_profile, load_profiles, other_library
-from respeed.schedule.requirements import unmet
+from respeed.schedule.availability import unmet
 
 FACTS = {"cpu_flags": ["avx2", "fma"], "memory_bytes": 16e9, "blas": "openblas"}
 

@@ -18,11 +18,10 @@ from respeed.measure.learning import learn
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS
 from respeed.records.store import read_machine, write_json
-from respeed.schedule.announce import announcement
-from respeed.schedule.description import write_description
+from respeed.schedule.availability import check_same_machine, describe_as, write_description
 from respeed.schedule.history import read_history
-from respeed.schedule.same_machine import check_same_machine, describe_as
-from respeed.schedule.work import make_work
+from respeed.schedule.messages import announcement
+from respeed.schedule.selection import make_work
 from respeed.schedule.workflow import Workflow
 
 MakeRecord = Callable[..., dict[str, Any]]

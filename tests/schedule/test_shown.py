@@ -7,8 +7,8 @@ import pytest
 from respeed.errors import UserError
 from respeed.inputs import machines
 from respeed.inputs.machines import read_told
-from respeed.schedule import shown
-from respeed.schedule.shown import papers_shown, told_shown
+from respeed.schedule import selection
+from respeed.schedule.selection import papers_shown, told_shown
 
 TOLD = "price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}\n"
 
@@ -18,8 +18,8 @@ def test_a_wrong_file_of_a_machine_leaves_the_others(
 ) -> None:
     for name, text in (("box", TOLD), ("bad", "price: 1\n"), ("My Box", TOLD)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    monkeypatch.setattr(shown, "told_machines", lambda: machines.told_machines(tmp_path))
-    monkeypatch.setattr(shown, "read_told", lambda machine: read_told(machine, tmp_path))
+    monkeypatch.setattr(selection, "told_machines", lambda: machines.told_machines(tmp_path))
+    monkeypatch.setattr(selection, "read_told", lambda machine: read_told(machine, tmp_path))
     assert list(told_shown()) == ["box"]
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" is left out: ")[0] for line in lines] == [

@@ -6,13 +6,14 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from respeed.cli.measure import parse_duration
 from respeed.errors import UserError
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profile
 from respeed.machine.cpu import usable_cores
 from respeed.paths import RoundId
-from respeed.schedule.duration import in_words, parse_duration
 from respeed.schedule.spec import Digests, RoundSpec, make_spec, order_from_json
+from respeed.text import in_words
 
 ROUND = RoundId("box", "raina2009", "rbm", "torch-1", 1)
 

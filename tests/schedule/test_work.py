@@ -5,7 +5,7 @@ from dataclasses import replace
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.schedule.work import Work, make_work
+from respeed.schedule.selection import Work, make_work
 
 
 def work_of(*papers: str) -> Work:

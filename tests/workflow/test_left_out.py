@@ -2,7 +2,12 @@
 
 from tests.conftest import Project
 
-LOAD = "from respeed.schedule.workflow import load_workflow as load; run = load({}, measures={}); print(*run.papers)"
+LOAD = """
+from respeed.schedule.snakemake_api import giving_up
+from respeed.schedule.workflow import resolve_workflow
+with giving_up():
+    print(*resolve_workflow({}, measures={}).papers)
+"""
 
 
 def load(project: Project, overrides: dict[str, str], *, measures: bool) -> tuple[int, list[str]]:

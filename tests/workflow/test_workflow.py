@@ -16,7 +16,7 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.records.store import write_record
-from respeed.schedule.stopping import STOPPED
+from respeed.schedule.signals import STOPPED
 from tests.conftest import Project
 from tests.signals import CODES, hear_all, still_run, words
 

@@ -1,4 +1,4 @@
-"""Texts that come from files, such as labels and the names of CPUs: what of them can be printed."""
+"""Texts for people: what of one from a file, such as a label or the name of a CPU, can be printed; durations."""
 
 import unicodedata
 
@@ -51,3 +51,12 @@ def join_words(words: list[str]) -> str:
     """A list for people: a, b and c. One whose words have commas themselves: a; b and c."""
     comma = "; " if any("," in word for word in words) else ", "
     return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

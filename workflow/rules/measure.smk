@@ -4,16 +4,16 @@
 
 rule describe_machine:
     input:
-        lambda wildcards: RESPEED.clear_description(wildcards, workflow=workflow),
+        RESPEED.clear_way(workflow, "description"),
     output:
         f"{RESPEED.records}/{{machine}}/machine.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/describe_machine.log",
-    retries: RETRIES
+    retries: RESPEED.retries(workflow)
     resources:
-        **RESPEED.jobs.resources(short=True),
+        **RESPEED.resources(short=True),
     params:
-        facts=RESPEED.jobs.described,
+        facts=RESPEED.described,
     shell:
         "respeed describe {output} 2>&1 | tee {log}"
 
@@ -26,17 +26,17 @@ rule measure:
     log:
         f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.log",
     wildcard_constraints:
-        number=RESPEED.jobs.session_number,
+        number=RESPEED.session_number,
     # Before what only makes pictures: a run that is stopped early has measured most.
     priority: 1
-    retries: RETRIES
+    retries: RESPEED.retries(workflow)
     # All cores, so that no other job runs beside a measurement.
     threads: workflow.cores
     resources:
-        **RESPEED.jobs.resources(),
+        **RESPEED.resources(),
     params:
-        settings=RESPEED.jobs.settings,
-        budget=RESPEED.jobs.budget,
+        settings=RESPEED.settings_of,
+        budget=RESPEED.budget,
     shell:
         "respeed measure --session {output} --log {log} {params.budget} --config {params.settings:q}"
 
@@ -46,15 +46,15 @@ if RESPEED.gauge_due:
 
     rule gauge:
         input:
-            lambda wildcards: RESPEED.clear_hardware(wildcards, workflow=workflow),
+            RESPEED.clear_way(workflow, "hardware"),
         output:
             f"{RESPEED.records}/{{machine}}/hardware.json",
         log:
             f"{RESPEED.results}/logs/{{machine}}/gauge.log",
-        retries: RETRIES
+        retries: RESPEED.retries(workflow)
         threads: workflow.cores
         resources:
-            **RESPEED.jobs.resources(short=True),
+            **RESPEED.resources(short=True),
         shell:
             "respeed gauge {output} 2>&1 | tee {log}"
 
@@ -62,15 +62,15 @@ if RESPEED.gauge_due:
 # What the programs learn, once a machine: pictures for the report.
 rule learn:
     input:
-        lambda wildcards: RESPEED.clear_learning(wildcards, workflow=workflow),
+        RESPEED.clear_way(workflow, "learning"),
     output:
         f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
     log:
         f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/learning.log",
-    retries: RETRIES
+    retries: RESPEED.retries(workflow)
     threads: workflow.cores
     resources:
-        **RESPEED.jobs.resources(short=True),
+        **RESPEED.resources(short=True),
     params:
         cases=RESPEED.learning_cases,
     shell:

@@ -5,25 +5,15 @@ rule document:
     input:
         rules.tables.output,
         rules.figures.output,
-        "report/report.typ",
-        "report/first-page.typ",
-        "report/section.typ",
-        "report/cost.typ",
-        "report/sheet.typ",
-        "report/appendix.typ",
-        "report/tables.typ",
-        "report/method.typ",
-        "report/style.typ",
+        collect("report/{part}.typ", part=glob_wildcards("report/{part}.typ").part),
     output:
         f"{RESPEED.document}.pdf",
     log:
         f"{RESPEED.results}/logs/report.log",
     params:
-        kind=RESPEED.kind,
-        machine=RESPEED.machine,
-        papers=RESPEED.config.papers,
+        shown=RESPEED.shown,
     shell:
-        "respeed report {params.kind} --machine {params.machine} --papers {params.papers} 2>&1 | tee {log}"
+        "respeed report {params.shown} 2>&1 | tee {log}"
 
 
 # Has no record among its inputs, so that nothing can make it measure: the records that exist are what it reports.
@@ -31,12 +21,9 @@ rule pdf:
     log:
         f"{RESPEED.results}/logs/pdf.log",
     params:
-        kind=RESPEED.kind,
-        machine=RESPEED.machine,
-        papers=RESPEED.config.papers,
+        shown=RESPEED.shown,
     shell:
-        "(for stage in tables figures report; do"
-        " respeed $stage {params.kind} --machine {params.machine} --papers {params.papers} || exit; done) 2>&1 | tee {log}"
+        "(for stage in tables figures report; do respeed $stage {params.shown} || exit; done) 2>&1 | tee {log}"
 
 
 # A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
@@ -47,21 +34,7 @@ rule html:
         rules.figures.output,
         "report/landing.yaml",
         "report/report.css",
-        [
-            f"report/captions/{name}.rst"
-            for name in (
-                "cells",
-                "claims",
-                "cost",
-                "data",
-                "figure",
-                "learning",
-                "sheet",
-                "speedups",
-                "table",
-                "workflow",
-            )
-        ],
+        collect("report/captions/{name}.rst", name=glob_wildcards("report/captions/{name}.rst").name),
     output:
         f"{RESPEED.document}.html",
     log:

@@ -14,8 +14,8 @@ def learn(options: argparse.Namespace) -> None:
 
 
 def describe(options: argparse.Namespace) -> None:
-    from respeed.schedule.description import write_description
-    from respeed.schedule.shown import profiles_shown
+    from respeed.schedule.availability import write_description
+    from respeed.schedule.selection import profiles_shown
 
     write_description(options.path, profiles_shown())
 

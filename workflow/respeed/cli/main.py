@@ -9,7 +9,7 @@ from pathlib import Path
 from respeed.cli import commands as verbs
 from respeed.cli.measure import measure as measure_cells
 from respeed.errors import UserError, refusal_anywhere
-from respeed.schedule.stopping import end_when_stopped
+from respeed.schedule.signals import end_when_stopped
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,16 +12,18 @@ from respeed.errors import UserError, refusal
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
 def measure(options: argparse.Namespace) -> int:
+    from respeed.cli.measure import parse_duration
     from respeed.inputs.config import parse_settings
     from respeed.measure.session import measure_session
     from respeed.records.folder import check_room, hold_folder
     from respeed.records.store import write_record
-    from respeed.schedule.description import write_description
-    from respeed.schedule.duration import parse_duration
-    from respeed.schedule.shown import profiles_shown
+    from respeed.schedule.availability import write_description
+    from respeed.schedule.selection import profiles_shown
     from respeed.schedule.slurm import PROFILE
     from respeed.schedule.workflow import resolve_workflow
 
@@ -88,6 +91,15 @@ def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 
 def wait_seconds(options: argparse.Namespace) -> float | None:
     """How long --wait lets it wait for another measurement; None until that is done."""
-    from respeed.schedule.duration import parse_duration
 
     return None if options.wait is None else parse_duration(options.wait, "--wait", or_none_at_all=True)
+
+
+def parse_duration(text: str, where: str, *, or_none_at_all: bool = False) -> float:
+    """Seconds of "90 s", "15min" or "1.5 h", or also of "0"; UserError for anything else."""
+    if or_none_at_all and text.strip() == "0":
+        return 0.0
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not float(found[1]):
+        raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")
+    return float(found[1]) * _UNITS[found[2]]

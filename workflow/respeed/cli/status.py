@@ -15,9 +15,9 @@ from respeed.model.paper import Paper
 from respeed.numbers import format_measured
 from respeed.paths import record_folders
 from respeed.records.store import read_description, read_records, recorded_machines
-from respeed.schedule.announce import announcement
-from respeed.schedule.asked import choose_asked
-from respeed.schedule.work import chosen_experiments
+from respeed.schedule.messages import announcement
+from respeed.schedule.selection import chosen_experiments
+from respeed.schedule.spec import choose_current
 from respeed.schedule.workflow import Workflow
 
 
@@ -40,7 +40,7 @@ def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell:
 
 
 def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
-    records = choose_asked(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
+    records = choose_current(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
     description = read_description(machine, workflow.smoke)
     descriptions = {machine: description} if description else {}
     rounds = read_rounds(records)

@@ -26,7 +26,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
     results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; and of its hardware sheet
     results/figures/<machine>-{scaling,rates}.{svg,pdf,png}; each also for slides, <name>-slide.{svg,png}.
 
-    Of all machines while they are few, or else of `machine`, all others together behind it (see schedule.machines).
+    Of all machines while they are few, or else of `machine`, all others together behind it (see schedule.selection).
     """
     results = load_results(smoke, machine, papers)
     for path, draw in _figures(results):

@@ -13,8 +13,7 @@ from respeed.model.paper import Experiment, Paper
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import read_learning, recorded_machines
-from respeed.schedule.machines import machines_in_full
-from respeed.schedule.shown import papers_shown
+from respeed.schedule.selection import machines_in_full, papers_shown
 
 # Of a cell, in the columns of rounds.csv that tell its rounds.
 MEASURED = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]

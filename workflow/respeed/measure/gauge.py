@@ -22,8 +22,8 @@ from respeed.measure.turn import measure_turn
 from respeed.paths import ROOT, parse_hardware_path
 from respeed.records.models import SHEET_SCHEMA
 from respeed.records.store import set_aside, write_record
+from respeed.schedule.availability import check_is_this_machine, describe_as
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
-from respeed.schedule.same_machine import check_is_this_machine, describe_as
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import seconds_now, utc_now
 

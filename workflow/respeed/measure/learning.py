@@ -25,7 +25,7 @@ from respeed.model.paper import Case
 from respeed.paths import ROOT, parse_learning_path
 from respeed.records.models import LEARNING_SCHEMA
 from respeed.records.store import write_record
-from respeed.schedule.same_machine import check_is_this_machine
+from respeed.schedule.availability import check_is_this_machine
 from respeed.timing.clock import seconds_now, utc_now
 
 # Seconds of steps for each program; a smoke run only shows that it works.

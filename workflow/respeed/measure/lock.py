@@ -29,7 +29,7 @@ import psutil
 
 from respeed.errors import UserError
 from respeed.machine.process import user_name
-from respeed.schedule.duration import in_words
+from respeed.text import in_words
 from respeed.timing.clock import seconds_now
 
 # What holds it: for a child to inherit.

@@ -12,12 +12,12 @@ from respeed.measure.turn import measure_turn
 from respeed.paths import records_folder, round_path
 from respeed.records.models import SESSION_SCHEMA
 from respeed.records.store import set_aside, write_record
-from respeed.schedule.duration import in_words
+from respeed.schedule.availability import check_same_machine, describe_as
 from respeed.schedule.history import History, happened_meanwhile, read_history
 from respeed.schedule.next_turn import Plan, Turn, rounds_of
-from respeed.schedule.same_machine import check_same_machine, describe_as
+from respeed.schedule.selection import Work
 from respeed.schedule.spec import Digests, make_spec
-from respeed.schedule.work import Work
+from respeed.text import in_words
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Of a line that shows the case at hand.

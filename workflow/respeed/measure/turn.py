@@ -19,7 +19,7 @@ from respeed.measure.lock import Held, machine_lock
 from respeed.measure.worker import untimed
 from respeed.paths import ROOT, RoundId
 from respeed.records.models import SCHEMA
-from respeed.schedule.same_machine import describe_as
+from respeed.schedule.availability import describe_as
 from respeed.schedule.spec import RoundSpec
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 

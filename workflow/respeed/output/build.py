@@ -9,7 +9,7 @@ from respeed.output.readme import write_readme
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import write_text
-from respeed.schedule.machines import machines_in_full
+from respeed.schedule.selection import machines_in_full
 from respeed.tables.build import make_tables, write_tidy
 
 

@@ -11,7 +11,7 @@ from respeed.errors import UserError
 from respeed.records.store import replacing, write_json
 from respeed.report.facts import gather_facts
 from respeed.report.letters import with_letters_only
-from respeed.schedule.machines import machines_in_full
+from respeed.schedule.selection import machines_in_full
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 

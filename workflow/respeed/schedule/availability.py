@@ -1,15 +1,25 @@
-"""Which profiles this machine can run, and how many threads on which cores."""
+"""Which machine this is, and which hardware profiles it can run, on how many threads and which CPUs.
 
-from collections.abc import Mapping
+Its description (`machine.json`) keeps that, for tables, and for the head of a cluster, which plans with it.
+"""
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from respeed.errors import NotMeasurable
-from respeed.inputs.profiles import Profile
-from respeed.machine.accelerators import missing_device
-from respeed.machine.cpu import cpu_flags
+from respeed.errors import NotMeasurable, UserError
+from respeed.inputs.machines import told_of
+from respeed.inputs.profiles import Profile, other_library
+from respeed.machine.accelerators import missing_device, refuse_pretended
+from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_list, show_list, socket_of
 from respeed.machine.description import describe_machine
-from respeed.schedule.placing import place
-from respeed.schedule.requirements import unmet
+from respeed.paths import MACHINES, ROOT, parse_description_path
+from respeed.records.fingerprint import HOST, difference, free_name, name_of
+from respeed.records.store import MachineRecords, described_machines, read_json, read_machine, write_record
 
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
@@ -18,25 +28,210 @@ INSTRUCTIONS = {
 }
 
 
+def describe_as(machine: str) -> dict[str, Any]:
+    """The facts of this machine under that name: without its mark, where any of several nodes alike has the name."""
+    facts, told = describe_machine(), told_of(machine)
+    if told and told.slurm and told.slurm.alike:
+        del facts[HOST]
+    return facts
+
+
+def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> None:
+    """UserError if this machine is another one than its records were made on: the first field that differs, and a name
+    to use, ready to paste."""
+    if differs := difference(here, made_on.fingerprint):
+        way_out = _way_out_on_cluster(machine) or _way_out(machine, made_on, here)
+        raise UserError(f"{machine}: its records were made on another machine; here: {differs}; {way_out}")
+
+
+def check_is_this_machine(machine: str, smoke: bool) -> None:
+    """UserError if what lies under the machine's name was made on another one than this."""
+    check_same_machine(machine, read_machine(smoke, machine), describe_as(machine))
+
+
+def _way_out_on_cluster(machine: str) -> str:
+    told = told_of(machine)
+    if told is None or told.slurm is None:
+        return ""
+    return (
+        f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
+        "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
+    )
+
+
+def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
+    if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
+        name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
+    elif name := next(filter(None, (name_of(here, machine, described_machines(one)) for one in (False, True))), ""):
+        advice = f"this machine has records as {name}:"
+    else:
+        name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"
+    return f"{advice} --config machine={name} (or machine: {name} in config.yaml)"
+
+
 def why_not(profile: Profile, facts: Mapping[str, Any] | None = None) -> str | None:
     """The reason why this machine cannot measure the profile; None if it can. Who asks of many has its `facts`."""
-    if reason := missing_device(profile.device):
-        return reason
-    needed = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
-    if needed and not needed & set(cpu_flags()):
-        return f"the CPU has no instructions for {profile.precision}"
-    facts = facts or describe_machine()
-    if reason := unmet(profile, facts):
-        return reason
     try:
-        place(profile, facts)
+        resolve_threads(profile, facts)
     except NotMeasurable as reason:
         return str(reason)
     return None
 
 
-def resolve_threads(profile: Profile) -> tuple[int, tuple[int, ...]]:
-    """The number of threads, and the CPUs to run on (`placing.place`)."""
-    if reason := why_not(profile):
+def resolve_threads(profile: Profile, facts: Mapping[str, Any] | None = None) -> tuple[int, tuple[int, ...]]:
+    """The number of threads, and the CPUs to run on (`place`); NotMeasurable, with the reason, if this machine cannot
+    measure the profile."""
+    facts = facts or describe_machine()
+    if reason := missing_device(profile.device) or unmet(profile, facts):
         raise NotMeasurable(reason)
-    return place(profile, describe_machine())
+    return place(profile, facts)
+
+
+def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+    """The first requirement that the machine does not meet, as a reason; None if it meets all."""
+    needs, flags = profile.requires, facts["cpu_flags"]
+    emulated = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
+    if emulated and not emulated & set(flags):
+        return f"the CPU has no instructions for {profile.precision}"
+    if reason := other_library(profile, facts):
+        return reason
+    missing = [name for name in needs.get("instructions", ()) if name not in flags]
+    if missing:
+        return f"the CPU has no {' and no '.join(missing)}"
+    needed, there = needs.get("memory_gb", 0), facts["memory_bytes"] / 1e9
+    if needed > there:
+        return f"needs {needed:g} GB of memory, has {there:.1f}"
+    # The same environment on all nodes of a cluster: looked at here.
+    absent = next((name for name in needs.get("packages", ()) if importlib.util.find_spec(name) is None), None)
+    return f"needs the Python package {absent}, which is not installed" if absent else None
+
+
+def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
+    """The number of threads, and the CPUs to run on: a physical core each, or with `smt` a logical CPU each.
+    NotMeasurable, with the reason, where the machine has no such CPUs.
+
+    A profile of an accelerator is not bound: its driver's own threads would share the one core. Nor is any where the
+    system binds no process to CPUs.
+    """
+    if facts.get("cores") is None:
+        return _count(profile, int(facts["usable_cores"]), _unbound(profile, facts)), ()
+    cores = _chosen(profile.cpus, cores_of_facts(facts["cores"]))
+    if profile.smt and all(len(core.cpus) == 1 for core in cores):
+        raise NotMeasurable(f"no SMT: each core{_among(profile)} is one CPU that may be used")
+    # Core by core: Linux numbers the second CPUs of all cores after the first ones, and few threads would share none.
+    cores = tuple(sorted(cores, key=lambda core: min(core.cpus)))
+    cpus = [cpu for core in cores for cpu in (core.cpus if profile.smt else core.cpus[:1])]
+    cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
+    threads = _count(profile, len(cpus), "logical CPUs" if profile.smt else "cores")
+    return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
+
+
+def _count(profile: Profile, there: int, what: str) -> int:
+    if profile.threads == "all":
+        return there
+    if profile.threads > there:
+        raise NotMeasurable(f"needs {profile.threads} {what}, {there} usable{_among(profile)}")
+    return profile.threads
+
+
+def _unbound(profile: Profile, facts: Mapping[str, Any]) -> str:
+    if profile.cpus is None and not profile.smt:
+        return "cores"
+    kinds = facts.get("core_kinds") or {}
+    number = kinds.get(kind_of(profile.cpus or ""))
+    instead = f"; threads: {number} is as many as it has {profile.cpus}" if number else ""
+    raise NotMeasurable(f"this system binds no process to CPUs{instead}")
+
+
+def _chosen(choice: str | None, cores: tuple[Core, ...]) -> tuple[Core, ...]:
+    """The cores that a profile's `cpus` leaves, with those of their CPUs that it leaves."""
+    if choice is None:
+        return cores
+    if listed := parse_list(choice):
+        usable = {cpu for core in cores for cpu in core.cpus}
+        if missing := set(listed) - usable:
+            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
+        left = (Core(tuple(cpu for cpu in core.cpus if cpu in listed), core.socket, core.kind) for core in cores)
+        return tuple(core for core in left if core.cpus)
+    socket, kind = socket_of(choice), kind_of(choice)
+    if kind:
+        if not any(core.kind for core in cores):
+            raise NotMeasurable(f"no {choice}: all cores of this CPU are alike")
+        found = tuple(core for core in cores if core.kind == kind)
+        return _some(found, f"no {choice} among those that may be used")
+    sockets = {core.socket for core in cores if core.socket is not None}
+    there = show_list(sockets) or "none that the system tells of"
+    return _some(tuple(core for core in cores if core.socket == socket), f"no {choice}: usable are those of {there}")
+
+
+def _some(cores: tuple[Core, ...], reason: str) -> tuple[Core, ...]:
+    if not cores:
+        raise NotMeasurable(reason)
+    return cores
+
+
+def _among(profile: Profile) -> str:
+    if profile.cpus is None:
+        return ""
+    if parse_list(profile.cpus):
+        return f" among CPUs {profile.cpus}"
+    return f" {'among' if kind_of(profile.cpus) else 'in'} {profile.cpus}"
+
+
+def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
+    """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show; `profiles` has of
+    each its threads, or why not, and what it was when it was asked."""
+    hardware = describe_as(machine)
+    answers = {name: {"asked": checksum(profile)} | _answer(profile) for name, profile in profiles.items()}
+    rows = [name for name, profile in profiles.items() if not other_library(profile, hardware)]
+    return {
+        "machine": machine,
+        "hardware": hardware,
+        "not_measurable": {name: answers[name]["reason"] for name in rows if "reason" in answers[name]},
+        "profiles": answers,
+    }
+
+
+def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
+    """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
+    would all be left out from then on; or if its GPU is pretended."""
+    machine, smoke = parse_description_path(path)
+    refuse_pretended(ROOT, smoke=smoke)
+    check_is_this_machine(machine, smoke)
+    write_record(path, make_description(machine, profiles))
+
+
+def _answer(profile: Profile) -> dict[str, Any]:
+    try:
+        return {"threads": resolve_threads(profile)[0]}
+    except NotMeasurable as reason:
+        return {"reason": str(reason)}
+
+
+def checksum(profile: Profile) -> str:
+    """Changes whenever the profile does, but for what it is called."""
+    facts = asdict(profile)
+    del facts["label"], facts["package"]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Answers:
+    """What a machine's description `path` says of profiles; nothing where there is none, or a damaged one."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            found = read_json(path)["profiles"] if path.exists() else {}
+            self._answers = {name: dict(answer) for name, answer in found.items()}
+        except (UserError, KeyError, TypeError, ValueError, AttributeError):
+            self._answers = {}
+
+    def know(self, profiles: Iterable[Profile]) -> bool:
+        """Whether the machine was asked about each of these, as they are now."""
+        return all(self._answers.get(one.name, {}).get("asked") == checksum(one) for one in profiles)
+
+    def resolve(self, profile: Profile) -> tuple[int, tuple[int, ...]]:
+        """As `resolve_threads` on that machine; its CPUs are its own affair."""
+        answer = self._answers[profile.name]
+        if reason := answer.get("reason"):
+            raise NotMeasurable(reason)
+        return answer["threads"], ()

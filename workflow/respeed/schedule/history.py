@@ -12,7 +12,7 @@ from respeed.analysis.rounds import CellKey, probes_by_row
 from respeed.analysis.sessions import in_order, number_sessions
 from respeed.paths import RoundId, round_path
 from respeed.records.store import MachineRecords, read_machine
-from respeed.schedule.work import Work
+from respeed.schedule.selection import Work
 
 # A smoke round is mostly the start of its process.
 SMOKE_CASE_SECONDS = 0.2

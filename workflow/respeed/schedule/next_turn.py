@@ -10,8 +10,8 @@ from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.history import History
-from respeed.schedule.look import NO_INTERVAL, choose_unsettled
-from respeed.schedule.work import Work, by_experiment
+from respeed.schedule.interim_analysis import NO_INTERVAL, choose_unsettled
+from respeed.schedule.selection import Work, by_experiment
 
 Item = TypeVar("Item")
 

@@ -1,21 +1,30 @@
-"""What one round measures, complete: the measuring process needs no other file."""
+"""What one round measures, complete: the measuring process needs no other file. Its digest tells which of several
+measurements of one place is that of this checkout.
+"""
 
+import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from respeed.errors import UserError, nearest
+from respeed.errors import NotMeasurable, UserError, nearest
+from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import Profile, load_profile
 from respeed.inputs.registry import runs
 from respeed.model.paper import Case, Experiment, Paper
-from respeed.paths import RoundId
+from respeed.paths import RoundId, description_path
 from respeed.protocol import REAL, SMOKE, TimingProtocol
-from respeed.schedule.answers import Resolve
-from respeed.schedule.availability import resolve_threads
+from respeed.schedule.availability import Answers, resolve_threads
+
+# The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.
+Resolve = Callable[[Profile], tuple[int, tuple[int, ...]]]
+# Paper, experiment, profile, whether whole, and whether smoke.
+Place = tuple[str, str, str, bool, bool]
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class Digests:
 
     def __init__(self, seed: int, papers: Mapping[str, Paper], resolve: Resolve | None = None) -> None:
         self._seed, self._papers, self._resolve = seed, papers, resolve
-        self._known: dict[tuple[str, str, str, bool, bool], str] = {}
+        self._known: dict[Place, str] = {}
 
     def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
         key = (paper, experiment, profile, whole, smoke)
@@ -148,3 +157,25 @@ def _spec(data: dict[str, Any]) -> RoundSpec:
         digest=data["digest"],
         rehearsals=tuple(Case(**case) for case in data["rehearsals"]),
     )
+
+
+def choose_current(
+    machine: str, smoke: bool, records: Sequence[dict[str, Any]], papers: Mapping[str, Paper]
+) -> list[dict[str, Any]]:
+    """The machine's records without those that were measured otherwise (other sizes, threads, timing, seed) than this
+    checkout would, where some of the same place were not. Where all were, all stay: of them the latest are shown."""
+    there: dict[Place, set[str]] = defaultdict(set)
+    for record in records:
+        there[_place(record)].add(record["digest"])
+    digests = Digests(load_config(strict=False).seed, papers, Answers(description_path(machine, smoke)).resolve)
+    current = {}
+    for place in (place for place, found in there.items() if len(found) > 1):
+        with contextlib.suppress(UserError, NotMeasurable, KeyError):  # where it cannot be told
+            current[place] = digests.of(*place)
+    chosen = {place: digest for place, digest in current.items() if digest in there[place]}
+    return [one for one in records if chosen.get(_place(one), one["digest"]) == one["digest"]]
+
+
+def _place(record: Mapping[str, Any]) -> Place:
+    where = record["id"]
+    return where["paper"], where["experiment"], where["profile"], where["whole"], where["smoke"]

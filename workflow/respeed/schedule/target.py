@@ -1,28 +1,31 @@
 """A machine that a run measures: this one, or one that Slurm gives a node of. What it has, and what is left there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import Config
-from respeed.inputs.machines import SlurmNode, Told
+from respeed.inputs.machines import SlurmNode
 from respeed.inputs.profiles import Profile
 from respeed.model.paper import Paper
 from respeed.paths import MACHINES, ROOT, description_path, hardware_path, learning_path, next_session, session_paths
 from respeed.records.store import misplaced, read_description, read_hardware
-from respeed.schedule.answers import Answers, Resolve, read_answers
-from respeed.schedule.availability import resolve_threads, why_not
-from respeed.schedule.duration import in_words
+from respeed.schedule.availability import (
+    Answers,
+    check_same_machine,
+    describe_as,
+    resolve_threads,
+)
 from respeed.schedule.gauge import NOT_GAUGED, plan_gauge, why_due
 from respeed.schedule.history import History, read_history
 from respeed.schedule.next_turn import Plan
-from respeed.schedule.same_machine import check_same_machine, describe_as
-from respeed.schedule.slurm import SPARE_MINUTES, budget_seconds, jobs_needed
+from respeed.schedule.selection import Work, chosen_experiments, make_work
+from respeed.schedule.slurm import SPARE_MINUTES, budget_seconds
 from respeed.schedule.spec import Digests
-from respeed.schedule.work import Work, chosen_experiments, make_work
+from respeed.text import in_words
 
 
 @dataclass(frozen=True)
@@ -43,21 +46,29 @@ class Target:
     def description(self) -> Path:
         return description_path(self.machine, self.smoke)
 
+    @property
+    def hardware_sheet(self) -> Path:
+        return hardware_path(self.machine, self.smoke)
+
     @cached_property
     def _answers(self) -> Answers:
-        return read_answers(self.description)
+        return Answers(self.description)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the description answers for every profile that is asked for, as it is now."""
+        return self._answers.know(self.profiles[name] for name in self.config.profiles)
 
     @cached_property
     def asks_node(self) -> bool:
         """Whether only the machine itself can say what is left: it has no description yet, or profiles changed."""
-        return self.node is not None and not self._answers.know([self.profiles[name] for name in self.config.profiles])
+        return self.node is not None and not self._is_known
 
     @property
     def asks_again(self) -> bool:
         """Whether the description is there, but older than a profile that is asked for, or without answers: one that
         came from elsewhere, or was made before they were kept."""
-        profiles = [self.profiles[name] for name in self.config.profiles]
-        return self.description.exists() and not self._answers.know(profiles)
+        return self.description.exists() and not self._is_known
 
     @property
     def hardware(self) -> Mapping[str, Any]:
@@ -66,10 +77,6 @@ class Target:
             return describe_as(self.machine)
         description = read_description(self.machine, self.smoke)
         return description["hardware"] if description else {}
-
-    @property
-    def hardware_sheet(self) -> Path:
-        return hardware_path(self.machine, self.smoke)
 
     @cached_property
     def gauge_due(self) -> str | None:
@@ -91,27 +98,31 @@ class Target:
         return plan_gauge(self.machine, self.smoke).seconds if self.gauge_due else 0.0
 
     def check(self) -> None:
-        """UserError if this is another machine than the name's records were made on, or a job is too short."""
-        if self.node:
-            self.check_minutes()
-        else:
+        """UserError if this is another machine than the name's records were made on, or if its job is too short for
+        what comes next."""
+        if self.node is None:
             check_same_machine(self.machine, self.history.made_on, describe_as(self.machine))
+        elif not self.asks_node and (turn := self.plan.next_turn()):
+            needed = self.history.seconds_of(turn.cells)
+            if needed > budget_seconds(self.node):
+                file = (MACHINES / self.machine).relative_to(ROOT)
+                raise UserError(
+                    f"{file}.yaml: slurm.minutes: {self.node.minutes} is too short: the next turn takes about "
+                    f"{in_words(needed)}; write {int(needed / 60) + 2 + SPARE_MINUTES} or more"
+                )
+
+    def resolve(self, profile: Profile) -> tuple[int, tuple[int, ...]]:
+        """The number of threads of the profile there, and its CPUs; NotMeasurable if the machine cannot run it."""
+        return resolve_threads(profile) if self.node is None else self._answers.resolve(profile)
 
     def why_not(self, profile: Profile) -> str | None:
         """The reason why the machine cannot measure the profile; None if it can, or was not asked yet."""
-        if self.node is None:
-            return why_not(profile)
-        if self.asks_node:
-            return None
         try:
-            self._answers.resolve(profile)
+            if not self.asks_node:
+                self.resolve(profile)
         except NotMeasurable as reason:
             return str(reason)
         return None
-
-    @property
-    def _resolve(self) -> Resolve:
-        return resolve_threads if self.node is None else self._answers.resolve
 
     @cached_property
     def work(self) -> Work:
@@ -127,18 +138,15 @@ class Target:
         """The records of the tables that are asked for that nothing can use, and why."""
         return self._read[1]
 
-    def read_history(self) -> History:
-        """What was measured by now."""
-        return self._read_now()[0]
-
     @cached_property
     def _read(self) -> tuple[History, dict[Path, str]]:
-        return self._read_now()
+        return self.read_now()
 
-    def _read_now(self) -> tuple[History, dict[Path, str]]:
+    def read_now(self) -> tuple[History, dict[Path, str]]:
+        """The same as it is by now."""
         if self.asks_node:
             return History(self.work), {}
-        return read_history(self.work, Digests(self.config.seed, self.papers, self._resolve).of)
+        return read_history(self.work, Digests(self.config.seed, self.papers, self.resolve).of)
 
     @cached_property
     def plan(self) -> Plan:
@@ -150,46 +158,22 @@ class Target:
         return self.asks_node or self.plan.next_turn() is not None
 
     @cached_property
-    def session(self) -> str:
+    def session(self) -> Path:
         """The file that a session of measuring leaves, if this run has one."""
-        return str(next_session(self.smoke, self.machine))
+        return next_session(self.smoke, self.machine)
 
     @property
-    def sessions(self) -> list[str]:
+    def sessions(self) -> list[Path]:
         """A file for each session that was finished, and the one that this run would add if anything is left to
         measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
-        done = [str(path) for path in session_paths(self.smoke, self.machine)]
-        return [*done, self.session] if self.is_left else done
+        return [*session_paths(self.smoke, self.machine), *([self.session] if self.is_left else [])]
 
     @property
-    def learning_records(self) -> list[str]:
+    def learning_records(self) -> list[Path]:
         """What its programs learn, for every planned experiment that has something to learn."""
         return [
-            str(learning_path(self.machine, paper, name, self.smoke))
+            learning_path(self.machine, paper, name, self.smoke)
             for paper in self.config.papers
             for name in chosen_experiments(self.config, self.papers[paper])
             if self.papers[paper].experiments[name].learning
         ]
-
-    def jobs_needed(self) -> int:
-        """About how many jobs of its time limit it takes to measure all."""
-        return jobs_needed(self.node, self.plan.seconds_left()) if self.node else 1
-
-    def check_minutes(self) -> None:
-        """UserError if its job is too short for what comes next."""
-        turn = self.plan.next_turn() if self.node and not self.asks_node else None
-        if self.node and turn and (needed := self.history.seconds_of(turn.cells)) > budget_seconds(self.node):
-            file = (MACHINES / self.machine).relative_to(ROOT)
-            raise UserError(
-                f"{file}.yaml: slurm.minutes: {self.node.minutes} is too short: the next turn takes about "
-                f"{in_words(needed)}; write {int(needed / 60) + 2 + SPARE_MINUTES} or more"
-            )
-
-
-def narrowed(config: Config, told: Told | None) -> Config:
-    """The configuration with the profiles that are to be measured on the machine: those that its file names, and of
-    them, where a run names some, these."""
-    if told is None or told.profiles is None:
-        return config
-    named = told.profiles if config.all_profiles else [name for name in config.profiles if name in told.profiles]
-    return replace(config, profiles=tuple(named))

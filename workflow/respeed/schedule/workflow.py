@@ -1,16 +1,17 @@
-"""All that the Snakemake files ask: paths, and what the user is told before anything runs."""
+"""A configuration, resolved: what every rule reads, makes and is told, and which machines are measured."""
 
-import contextlib
+import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import Config, check_command_line
+from respeed.inputs.config import Config
 from respeed.inputs.machines import SlurmNode, load_told, told_of
 from respeed.inputs.profiles import Profile
 from respeed.machine.description import machine_slug
@@ -27,17 +28,61 @@ from respeed.paths import (
     records_folder,
     results_folder,
 )
-from respeed.protocol import SMOKE_STAMP
-from respeed.records.folder import REPORT, check_room, check_snakemake, hold_folder
 from respeed.records.store import recorded_machines, set_aside, why_no_description, why_no_learning
-from respeed.schedule.jobs import Jobs, as_settings
-from respeed.schedule.machines import choose_in_full
-from respeed.schedule.shown import read_choice
-from respeed.schedule.target import Target, narrowed
-from respeed.schedule.work import Work
+from respeed.schedule.availability import checksum, make_description
+from respeed.schedule.selection import Work, choose_in_full, read_choice
+from respeed.schedule.slurm import PROFILE, SPARE_RETRIES, budget_seconds, jobs_needed, resources
+from respeed.schedule.target import Target
 
-# The descriptor of the folder's lock: held until the process ends.
-_HELD: list[int] = []
+# Snakemake's HTML report lists categories, and the files in each, in the order of their names.
+CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA, SHEETS = (
+    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data", "7 Machines",
+)  # fmt: skip
+# The tables of all papers: as pages, as data that the report shows, and as data alone.
+PAGES = {"cells": "Seconds", "speedups": "Speedups", "cost": "Cost and energy"}
+TIDY = {
+    "claims": "Claims and verdicts",
+    "cells": "Every cell: seconds",
+    "speedups": "Every cell: speedups",
+    "cost": "Every cell: cost and energy",
+    "why": "Every speedup as factors",
+    "roofline": "Rates beneath their roofs",
+    "rates": "What each machine reaches",
+    "scaling": "What more threads bring",
+}
+MORE = (
+    "rounds",
+    "factors",
+    "parts",
+    "totals",
+    "wholes",
+    "machines",
+    "spread",
+    "standings",
+    "hardware",
+    "facts",
+    "backends",
+)
+# What is drawn of every table, of every program that learns, of a paper, and of a machine's hardware sheet.
+DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
+LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
+OF_PAPER = {"roofline": "roofline"}
+OF_MACHINE = {"scaling": "What more threads bring", "rates": "What a product reaches"}
+# What every figure is beside an SVG: for LaTeX, a page, and slides.
+ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
+
+# Braces would be wildcards to Snakemake, and it writes labels into a script as they are.
+_AS_TEXT = str.maketrans(
+    {
+        "{": "(",
+        "}": ")",
+        "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}",
+        ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
+    }
+)
+
+# Of a file, its caption, category, folder and columns: the same path, as Snakemake's HTML report shows it.
+Report = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -58,41 +103,27 @@ class Workflow:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """The machines that this run measures."""
-        return tuple(
-            Target(
-                narrowed(self.config, told_of(machine)), self.papers, self.profiles, machine, self.nodes.get(machine)
-            )
-            for machine in (self.nodes or [self.machine])
-        )
+        """The machines that this run measures, each with the profiles that its file names, if it names some."""
+        found = []
+        for machine in self.nodes or [self.machine]:
+            config, told = self.config, told_of(machine)
+            if told and told.profiles is not None:
+                named = [name for name in config.profiles if name in told.profiles]
+                config = replace(config, profiles=told.profiles if config.all_profiles else tuple(named))
+            found.append(Target(config, self.papers, self.profiles, machine, self.nodes.get(machine)))
+        return tuple(found)
 
     @property
     def work(self) -> Work:
         """What is asked of `machine`."""
         return self.targets[0].work
 
+    # Names and places.
+
     @property
     def measured(self) -> list[str]:
         """The names of the machines that this run measures: what others measured is read, and never made."""
         return [target.machine for target in self.targets]
-
-    @property
-    def sessions(self) -> list[str]:
-        """The files of the sessions of measuring: those that were finished, and those that this run adds."""
-        return [path for target in self.targets for path in target.sessions]
-
-    @property
-    def descriptions(self) -> list[str]:
-        return [str(target.description) for target in self.targets]
-
-    @property
-    def jobs(self) -> Jobs:
-        return Jobs(self.targets, self.overrides, self.profiles)
-
-    @property
-    def settings(self) -> list[str]:
-        """What --config said, for the commands that the rules call."""
-        return as_settings(self.overrides)
 
     @property
     def smoke(self) -> bool:
@@ -107,100 +138,9 @@ class Workflow:
         return str(results_folder(self.smoke))
 
     @property
-    def kind(self) -> str:
-        """What the commands must be told to work on the same records."""
-        return "--smoke" if self.smoke else ""
-
-    @property
-    def stamp(self) -> str:
-        return SMOKE_STAMP if self.smoke else ""
-
-    @property
     def document(self) -> str:
         """The report's path without its ending."""
         return "report/smoke" if self.smoke else "report/report"
-
-    @property
-    def hardware_sheets(self) -> list[str]:
-        """What the machines reach."""
-        return [str(target.hardware_sheet) for target in self.targets]
-
-    @property
-    def gauge_due(self) -> dict[str, str]:
-        """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
-        more, so that nothing can delete it or measure it again."""
-        return {target.machine: target.gauge_due for target in self.targets if target.gauge_due}
-
-    def clear_description(self, wildcards: Any, *, workflow: Any) -> list[str]:
-        """Take a description that nothing can be read from out of the way: the machine can write another."""
-        path = description_path(wildcards.machine, self.smoke)
-        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and path.exists() and (reason := why_no_description(path)):
-            set_aside(path)
-            print(f"respeed: set aside: {reason}", file=sys.stderr)
-        return []
-
-    def clear_hardware(self, wildcards: Any, *, workflow: Any) -> list[str]:
-        """Take a sheet that cannot be used out of the way."""
-        path = hardware_path(wildcards.machine, self.smoke)
-        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and wildcards.machine in self.gauge_due and path.exists():
-            set_aside(path)
-            print(f"respeed: {path}: set aside: {self.gauge_due[wildcards.machine]}", file=sys.stderr)
-        return []
-
-    @property
-    def learning_records(self) -> list[str]:
-        return [path for target in self.targets for path in target.learning_records]
-
-    def learning_cases(self, wildcards: Any) -> str:
-        """What is to be learned: when it changes, it is learned again."""
-        return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
-
-    @cached_property
-    def learned(self) -> list[tuple[str, str, str]]:
-        """(paper, experiment, machine) of everything learned that figures are drawn of."""
-        planned = {Path(path) for path in self.learning_records}
-        found = [path for machine in self.machines for path in Path(self.records).glob(f"{machine}/*/*/learning.json")]
-        there = {path for path in found if why_no_learning(path, self.smoke) is None}
-        parts = sorted(path.relative_to(self.records).parts for path in planned | there)
-        known = set(self.experiments)
-        return [(paper, experiment, machine) for machine, paper, experiment, _ in parts if (paper, experiment) in known]
-
-    @property
-    def foreign_learning(self) -> list[str]:
-        """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
-        others = [machine for machine in self.machines if machine not in self.measured]
-        return sorted(str(path) for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
-
-    def clear_learning(self, wildcards: Any, *, workflow: Any) -> list[str]:
-        """Take a damaged file out of the way, as `clear_way` does with records."""
-        path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
-        runs = workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
-        if runs and path.exists() and (reason := why_no_learning(path, self.smoke)):
-            set_aside(path)
-            print(f"respeed: set aside: {reason}", file=sys.stderr)
-        return []
-
-    @property
-    def described_by(self) -> list[str]:
-        """The files whose words and published numbers stand in the tables beside the records."""
-        printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
-        folder = Path(self.records)
-        sheets = [
-            path
-            for name in ("machine.json", "hardware.json")
-            for path in folder.glob(f"*/{name}")
-            if path.parent.name not in self.measured
-        ]
-        return sorted(os.path.relpath(path) for path in [*files, *sheets])
-
-    @property
-    def foreign_records(self) -> list[str]:
-        """The records of other machines: read, never measured."""
-        found = record_paths(self.smoke)
-        return [str(path) for path in found if path.relative_to(self.records).parts[0] not in self.measured]
 
     @cached_property
     def machines(self) -> list[str]:
@@ -212,14 +152,230 @@ class Workflow:
         """All (paper, experiment) that are shown: each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
-    def check_room(self, measures: bool) -> None:
-        """UserError if not all can be written that the run is going to write."""
-        check_room(self.smoke, [REPORT], measures=measures)
+    @property
+    def settings(self) -> list[str]:
+        """What --config said, for the commands that the rules call."""
+        return _as_settings(self.overrides)
 
-    def hold_folder(self) -> None:
-        """Take the folder for this run, for as long as it lives; UserError if another has it."""
-        if not _HELD:
-            _HELD.append(hold_folder(self.smoke))
+    @property
+    def shown(self) -> list[str]:
+        """For the commands that make tables, figures and report: of which records, in full of which machine, and of
+        which papers."""
+        return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
+
+    # What is measured.
+
+    @property
+    def descriptions(self) -> list[Path]:
+        return [target.description for target in self.targets]
+
+    @property
+    def hardware_sheets(self) -> list[Path]:
+        """What the machines reach."""
+        return [target.hardware_sheet for target in self.targets]
+
+    @property
+    def sessions(self) -> list[Path]:
+        """The files of the sessions of measuring: those that were finished, and those that this run adds."""
+        return [path for target in self.targets for path in target.sessions]
+
+    @property
+    def learning_records(self) -> list[Path]:
+        return [path for target in self.targets for path in target.learning_records]
+
+    @property
+    def gauge_due(self) -> dict[str, str]:
+        """The machines whose hardware sheet is to be measured, and why. One that can be used is an input and nothing
+        more, so that nothing can delete it or measure it again."""
+        return {target.machine: target.gauge_due for target in self.targets if target.gauge_due}
+
+    def clear_way(self, snakemake: Any, what: str) -> Callable[[Any], list[str]]:
+        """An input function without inputs: takes a description, hardware sheet or learning record (`what`) that
+        nothing can be read from out of the way of the job that makes another."""
+
+        def clear(wildcards: Any) -> list[str]:
+            runs = snakemake.executor_plugin is not None and not snakemake.dryrun and not snakemake.touch
+            path, reason = self._unreadable(what, wildcards)
+            if runs and reason and path.exists():
+                set_aside(path)
+                print(f"respeed: set aside: {reason}", file=sys.stderr)
+            return []
+
+        return clear
+
+    def _unreadable(self, what: str, wildcards: Any) -> tuple[Path, str | None]:
+        if what == "hardware":
+            path, due = hardware_path(wildcards.machine, self.smoke), self.gauge_due.get(wildcards.machine)
+            return path, f"{path}: {due}" if due else None
+        if what == "description":
+            path = description_path(wildcards.machine, self.smoke)
+            return path, why_no_description(path) if path.exists() else None
+        path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
+        return path, why_no_learning(path, self.smoke) if path.exists() else None
+
+    # The jobs that measure machines: here, or through Slurm on nodes of theirs.
+
+    @property
+    def session_number(self) -> str:
+        """A pattern of the number of each machine's next session: an earlier one is not measured again."""
+        found = [re.fullmatch(r"(.+/session-)(\d+)\.json", str(target.session)) for target in self.targets]
+        return "|".join(f"(?<={re.escape(place[1])}){place[2]}" for place in found if place)
+
+    def settings_of(self, wildcards: Any) -> list[str]:
+        """What --config said, for the command that measures the machine, where it runs."""
+        there = {"machine": wildcards.machine, "cluster": False} if self.nodes else {}
+        return _as_settings({**self.overrides, **there})
+
+    def budget(self, wildcards: Any) -> str:
+        """How long the machine's job may measure, for the same command."""
+        return f"--budget {budget_seconds(self.nodes[wildcards.machine]):g}s" if self.nodes else ""
+
+    def resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
+        """What a rule asks of Slurm so that its job runs on the machine of its wildcard; nothing where that is here.
+        A `short` job takes minutes at most."""
+        return resources(self.nodes, short)
+
+    def retries(self, snakemake: Any) -> int:
+        """How often a job on a cluster is asked for again: as often as its time limit makes necessary, and some more.
+        In the job itself, Snakemake would only repeat it until its time is up."""
+        if not self.nodes or not snakemake.is_main_process:
+            return 0
+        needed = [jobs_needed(one.node, one.plan.seconds_left()) for one in self.targets if one.node]
+        return max(needed) - 1 + SPARE_RETRIES
+
+    def described(self, wildcards: Any) -> dict[str, Any]:
+        """When this changes, the machine's description is written anew: its contents, or of a machine that only its
+        own job can look at, what it was asked."""
+        if self.nodes:
+            return {name: checksum(profile) for name, profile in self.profiles.items()}
+        facts = make_description(wildcards.machine, self.profiles)
+        # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
+        del facts["hardware"]["memory_bytes"]
+        return facts
+
+    def learning_cases(self, wildcards: Any) -> str:
+        """What is to be learned: when it changes, it is learned again."""
+        return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
+
+    def check_executor(self, snakemake: Any) -> None:
+        """UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
+        elsewhere = snakemake.executor_plugin.common_settings.non_local_exec
+        if self.nodes and not elsewhere:
+            raise UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false")
+        if elsewhere and not self.nodes:
+            raise UserError(f"jobs on a cluster need to know which machine they measure; use --profile {PROFILE}")
+
+    # What tables, figures and report are made of, and what they are.
+
+    @property
+    def foreign_records(self) -> list[Path]:
+        """The records of other machines: read, never measured."""
+        found = record_paths(self.smoke)
+        return [path for path in found if path.relative_to(self.records).parts[0] not in self.measured]
+
+    @property
+    def foreign_learning(self) -> list[Path]:
+        """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
+        others = [machine for machine in self.machines if machine not in self.measured]
+        return sorted(path for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
+
+    @property
+    def described_by(self) -> list[str]:
+        """The files whose words and published numbers stand in the tables beside the records."""
+        printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
+        files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
+        others = [path for name in ("machine.json", "hardware.json") for path in Path(self.records).glob(f"*/{name}")]
+        foreign = [path for path in others if path.parent.name not in self.measured]
+        return sorted(os.path.relpath(path) for path in [*files, *foreign])
+
+    def table_files(self, report: Report) -> list[Any]:
+        """What the rule `tables` makes; `report` is Snakemake's flag of what its HTML report shows."""
+        folder = f"{self.results}/tables"
+        shown = [_flag(report, f"{folder}/claims.html", "claims", CLAIMS, Table=TIDY["claims"])]
+        shown += [
+            _flag(
+                report,
+                f"{folder}/{paper}/{name}.html",
+                "table",
+                TABLES,
+                self._folder(paper),
+                **self._label(paper, name),
+            )
+            for paper, name in self.experiments
+        ]
+        shown += [_flag(report, f"{folder}/{name}.html", name, CELLS, Table=title) for name, title in PAGES.items()]
+        for paper, name in self.experiments:
+            labels = self._label(paper, name) | {"File": f"{name}.csv"}
+            shown.append(_flag(report, f"{folder}/{paper}/{name}.csv", "data", DATA, self._folder(paper), **labels))
+        shown += [
+            _flag(report, f"{folder}/{name}.csv", "data", DATA, "All papers", Table=title, File=f"{name}.csv")
+            for name, title in TIDY.items()
+        ]
+        texts = [f"{folder}/{paper}/{name}.{ending}" for paper, name in self.experiments for ending in ("md", "tex")]
+        more = [f"{folder}/{name}.csv" for name in MORE]
+        return [*shown, *texts, *more, f"{folder}/front.html", f"{self.results}/README.md"]
+
+    def figure_files(self, report: Report) -> list[Any]:
+        """What the rule `figures` makes; `report` as for `table_files`."""
+        folder, made = f"{self.results}/figures", []
+
+        def add(where: str, drawn: Mapping[str, str], caption: str, category: str, **table: str) -> None:
+            subfolder = self._folder(where.partition("/")[0]) if table else None
+            for machine in self.machines:
+                place = "/".join(filter(None, [folder, where, machine]))
+                if drawn is LEARNED and (*where.split("/"), machine) not in self.learned:
+                    continue
+                for figure, title in drawn.items():
+                    labels = table | {"Shows": title, "Machine": machine}
+                    made.append(_flag(report, f"{place}-{figure}.svg", caption, category, subfolder, **labels))
+                    made.extend(f"{place}-{figure}{ending}" for ending in ENDINGS)
+
+        for paper, name in self.experiments:
+            add(f"{paper}/{name}", DRAWN, "figure", FIGURES, **self._label(paper, name))
+            add(f"{paper}/{name}", LEARNED, "learning", LEARNING, **self._label(paper, name))
+        for paper in self.papers:
+            add(paper, OF_PAPER, "roofline", FIGURES, Table="all")
+        add("", OF_MACHINE, "sheet", SHEETS)
+        return made
+
+    @cached_property
+    def learned(self) -> Collection[tuple[str, str, str]]:
+        """(paper, experiment, machine) of everything learned that figures are drawn of."""
+        found = [path for machine in self.machines for path in Path(self.records).glob(f"{machine}/*/*/learning.json")]
+        there = {path for path in found if why_no_learning(path, self.smoke) is None}
+        parts = [path.relative_to(self.records).parts for path in {*self.learning_records, *there}]
+        return {(paper, experiment, machine) for machine, paper, experiment, _ in parts}
+
+    @property
+    def front_page(self) -> dict[str, str]:
+        """What report/captions/workflow.rst needs: a part of a page, and the figure that stands below it, with its
+        text."""
+        paper, experiment = self.experiments[0]
+        title = self.papers[paper].experiments[experiment].title
+        return {
+            "front": f"{self.results}/tables/front.html",
+            "figure": f"{self.results}/figures/{paper}/{experiment}/{self.machine}-speedup.svg",
+            "figure_says": f"{title}: speedups on {self.machine}.",
+        }
+
+    def _folder(self, paper: str) -> str:
+        """What the report calls the folder of a paper's files."""
+        return f"{self.papers[paper].title} ({self.papers[paper].year})"
+
+    def _label(self, paper: str, experiment: str) -> dict[str, str]:
+        """The title of a table, with its place in the paper."""
+        experiments = self.papers[paper].experiments
+        place = str(list(experiments).index(experiment) + 1).zfill(len(str(len(experiments))))
+        return {"Table": f"{place} {experiments[experiment].title}"}
+
+
+def _flag(report: Report, path: str, caption: str, category: str, subcategory: str | None = None, **labels: str) -> Any:
+    """The path as Snakemake's HTML report shows it; the caption's place is seen from the rules."""
+    texts = {key: text.translate(_AS_TEXT) for key, text in labels.items()}
+    folder = subcategory.translate(_AS_TEXT) if subcategory else None
+    return report(
+        path, caption=f"../../report/captions/{caption}.rst", category=category, subcategory=folder, labels=texts
+    )
 
 
 def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> Workflow:
@@ -229,18 +385,6 @@ def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> 
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
     return Workflow(config, dict(overrides), papers, profiles, machine, nodes)
-
-
-def load_workflow(overrides: Mapping[str, Any], command: Sequence[str] = (), *, measures: bool = True) -> Workflow:
-    """The same for Snakemake, whose command line is `command`: a mistake, or the name of another machine, ends the
-    program with one line, exit code 2."""
-    with giving_up():
-        check_command_line(command)
-        check_snakemake()
-        found = resolve_workflow(overrides, measures=measures)
-        for target in found.targets:
-            target.check()
-    return found
 
 
 def _nodes(only: str | None) -> dict[str, SlurmNode]:
@@ -256,12 +400,6 @@ def _nodes(only: str | None) -> dict[str, SlurmNode]:
     return {only: nodes[only]} if only else nodes
 
 
-@contextlib.contextmanager
-def giving_up() -> Iterator[None]:
-    """A user's mistake ends the program with one line. Snakemake would wrap an exception in lines of its own; this is
-    about the user's file, not about the workflow."""
-    try:
-        yield
-    except UserError as error:
-        print(f"respeed: {error}", file=sys.stderr)
-        sys.exit(2)
+def _as_settings(overrides: Mapping[str, Any]) -> list[str]:
+    """Settings as words for a command."""
+    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]

@@ -27,8 +27,8 @@ from respeed.records.store import (
     read_machines,
     read_machines_hardware,
 )
-from respeed.schedule.asked import choose_asked
-from respeed.schedule.shown import papers_shown, profiles_shown, told_shown
+from respeed.schedule.selection import papers_shown, profiles_shown, told_shown
+from respeed.schedule.spec import choose_current
 from respeed.tables import (
     breakdown,
     cells,
@@ -83,7 +83,7 @@ class Tables:
 
 def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the chosen `papers` from them
-    (see schedule.shown)."""
+    (see schedule.selection)."""
     shown = papers_shown(smoke, papers)
     descriptions: dict[str, dict[str, Any]] = {}
     rounds: dict[CellKey, CellRounds] = {}
@@ -92,7 +92,7 @@ def make_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
         with left_out_if_odd(machine, smoke):
-            records = choose_asked(machine, smoke, records, shown)
+            records = choose_current(machine, smoke, records, shown)
             mine = collect_rounds(records)
             frame = read_rounds(records)
             description = read_description(machine, smoke)

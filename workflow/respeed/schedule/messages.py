@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
 from respeed.paths import record_paths
 from respeed.records.store import read_json
-from respeed.schedule.duration import in_words
 from respeed.schedule.history import happened_meanwhile
+from respeed.schedule.selection import chosen_experiments
 from respeed.schedule.target import Target
-from respeed.schedule.work import chosen_experiments
 from respeed.schedule.workflow import Workflow
+from respeed.text import in_words
 
 NEVER_ASKED = "not looked at yet"
 
@@ -69,14 +68,6 @@ def _gauging(target: Target) -> list[str]:
     return [f"  what the machine reaches (hardware sheet): about {in_words(seconds)}"] if seconds else []
 
 
-def may_measure(command: Sequence[str]) -> bool:
-    """Whether Snakemake's command line is one that would measure what is missing: not the target `pdf`, nor --report.
-
-    Read from the words themselves: Snakemake knows its targets only after it has read the Snakefile.
-    """
-    return not any(word == "pdf" or word.startswith("--report") for word in command)
-
-
 def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
     """The last lines of a run that is `done`, or that had nothing to do: where everything is, and what is missing.
 
@@ -108,7 +99,7 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
 def _happened_to(target: Target) -> list[str]:
     """What happened to the machine's records since the run began: those that were there, and those that its session
     says it made."""
-    before, now, session = target.history.records, target.read_history().records, Path(target.session)
+    before, now, session = target.history.records, target.read_now()[0].records, target.session
     made = read_json(session).get("records", []) if target.is_left and session.exists() else []
     known = {*before, *(session.parent / path for path in made)}
     return happened_meanwhile(known, [record for path, record in now.items() if path not in before])
@@ -117,7 +108,7 @@ def _happened_to(target: Target) -> list[str]:
 def say_unfinished(run: Workflow) -> None:
     """After a run that failed: on which machines of a cluster something is left to measure."""
     waited_for = [target for target in run.targets if target.node and target.is_left]
-    left = ", ".join(target.machine for target in waited_for if not Path(target.session).exists())
+    left = ", ".join(target.machine for target in waited_for if not target.session.exists())
     if left:
         print(
             f"respeed: not all was measured on {left}; nothing is lost, and the same command goes on", file=sys.stderr
@@ -126,7 +117,7 @@ def say_unfinished(run: Workflow) -> None:
 
 def cells_without_interval(target: Target) -> int:
     """How many cells rounds were measured of, but not enough clean ones."""
-    judged = judge_cells(read_rounds(target.read_history().records.values()))
+    judged = judge_cells(read_rounds(target.read_now()[0].records.values()))
     asked = set(target.work.cells)
     judged = judged[[CellKey(*cell) in asked for cell in judged[CELL].itertuples(index=False)]]
     without = (judged["status"] == "contaminated") | (judged["step"].notna() & judged["step_low"].isna())

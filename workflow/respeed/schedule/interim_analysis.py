@@ -1,4 +1,4 @@
-"""The look after the first rounds: what is not settled, and gets the time that is left."""
+"""The interim analysis after the first rounds: what is not settled, and gets the time that is left."""
 
 import math
 from typing import Any

@@ -1,0 +1,177 @@
+"""What is asked for: which papers, profiles and machines a run is about, and the cells that it measures."""
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from respeed.analysis.rounds import CellKey
+from respeed.inputs.config import Config, Preset, load_config
+from respeed.inputs.forms import Mistakes
+from respeed.inputs.machines import Told, read_told, told_machines
+from respeed.inputs.papers import load_papers, paper_names, read_paper
+from respeed.inputs.profiles import Profile, read_profiles
+from respeed.inputs.registry import runs
+from respeed.machine.description import machine_slug
+from respeed.model.paper import Experiment, Paper
+from respeed.records.store import recorded_machines, recorded_papers
+from respeed.schedule.availability import why_not
+from respeed.text import visible
+
+# Beyond so many machines, a reader wants one in full and to know where it stands among the others.
+FEW = 4
+
+
+def read_choice(overrides: Mapping[str, Any], *, measures: bool) -> tuple[Config, dict[str, Paper], dict[str, Profile]]:
+    """The configuration, the papers that are shown, the chosen ones first, and the profiles.
+
+    What a run `measures` must be right: UserError if not. Another run leaves out what is wrong, with a line.
+    """
+    config = load_config(overrides=overrides, strict=measures)
+    papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
+    profiles = profiles_shown(config.profiles if measures else ())
+    if not measures:
+        config = replace(
+            config,
+            papers=tuple(name for name in config.papers if name in papers),
+            profiles=tuple(name for name in config.profiles if name in profiles),
+        )
+    return config, papers, profiles
+
+
+def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
+    """The `chosen` papers, by default those of config.yaml, and then every other that there are records of.
+
+    One that is not valid is left out with a line. UserError if none is left, if there is none of a chosen name, or,
+    where it is `strict`, if one of those that were chosen is not valid.
+    """
+    names = load_config(strict=False).papers if chosen is None else tuple(chosen)
+    known, mistakes = paper_names(), Mistakes()
+    papers = load_papers(name for name in names if strict or name not in known)
+    for name in dict.fromkeys([*names, *recorded_papers(smoke)]):
+        if name in known and name not in papers:
+            paper, found = read_paper(name)
+            mistakes += found
+            if paper is None:
+                _leave_out(name, found)
+            else:
+                papers[name] = paper
+    if not papers:
+        mistakes.raise_any()
+    return papers
+
+
+def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
+    """All whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    profiles, wrong = read_profiles()
+    for name, mistakes in wrong.items():
+        if name in chosen:
+            mistakes.raise_any()
+        _leave_out(f"the profile {name}", mistakes)
+    return profiles
+
+
+def told_shown() -> dict[str, Told]:
+    """What is told of machines, by machine; a file that is not right is left out with a line."""
+    found = {}
+    for machine in told_machines():
+        told, mistakes = read_told(machine)
+        if told:
+            found[machine] = told
+        else:
+            _leave_out(f"what is told of {machine}", mistakes)
+    return found
+
+
+def _leave_out(what: str, mistakes: Mistakes) -> None:
+    print(visible(f"respeed: {what} is left out: {mistakes[0]}"), file=sys.stderr)
+
+
+def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
+    """The names of the machines to show in full, of those that have records.
+
+    As long as there are few, these are all of them. Where there are many, it is one: `machine`, by default this one, or
+    if that has no records, the one that has most.
+    """
+    return choose_in_full(recorded_machines(smoke), machine or load_config(strict=False).machine or machine_slug())
+
+
+def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
+    """The same of machines with their numbers of records, in the order of their names."""
+    if len(there) <= FEW:
+        return sorted(there)
+    return [machine if machine in there else max(sorted(there), key=lambda name: there[name])]
+
+
+@dataclass(frozen=True)
+class Work:
+    """`cells` are all that are to be measured, under the experiments that measure them. `wholes` are the (paper,
+    experiment, profile) that are also to be run whole."""
+
+    machine: str
+    preset: Preset
+    seed: int
+    papers: Mapping[str, Paper]
+    cells: tuple[CellKey, ...]
+    wholes: tuple[tuple[str, str, str], ...]
+
+    @property
+    def smoke(self) -> bool:
+        return self.preset.is_smoke
+
+    @property
+    def seconds(self) -> float:
+        """What the preset has for measuring in all: its minutes are those of one paper."""
+        return 60 * self.preset.minutes * len({cell.paper for cell in self.cells})
+
+    @property
+    def profiles(self) -> list[str]:
+        return list(dict.fromkeys(cell.profile for cell in self.cells))
+
+    def experiment(self, cell: CellKey) -> Experiment:
+        return self.papers[cell.paper].experiments[cell.experiment]
+
+
+def make_work(
+    config: Config,
+    papers: Mapping[str, Paper],
+    profiles: Mapping[str, Profile],
+    machine: str,
+    reason: Callable[[Profile], str | None] | None = None,
+) -> Work:
+    """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once.
+    `reason` says of a profile why the machine cannot run it, by default of this machine."""
+    runnable = [profiles[name] for name in config.profiles if (reason or why_not)(profiles[name]) is None]
+    cells: dict[CellKey, None] = {}
+    wholes: dict[tuple[str, str, str], None] = {}
+    for paper in (papers[name] for name in config.papers):
+        for name in chosen_experiments(config, paper):
+            experiment = paper.experiments[name]
+            for profile in runnable:
+                found = _cells(paper, experiment, profile, machine, config.preset.is_smoke)
+                cells |= dict.fromkeys(found)
+                if config.preset.whole and experiment.is_extrapolated:
+                    wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
+    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes))
+
+
+def _cells(paper: Paper, experiment: Experiment, profile: Profile, machine: str, smoke: bool) -> list[CellKey]:
+    return [
+        CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, profile.name)
+        for case in (experiment.smoke_cases if smoke else experiment.cases)
+        if runs(case.workload, profile.backend, profile.precision)
+        and experiment.runs_on(case.workload, profile.architecture)
+    ]
+
+
+def chosen_experiments(config: Config, paper: Paper) -> list[str]:
+    """Names of the paper's experiments that the configuration selects."""
+    return [name for name in paper.experiments if config.experiments is None or name in config.experiments]
+
+
+def by_experiment(cells: Collection[CellKey]) -> dict[tuple[str, str], list[CellKey]]:
+    """The cells of each (paper, experiment)."""
+    groups: dict[tuple[str, str], list[CellKey]] = {}
+    for cell in cells:
+        groups.setdefault((cell.paper, cell.experiment), []).append(cell)
+    return groups
