@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from respeed.output.build import build_tables
-from respeed.output.readme import write_readme
+from respeed.output.build import build_tables, make_readme
 from tests.conftest import write_machines
 from tests.tables.derived import PAPERS, MakeRecord, claims_frame, machine_of, seven
 
 
 def page(*verdicts: dict[str, Any], stamp: str = "") -> str:
-    return write_readme(PAPERS, claims_frame(*verdicts), {}, ("box",), stamp)
+    return make_readme(PAPERS, claims_frame(*verdicts), {}, ("box",), stamp)
 
 
 def test_a_claim_stands_beside_what_was_published_and_what_came_out() -> None:
@@ -39,7 +38,7 @@ def test_single_cases_and_machines_that_are_not_shown_are_left_out() -> None:
 def test_the_front_page_says_what_the_machine_is_and_shows_its_speedups(make_record: MakeRecord) -> None:
     records = seven(make_record, [0.1] * 7)
     origin = machine_of(records, "box")
-    text = write_readme(PAPERS, claims_frame({}), {"box": origin}, ["box"], "")
+    text = make_readme(PAPERS, claims_frame({}), {"box": origin}, ["box"], "")
     assert "### On box: A CPU, 2 cores" in text
     assert "](figures/raina2009/rbm/box-speedup.png)" in text
 

@@ -5,7 +5,7 @@ row, and the index has what tells groups apart, the heading of the group, which 
 theirs, ours, missing, claim or detail.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -39,25 +39,26 @@ from respeed.numbers import (
     format_whole_share,
     measured_value,
 )
-from respeed.output.published import FoldedTable, describe_machine
+from respeed.output.published import FoldedTable
 from respeed.records.store import write_text
 
-
-def _escaped(value: Any) -> Any:
-    """As the standard library escapes, whichever release of Jinja there is."""
-    return value if hasattr(value, "__html__") else do_mark_safe(escape(str(value)))
-
-
-TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    autoescape=True,
-    finalize=_escaped,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    keep_trailing_newline=True,
-)
 OPEN = "In italics: a number that has no interval, because too few rounds were clean."
 NONE_YET = "No claim has been tested yet."
+
+
+def templates(escaping: Callable[[str], str]) -> Environment:
+    """The templates beside this file; all that they show is escaped so, but for what is marked safe."""
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else do_mark_safe(escaping(str(value))),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+HTML = templates(escape)
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,12 @@ def _named(index: list[tuple[Any, str, str]]) -> pd.MultiIndex:
 def write_page(path: Path, page: Page, stamp: str) -> None:
     """Write the page; a `stamp` stands above all else. Without a row there is no table, only the notes."""
     facts = {"title": page.title, "stamp": stamp, "notes": page.notes, "data": page.data}
-    write_text(path, TEMPLATES.get_template("page.jinja").render(facts | _table_facts(page)))
+    write_text(path, HTML.get_template("page.jinja").render(facts | _table_facts(page)))
 
 
 def render_table(page: Page) -> str:
     """The table alone, as a part of another page."""
-    return TEMPLATES.get_template("table.jinja").render(_table_facts(page))
+    return HTML.get_template("table.jinja").render(_table_facts(page))
 
 
 def _table_facts(page: Page) -> dict[str, Any]:
@@ -289,42 +290,3 @@ def _claim(row: Any) -> dict[str, Value]:
         "Here": words(row.here, kind="range"),
         "Verdict": words(row.verdict, row.reason if row.case else why, kind="verdict"),
     }
-
-
-def write_pages(
-    folder: Path,
-    tables: Any,
-    published: Mapping[tuple[str, str], FoldedTable],
-    in_full: Sequence[str],
-    stamp: str,
-    machine: str | None = None,
-) -> None:
-    """Write claims.html, cells.html, speedups.html, cost.html and front.html of the machines `in_full`, and of the
-    `published` tables <paper>/<experiment>.html.
-
-    front.html is a part of a page: Snakemake's report begins with it, and it with `machine`.
-    """
-    first = machine if machine and machine in in_full else next(iter(in_full), "")
-    papers, left_out, smoke = tables.papers, len(tables.origins) - len(in_full), tables.smoke
-    for (paper, experiment), folded in published.items():
-        page = make_published_page(folded, f"{experiment}.csv")
-        write_page(folder / paper / f"{experiment}.html", page, stamp)
-    cells, speedups, claims, costs = (
-        frame[frame["machine"].isin(in_full)]
-        for frame in (tables.cell_frame, tables.speedup_frame, tables.claims, tables.costs)
-    )
-    for name, page in {
-        "claims": make_claims_page(papers, claims),
-        "cells": make_cells_page(papers, cells, left_out, smoke),
-        "speedups": make_speedups_page(papers, speedups, left_out, smoke),
-        "cost": make_cost_page(papers, list(rows_of(costs)), left_out, smoke),
-    }.items():
-        write_page(folder / f"{name}.html", page, stamp)
-    facts = {
-        "stamp": stamp,
-        "papers": [(reference(paper), paper.title, paper.claim) for paper in papers.values()],
-        "here": describe_machine(first, tables.origins).replace(":", ",", 1) if first in tables.origins else "",
-        "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
-        "none_yet": NONE_YET,
-    }
-    write_text(folder / "front.html", TEMPLATES.get_template("front.jinja").render(facts))
