@@ -44,34 +44,32 @@ def test_the_least_quota_of_a_group_and_those_above_it_holds(
     assert cpu_quota(*groups(membership, files)) == quota
 
 
-def test_memory_that_is_left_counts_what_the_kernel_keeps_of_files(groups) -> None:
-    new = {
-        "job/memory.max": "1000\n",
-        "job/memory.current": "700\n",
-        "job/memory.stat": "anon 300\ninactive_file 200\n",
-    }
-    assert memory_left(*groups("0::/job\n", new)) == 500
-    assert memory_left(*groups("0::/job\n", new | {"job/memory.max": "max\n"})) is None
-    assert memory_left(*groups("0::/job\n", new | {"job/memory.current": "2000\n"})) == 0
+NEW = {"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 300\ninactive_file 200\n"}
+OLD = {"memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "900\n", "memory.stat": "total_inactive_file 50\n"}
 
 
-def test_memory_that_is_left_in_a_group_of_the_first_version(groups) -> None:
-    old = {"limit_in_bytes": "1000\n", "usage_in_bytes": "900\n", "stat": "total_inactive_file 50\n"}
-    files = {f"memory/job/memory.{name}": text for name, text in old.items()}
-    assert memory_left(*groups("4:memory:/job\n", files)) == 150
-    files["memory/job/memory.limit_in_bytes"] = "9223372036854771712\n"
-    assert memory_left(*groups("4:memory:/job\n", files)) is None
+@pytest.mark.parametrize(
+    ("membership", "folder", "files", "left"),
+    [
+        ("0::/job\n", "job", NEW, 500),
+        ("0::/job\n", "job", NEW | {"memory.max": "max\n"}, None),
+        ("0::/job\n", "job", NEW | {"memory.current": "2000\n"}, 0),
+        ("4:memory:/job\n", "memory/job", OLD, 150),
+        ("4:memory:/job\n", "memory/job", OLD | {"memory.limit_in_bytes": "9223372036854771712\n"}, None),
+    ],
+)
+def test_memory_that_is_left_counts_what_the_kernel_keeps_of_files(
+    groups, membership: str, folder: str, files: dict[str, str], left: int | None
+) -> None:
+    assert memory_left(*groups(membership, {f"{folder}/{name}": text for name, text in files.items()})) == left
 
 
-def test_where_nothing_is_told_there_is_no_limit(tmp_path: Path) -> None:
+def test_how_often_a_quota_was_used_up_is_counted_and_where_nothing_is_told_there_is_no_limit(
+    groups, tmp_path: Path
+) -> None:
     nowhere = tmp_path / "cgroup", tmp_path / "membership"
-    assert (cpu_quota(*nowhere), memory_left(*nowhere), quota_throttles(*nowhere)) == (None, None, None)
-    assert memory_kills(*nowhere) is None
-
-
-def test_how_often_a_quota_was_used_up_is_counted(groups) -> None:
-    root, membership = groups("0::/job\n", {"job/cpu.stat": "usage_usec 5\nnr_throttled 3\n", "cpu.stat": "x 1\n"})
-    assert quota_throttles(root, membership) == 3
+    assert [ask(*nowhere) for ask in (cpu_quota, memory_left, quota_throttles, memory_kills)] == [None] * 4
+    assert quota_throttles(*groups("0::/job\n", {"job/cpu.stat": "nr_throttled 3\n", "cpu.stat": "x 1\n"})) == 3
 
 
 @pytest.mark.parametrize(
