@@ -39,7 +39,7 @@ WRONG = [
     ("cpu", "threads: all", "threads: 1.5", ("threads", "at least 1, or all")),
     ("cpu", "threads: all", "threads: no", ("threads", "at least 1, or all")),
     ("cpu", "backend: torch", "backend: torhc", ("backend", "did you mean torch?")),
-    ("cpu", "backend: torch", "backend: ../torch", ("backend", "not offered")),
+    ("cpu", "backend: torch", "backend: ../torch", ("backend: no backend '../torch'",)),
     ("cpu", "device: cpu", "device: cdua", ("device", "did you mean cuda?")),
     ("cpu", "device: cpu", "device: gpu", ("device", "did you mean cuda?")),
     ("cpu", "precision: fp32", "precision: fp23", ("precision", "did you mean fp32?")),

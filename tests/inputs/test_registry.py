@@ -65,6 +65,13 @@ def test_a_constant_may_be_that_of_a_module_beside_it(tmp_path: Path) -> None:
     assert read_facts(tmp_path / "mine.py", BackendFacts).precisions == ("fp32",)
 
 
+def test_constants_that_name_one_another_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("DEVICES = mine.DEVICES\nPRECISIONS = _shared.PRECISIONS\n")
+    (tmp_path / "_shared.py").write_text("PRECISIONS = mine.PRECISIONS\n")
+    with pytest.raises(UserError, match=r"mine\.py:1: DEVICES must be written out"):
+        read_facts(tmp_path / "mine.py", BackendFacts)
+
+
 @given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))
 def test_any_bytes_give_a_line_or_nothing(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "mine.py"

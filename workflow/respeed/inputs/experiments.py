@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.forms import Mistakes
-from respeed.inputs.registry import check_usable, workloads
+from respeed.inputs.registry import find_workload, workloads
 from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameters
 from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
 from respeed.paths import check_name
@@ -73,6 +73,10 @@ class Table:
         return UNITS[self.unit].counted == "examples" or bool(self.examples)
 
 
+# What an experiment has from its table unchanged.
+AS_WRITTEN = ("title", "examples", "algorithms", "whole_parameters", "total", "round_seconds", "facts", "caveats")
+
+
 @dataclasses.dataclass(frozen=True)
 class Experiments:
     """Makes the experiments of a file's `tables`. `rows` are the names of the published rows, None if these could not
@@ -104,7 +108,7 @@ class Experiments:
             raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
         for algorithm in table.algorithms.values():
             self._check_algorithm(algorithm, f"{where}.algorithms")
-        _check_workload(table.workload, f"{where}.workload")
+        find_workload(table.workload, f"{where}.workload")
         with self.mistakes.collecting():
             _check_protocol(table, where)
         both = {case.case for case in table.cases} & {case.case for case in table.smoke_cases}
@@ -114,9 +118,7 @@ class Experiments:
             )
         return Experiment(
             name=name,
-            title=table.title,
             unit=unit,
-            examples=table.examples,
             case_examples={
                 case.case: examples
                 for case in table.all_cases
@@ -125,18 +127,13 @@ class Experiments:
             cases=self._cases(name, "cases"),
             smoke_cases=self._cases(name, "smoke_cases"),
             learning=self._cases(name, "learning"),
-            algorithms=table.algorithms,
             columns={case.case: case.column for case in table.cases if case.column is not None},
             sources={case.case: case.source for case in table.all_cases if case.source is not None},
-            whole_parameters=table.whole_parameters,
-            total=table.total,
-            round_seconds=table.round_seconds,
-            facts=table.facts,
-            caveats=table.caveats,
+            **{key: getattr(table, key) for key in AS_WRITTEN},
         )
 
     def _check_algorithm(self, algorithm: Algorithm, where: str) -> None:
-        _check_workload(algorithm.workload, where)
+        find_workload(algorithm.workload, where)
         for row in algorithm.published_for:
             if self.rows is not None and row not in self.rows:
                 raise UserError(f"{where}.{algorithm.workload}.published_for: no row {row!r}{nearest(row, self.rows)}")
@@ -210,12 +207,6 @@ class Experiments:
                         )
 
 
-def _check_workload(name: str, where: str) -> None:
-    check_usable("workload", name, where)
-    if name not in workloads():
-        raise UserError(f"{where}: no workload {name!r}{nearest(name, workloads())}")
-
-
 def _check_protocol(table: Table, where: str) -> None:
     programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
     used = {key for program in programs if program in workloads() for key in workloads()[program].parameters}
@@ -225,8 +216,7 @@ def _check_protocol(table: Table, where: str) -> None:
 
 def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
     name = check_name("case", entry.case, where)
-    _check_workload(workload, where)
-    wanted, given = workloads()[workload].parameters, entry.parameters | dict(more)
+    wanted, given = find_workload(workload, where).parameters, entry.parameters | dict(more)
     if unknown := next((key for key in given if key not in wanted), None):
         raise UserError(f"{where}: unknown key {unknown!r}{nearest(unknown, wanted)}")
     parameters = {key: value for key, value in table.protocol.items() if key in wanted} | given

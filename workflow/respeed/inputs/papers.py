@@ -113,19 +113,12 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
         return None
     paper = Paper(
         name=name,
-        title=written.title,
-        authors=written.authors,
-        venue=written.venue,
-        year=written.year,
-        doi=written.doi,
-        url=written.url,
-        claim=written.claim,
         rows=tuple(rows.values()),
-        facts=written.facts,
         experiments=experiments,
         published=values,
         speedups=speedups,
         claims=tuple(claims.values()),
+        **{key: getattr(written, key) for key in ("title", "authors", "venue", "year", "doi", "url", "claim", "facts")},
     )
     _check_speedups(paper, printed, mistakes)
     _check_printed_claims(paper, path, mistakes)

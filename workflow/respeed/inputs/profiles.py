@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
 from respeed.inputs.forms import Mistakes, fit
-from respeed.inputs.registry import backends, check_usable
+from respeed.inputs.registry import backends, find_backend
 from respeed.inputs.yaml_loader import read_yaml
 from respeed.machine.cpu import CHOICES, INSTRUCTIONS, MOST, choice_as_text
 from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
@@ -172,9 +172,7 @@ def _check_backend(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> N
     if "backend" not in data:
         return
     with mistakes.collecting():
-        check_usable("backend", data["backend"], f"{path}: backend")
-        _check_choice(f"{path}: backend", data["backend"], backends())
-        backend = backends()[data["backend"]]
+        backend = find_backend(data["backend"], f"{path}: backend")
         if "device" in data:
             with mistakes.collecting():
                 kind, colon, index = data["device"].partition(":")

@@ -1,8 +1,8 @@
 """The workloads and backends that there are, and what each says of itself in constants of its file.
 
-A file is read, not run. To import all of them takes torch, Numba and JAX, 3 to 6 seconds in place of a tenth, and would
-run what somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So
-these constants are literals, or those of a module beside it (`_scipy_blas.OFFERS`); a broken file stops what names it.
+A file is read, not run. To import all of them takes some forty times as long, for torch and Numba, and would run what
+somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So these
+constants are literals, or those of a module beside it (`_scipy_blas.OFFERS`); a broken file stops only what names it.
 """
 
 import ast
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, StrictBool, StrictStr
 
-from respeed.errors import UserError
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_text
 from respeed.inputs.forms import fit
 from respeed.model.validation import SOME, Says, form
@@ -102,10 +102,22 @@ def broken_files() -> list[str]:
     return [*_read(WORKLOADS)[1].values(), *_read(BACKENDS)[1].values()]
 
 
-def check_usable(kind: str, name: str, where: str) -> None:
-    """UserError if the workload or the backend of that name, which `where` names, is there and cannot be used."""
-    if line := _read(WORKLOADS if kind == "workload" else BACKENDS)[1].get(name):
-        raise UserError(f"{where}: the {kind} {name} cannot be used: {line}")
+def find_workload(name: str, where: str) -> WorkloadFacts:
+    """The workload that `where` names; UserError if there is none of that name or it cannot be used."""
+    if line := _read(WORKLOADS)[1].get(name):
+        raise UserError(f"{where}: the workload {name} cannot be used: {line}")
+    if name not in workloads():
+        raise UserError(f"{where}: no workload {name!r}{nearest(name, workloads())}")
+    return workloads()[name]
+
+
+def find_backend(name: str, where: str) -> BackendFacts:
+    """The backend that `where` names; UserError if there is none of that name or it cannot be used."""
+    if line := _read(BACKENDS)[1].get(name):
+        raise UserError(f"{where}: the backend {name} cannot be used: {line}")
+    if name not in backends():
+        raise UserError(f"{where}: no backend {name!r}{nearest(name, backends())}")
+    return backends()[name]
 
 
 def backends_of(workload: str) -> tuple[str, ...]:
@@ -172,8 +184,9 @@ def _constant(path: Path, name: str) -> Any:
     node = _assigned(path).get(name)
     if node is None:
         return None
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):  # that of a module beside it
-        return _constant(path.with_name(f"{node.value.id}.py"), node.attr)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        path, name = path.with_name(f"{node.value.id}.py"), node.attr
+        node = _assigned(path).get(name, node)
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
