@@ -7,17 +7,13 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import make_frame, rows_of
+from respeed.figures.timings import ALL_CORES_OVER_ONE, CASE_OVER_FIRST, DEVICE_OVER_CPU, OVER_THEIR_DEVICE
 from respeed.inputs.papers import load_papers
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json
 from respeed.tables.build import Tables, make_tables
 from respeed.tables.others import Others
-from respeed.figures.timings import ALL_CORES_OVER_ONE
-from respeed.figures.timings import CASE_OVER_FIRST
-from respeed.figures.timings import DEVICE_OVER_CPU
-from respeed.figures.timings import OVER_THEIR_DEVICE
-from respeed.tables.shown_speedups import ShownSpeedups
-from respeed.tables.shown_speedups import shown_speedups
+from respeed.tables.shown_speedups import ShownSpeedups, shown_speedups
 from tests.figures.machines import ALL, CPU, write_machine
 from tests.tables.derived import NOISE
 
