@@ -24,8 +24,8 @@ from respeed.analysis.estimates import (
     estimate_sum_ratio,
 )
 from respeed.analysis.labels import across_precisions, label_row, words_of_unit
+from respeed.analysis.machines import fastest_by
 from respeed.analysis.rounds import CellKey, key_of, seconds_by_round, seconds_by_session
-from respeed.analysis.rows import fastest_by
 from respeed.analysis.totals import measured_together
 from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.numbers import (

@@ -15,18 +15,11 @@ from respeed.analysis.cells import ROUNDS_OF
 from respeed.analysis.columns import apply_dtypes, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
-    RIVAL,
-    TWO_LOOKS,
-    Estimate,
     Sessions,
-    compare_apart,
-    compare_rounds,
-    confidence_among,
     estimate_locations,
-    verdict_of,
 )
-from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_session
-from respeed.analysis.rows import fastest_by
+from respeed.analysis.machines import CASE, compare_to_best, fastest_by
+from respeed.analysis.rounds import CELL, CellKey, seconds_by_session
 from respeed.inputs.machines import Told
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import format_number
@@ -43,12 +36,10 @@ THOUSANDFOLD = {
     "10^15 bytes": "10^18 bytes",
 }
 LEAST_READABLE = 0.01
-CHEAPEST = "cheapest"
 # Of a ratio of what a unit of money buys, what is said of a ratio of speeds.
-WORDS = {"faster": "cheaper", "slower": "dearer"}
+WORDS = {"faster": "cheaper", "slower": "dearer", "base": "cheapest"}
 # What a machine is that is neither the cheapest nor perhaps as cheap, and how sure that is.
 BEHIND = {"dearer": "which is certain", "unproven": "which too few clean rounds leave open"}
-CASE = ["paper", "experiment", "case"]
 PRICE = ["price_per_hour", "currency", "price_source", "price_date"]
 BASE = ["base_algorithm", "base_profile", "buys", "buys_low", "buys_high", "verdict"]
 
@@ -130,35 +121,14 @@ def _compare(costs: pd.DataFrame, seconds: Mapping[CellKey, Sessions]) -> pd.Dat
 
 def compare_costs(rows: Sequence[Any], seconds: Mapping[CellKey, Sessions]) -> list[dict[str, Any]]:
     """Every row of one case over the cheapest in full precision: how many times as much of the work a unit of money
-    buys. Costs are of the same work, in one currency, and the prices of an hour exact.
-
-    As with speedups, the cheapest of several is the luckiest: its rivals are compared with more confidence.
-    """
-    full = [row for row in rows if row.precision == FULL_PRECISION]
-    if not full:
-        return [{"standing": "none", "reason": "no row in fp32 was measured to compare with"} for _ in rows]
-    base, found = min(full, key=lambda row: row.cost), []
-    rivals = [row for row in full if row.cost <= RIVAL * base.cost]
-    for row in rows:
-        ratio, standing, reason = Estimate(1.0, None, None), CHEAPEST, ""
-        if row is not base:
-            ours, theirs = seconds[key_of(row)], seconds[key_of(base)]
-            confidence = confidence_among(len(rivals)) if row in rivals else TWO_LOOKS
-            is_alone = row.machine == base.machine
-            speed = compare_rounds(theirs, ours, confidence)[0] if is_alone else compare_apart(theirs, ours, confidence)
-            ratio = times(speed, base.price_per_hour / row.price_per_hour)
-            verdict, reason = verdict_of(ratio)
-            standing = WORDS.get(verdict, verdict)
-        cheapest = {f"cheapest_{name}": getattr(base, name) for name in ("machine", "algorithm", "profile")}
-        ends = {"buys_across": ratio.value, "buys_across_low": ratio.low, "buys_across_high": ratio.high}
-        found.append(cheapest | ends | {"standing": standing, "reason": reason})
-    return found
-
-
-def times(estimate: Estimate, factor: float) -> Estimate:
-    """A number that is known exactly times one that is estimated."""
-    low, high = (None if end is None else factor * end for end in (estimate.low, estimate.high))
-    return Estimate(factor * estimate.value, low, high)
+    buys. Costs are of the same work, in one currency, and the prices of an hour exact."""
+    found = [
+        {f"cheapest_{name}": getattr(base, name) for name in ("machine", "algorithm", "profile")}
+        | {"buys_across": ratio.value, "buys_across_low": ratio.low, "buys_across_high": ratio.high}
+        | {"standing": WORDS.get(verdict, verdict), "reason": reason}
+        for base, ratio, verdict, reason in compare_to_best(rows, seconds, "cost", "price_per_hour")
+    ]
+    return found or [{"standing": "none", "reason": "no row in fp32 was measured to compare with"} for _ in rows]
 
 
 def cheapest_rows(costs: Iterable[Any]) -> list[Any]:

@@ -4,7 +4,8 @@ results/tables/machines.csv: in each case every machine over the fastest of all.
 each table. spread.csv: how far they lie apart, for readers of many of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from respeed.analysis.estimates import (
     FULL_PRECISION,
     RIVAL,
     TWO_LOOKS,
+    Estimate,
+    Sessions,
     compare_apart,
+    compare_rounds,
     confidence_among,
     place_machines,
     verdict_of,
 )
-from respeed.analysis.rounds import key_of, seconds_by_session
+from respeed.analysis.rounds import CellKey, key_of, seconds_by_session
 
 CASE = ["paper", "experiment", "case"]
 # As pandas describes a sample, and as tables call it.
@@ -30,35 +34,69 @@ QUANTILES = {
 }  # fmt: skip
 
 
+def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:
+    """Of the rows that agree in the fields `names` the one with the smallest `value`, of equals the first; rows without
+    one do not count. In the order in which they come."""
+    place, size = attrgetter(*names), attrgetter(value)
+    found: dict[Any, Any] = {}
+    for row in rows:
+        where = place(row)
+        if (size(row) or 0) > 0 and (where not in found or size(row) < size(found[where])):
+            found[where] = row
+    return found
+
+
 def fastest_rows(cells: pd.DataFrame) -> pd.DataFrame:
     """Of every measured case and machine the fastest row in fp32, case by case."""
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     return timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
 
 
-def compare_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """A row for every machine and case that more than one machine measured: the fastest machine's seconds over its.
+def compare_to_best(
+    rows: Sequence[Any], seconds: Mapping[CellKey, Sessions], value: str = "seconds", price: str = ""
+) -> list[tuple[Any, Estimate, str, str]]:
+    """Every row of one case over the base, that with the smallest `value` in full precision: the base, the ratio of
+    seconds, or of seconds times the field `price`, which is exact; the verdict on it, and why not more can be said.
 
-    A machine whose verdict is indistinguishable shares the first place. As with speedups, rivals of the fastest are
-    compared with more confidence.
+    As with speedups, the best of several rows is the luckiest: its rivals are compared with more confidence. Nothing
+    where no row is in full precision.
     """
+    size = attrgetter(value)
+    full = [row for row in rows if row.precision == FULL_PRECISION]
+    base = min(full, key=size, default=None)
+    if base is None:
+        return []
+    rivals = [row for row in full if size(row) <= RIVAL * size(base)]
+    found = []
+    for row in rows:
+        if row is base:
+            found.append((base, Estimate(1.0, None, None), "base", ""))
+            continue
+        confidence = confidence_among(len(rivals)) if row in rivals else TWO_LOOKS
+        pair = seconds[key_of(base)], seconds[key_of(row)]
+        is_alone = row.machine == base.machine
+        ratio = compare_rounds(*pair, confidence)[0] if is_alone else compare_apart(*pair, confidence)
+        ratio = times(ratio, getattr(base, price) / getattr(row, price)) if price else ratio
+        found.append((base, ratio, *verdict_of(ratio)))
+    return found
+
+
+def times(estimate: Estimate, factor: float) -> Estimate:
+    """A number that is known exactly times one that is estimated."""
+    low, high = (None if end is None else factor * end for end in (estimate.low, estimate.high))
+    return Estimate(factor * estimate.value, low, high)
+
+
+def compare_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """A row for every machine and case that more than one machine measured: the fastest machine's seconds over its. A
+    machine whose verdict is indistinguishable shares the first place."""
     seconds, rows = seconds_by_session(rounds), []
     for _, column in fastest_rows(cells).groupby(CASE, sort=False):
-        if len(column) < 2:
-            continue
-        mine = list(rows_of(column))
-        base = min(mine, key=lambda cell: cell.seconds)
-        among = confidence_among(sum(cell.seconds <= RIVAL * base.seconds for cell in mine))
-        for cell in mine:
-            found: dict[str, Any] = {"speedup": 1.0, "verdict": "base", "reason": ""}
-            if cell is not base:
-                confidence = among if cell.seconds <= RIVAL * base.seconds else TWO_LOOKS
-                ratio = compare_apart(seconds[key_of(base)], seconds[key_of(cell)], confidence)
-                verdict, reason = verdict_of(ratio)
-                found = {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
-                found |= {"verdict": verdict, "reason": reason}
+        mine = list(rows_of(column)) if len(column) > 1 else []
+        for cell, (base, ratio, verdict, reason) in zip(mine, compare_to_best(mine, seconds), strict=True):
             bases = {f"base_{name}": getattr(base, name) for name in ("machine", "algorithm", "profile")}
-            rows.append(cell._asdict() | bases | found)
+            speedup = {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
+            rows.append(cell._asdict() | bases | speedup | {"verdict": verdict, "reason": reason})
     return make_frame(rows, "machines")
 
 
@@ -104,10 +142,3 @@ def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:
     ]
     found = pd.concat(spreads, ignore_index=True).rename(columns=QUANTILES)
     return apply_dtypes(found.reindex(columns=list(TABLES["spread"].columns)), "spread")
-
-
-def change_spread(one: Any, change: Callable[[float], float], quantity: str) -> Any:
-    """A row of the spread, of another quantity that `change` makes of the first: it only rises, or only falls."""
-    names = list(QUANTILES.values())[1:]
-    changed = sorted(change(getattr(one, name)) for name in names)
-    return one._replace(quantity=quantity, **dict(zip(names, changed, strict=True)))

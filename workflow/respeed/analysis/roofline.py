@@ -23,16 +23,8 @@ from respeed.model.precision import number_bytes
 
 # A roof is one row of a machine, or of the paper (machine "paper"), in the sessions that saw these ceilings.
 ROOF = [
-    "machine",
-    "paper",
-    "profile",
-    "label",
-    "package",
-    "architecture",
-    "precision",
-    "peak_gflops",
-    "bandwidth_gbytes",
-]
+    "machine", "paper", "profile", "label", "package", "architecture", "precision", "peak_gflops", "bandwidth_gbytes",
+]  # fmt: skip
 
 
 def make_roofline(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
