@@ -10,8 +10,8 @@ import pytest
 import report
 from respeed.paths import RoundId, description_path, learning_path, records_folder, round_path
 from respeed.records.store import read_json, write_record
-from tests.bundle.carried import learned
 from tests.conftest import MakeRecord
+from tests.records.carried import learned
 
 ROUNDS = 6
 

@@ -16,7 +16,7 @@ from respeed.records.bundle import MIB
 from respeed.records.models import Kind
 from respeed.records.store import write_json
 from respeed.records.transfer import export_bundle, import_bundle
-from tests.bundle.carried import files, write_box, write_price
+from tests.records.carried import files, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]
 TOLD = Path("machines")

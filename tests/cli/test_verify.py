@@ -12,8 +12,8 @@ from respeed.errors import UserError
 from respeed.paths import RoundId, hardware_path, round_path
 from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
-from tests.bundle.carried import write_box
-from tests.bundle.forge import bundle_of, zip_of
+from tests.records.carried import write_box
+from tests.records.forge import bundle_of, zip_of
 from tests.sheets import hardware_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -36,8 +36,8 @@ from respeed.schedule.next_turn import Plan
 from respeed.schedule.selection import make_work
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
-from tests.bundle.carried import write_box
 from tests.odd import INSTEAD, added, change, text_of, ways
+from tests.records.carried import write_box
 from tests.sheets import hardware_sheet, no_gpu, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -19,14 +19,13 @@ from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
 from respeed.tables import build
 from respeed.tables.build import make_tables
-from tests.bundle.carried import learned, write_box
-from tests.bundle.forge import bundle_of, zip_of
-from tests.bundle.hostile import DESCRIPTION, FIRST, LEARNING, SECOND
 from tests.conftest import write_machines
-from tests.sheets import hardware_sheet, no_gpu, write_sheet
+from tests.records.carried import good_files, learned, write_box
+from tests.records.forge import bundle_of, zip_of
+from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET
+from tests.sheets import hardware_sheet, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
-SHEET = "records/box/hardware.json"
 BUNDLE = Path("bundle.zip")
 NOTHING = "\u200b"
 
@@ -39,14 +38,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def good(make_record: MakeRecord) -> dict[str, Any]:
     """A bundle's files that nothing is wrong with."""
-    hardware = make_record([0.1])["provenance"]["machine"]
-    return {
-        FIRST: make_record([0.1, 0.2]),
-        SECOND: make_record([0.1, 0.2], index=2),
-        DESCRIPTION: {"machine": "box", "hardware": hardware, "not_measurable": {"gpu": "no CUDA device"}},
-        LEARNING: learned("box"),
-        SHEET: hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]),
-    }
+    return good_files(make_record)
 
 
 def two_keys(files: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from respeed.records.folder import hold_folder
 from respeed.records.models import Kind
 from respeed.records.store import write_json
 from respeed.records.transfer import export_bundle, import_bundle
-from tests.bundle.carried import files, learned, write_box, write_price
+from tests.records.carried import files, learned, write_box, write_price
 
 MakeRecord = Callable[..., dict[str, Any]]
 BUNDLE = Path("../bundle.zip")

@@ -1,4 +1,4 @@
-"""More than two hundred bundles that must be refused: each is what one of somebody's tricks makes of a good one."""
+"""Some five hundred bundles that must be refused: each is what one of somebody's tricks makes of a good one."""
 
 import copy
 import gzip
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.bundle.forge import MANIFEST, Entry, bundle_of, entry, manifest_of, zip_of
+from tests.records.forge import MANIFEST, Entry, bundle_of, entry, manifest_of, zip_of
 
 Files = dict[str, Any]
 Trick = Callable[[Files], bytes]
@@ -21,6 +21,7 @@ SECOND = "records/box/raina2009/rbm/torch-1/round-02.json"
 LEARNING = "records/box/raina2009/rbm/learning.json"
 DESCRIPTION = "records/box/machine.json"
 SESSION = "records/box/session-001.json"
+SHEET = "records/box/hardware.json"
 TOLD = "records/box/told.yaml"
 MIB = 2**20
 
@@ -467,6 +468,14 @@ def _records() -> dict[str, Trick]:
             f"{block}.minor_faults": (-1, None, 1.5),
             f"{block}.part_seconds": ([[0.1]], [5], {}),
             f"{block}.more": (1,),
+            f"{block}.joules": ({"package-0": -1.0}, {"package-0": "much"}, [1.0]),
+            "provenance.energy": ({"reason": None}, {"reason": None, "update_seconds": {}}, {"reason": {}}),
+            "provenance.energy.update_seconds": ({"package-0": "often"}, {"package-0": 0}),
+            "provenance.machine.frequency_governor": ({},),
+            "cases.0.energy_run": (None, {"steps": 9, "joules": {"GPU": 300.0}}),
+            "cases.0.energy_run.steps": (0, True),
+            "cases.0.energy_run.seconds": (0.0,),
+            "cases.0.energy_run.joules": ({"GPU": "much"}, {"GPU": -1.0}, [300.0]),
         },
     )
 
@@ -477,8 +486,13 @@ def _others() -> dict[str, Trick]:
         changed[FIRST]["cases"][0] |= {"status": "not-run", "blocks": [], "warmup": None, "reason": None}
         return zip_of(bundle_of(changed))
 
+    def product_without_operations(files: Files) -> bytes:
+        changed = copy.deepcopy(files)
+        changed[FIRST]["cases"][0] |= {"workload": "matmul", "flops": None}
+        return zip_of(bundle_of(changed))
+
     return (
-        {"not run without a reason": without_a_reason}
+        {"not run without a reason": without_a_reason, "product without operations": product_without_operations}
         | _changes(
             DESCRIPTION,
             {
@@ -486,6 +500,15 @@ def _others() -> dict[str, Trick]:
                 "hardware": ({}, None, []),
                 "hardware.memory_bytes": (2**40, "much"),
                 "not_measurable": ([], {"gpu": 5}, {"gpu": ""}),
+                "hardware.blas": ([1],),
+                "hardware.cores": ([{"socket": 0}],),
+                "hardware.cores.0.cores": ("many",),
+                "hardware.core_kinds": ("P",),
+                "hardware.devices.cuda": ("one",),
+                "profiles": ([1],),
+                "profiles.torch-1": ({"asked": "0" * 16},),
+                "profiles.torch-1.threads": ("all",),
+                "profiles.gpu.reason": ("",),
             },
         )
         | _changes(
@@ -500,6 +523,27 @@ def _others() -> dict[str, Trick]:
                 "programs": ([], None),
                 "programs.0.curve": ([], [[0.1]], [["a", "b"]]),
                 "programs.0.pictures": ([], [[]], [[[256]]], [[[-1]]], [[["x"]]]),
+            },
+        )
+        | _changes(
+            SHEET,
+            {
+                "digest": ([1],),
+                "wall_seconds": ("long",),
+                "provenance.machine.memory_bytes": ("much", ...),
+                "memory.caches": ("xyz",),
+                "memory.caches.L1": (-1,),
+                "memory.accelerators": ([1],),
+                "absent.0.cases": (7,),
+                "absent.0.cases.0.parameters": (7,),
+                "absent.0.reason": ({},),
+                "absent.0.profile.device": (...,),
+                "rounds.0.id.machine": ("other",),
+                "rounds.0.id.whole": (True,),
+                "rounds.0.cases.0.case": ("large",),
+                "rounds.0.cases.4.flops": (None,),
+                "rounds.0.cases.5.parameters": ({},),
+                "rounds.0.cases.6.parameters.how": ("fast", "queued", ["waited"]),
             },
         )
         | _changes(SESSION, {"schema": (2,), "machine": ("other",), "started": ("now", None)})

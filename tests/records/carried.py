@@ -6,6 +6,7 @@ from typing import Any
 
 from respeed.paths import RoundId, description_path, learning_path, next_session, round_path
 from respeed.records.store import write_json
+from tests.sheets import hardware_sheet, no_gpu
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -59,6 +60,41 @@ def learned(machine: str, smoke: bool = False, hour: int = 0) -> dict[str, Any]:
             }
         ],
     }
+
+
+def good_files(make_record: MakeRecord) -> dict[str, Any]:
+    """The files of a bundle of one machine that nothing is wrong with, each with all facts that it may have."""
+    record = make_record([0.1, 0.2])
+    record["provenance"] |= {
+        "energy": {"reason": None, "update_seconds": {"package-0": 0.001}},
+        "versions": {"torch": "2.9"},
+        "libraries": [{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],
+        "environment": {"OMP_NUM_THREADS": "1"},
+    }
+    record["provenance"]["machine"] |= {"host": "a" * 16, "sockets": 1, "physical_cores": 2, "frequency_governor": None}
+    record["clock"] = {"boot": "0" * 8, "seconds": 7.5}
+    record["cases"][0] |= {"errors": {"weights": 1e-6}, "attempts": 1}
+    record["cases"][0]["energy_run"] = {"steps": 9, "seconds": 1.1, "joules": {"package-0": 3.5}}
+    record["cases"][0]["blocks"][0] |= {"joules": {"package-0": 3.5}, "slept_seconds": 0.0}
+    hardware = record["provenance"]["machine"] | {
+        "cores": [{"socket": 0, "kind": None, "cores": "0,2 1,3"}],
+        "core_kinds": {"performance": 2},
+        "devices": {"cuda": 1, "mps": None},
+        "blas": "openblas",
+    }
+    asked = {"asked": "0" * 16}
+    profiles = {"torch-1": asked | {"threads": 1}, "gpu": asked | {"reason": "no CUDA device"}}
+    table, box = "records/box/raina2009/rbm", "records/box"
+    return {
+        f"{table}/torch-1/round-01.json": record,
+        f"{table}/torch-1/round-02.json": make_record([0.1, 0.3], index=2, started="2026-01-01T00:01:00+00:00"),
+        f"{table}/learning.json": learned("box"),
+        f"{box}/machine.json": {
+            "machine": "box", "hardware": hardware, "not_measurable": {"gpu": "no CUDA device"}, "profiles": profiles,
+        },
+        f"{box}/hardware.json": hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]),
+        f"{box}/session-001.json": {"schema": 1, "machine": "box", "started": "2026-01-01T00:00:00+00:00"},
+    }  # fmt: skip
 
 
 def write_price(folder: Path, machine: str, per_hour: float = 1.5, more: str = "") -> None:
