@@ -19,16 +19,9 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.output.build import build_tables
-from respeed.paths import description_path, hardware_path, learning_path, record_paths
+from respeed.paths import record_paths
 from respeed.records.models import place_in_folders
-from respeed.records.store import (
-    _leave_out,
-    read_description,
-    read_learning,
-    read_machine,
-    read_machines_hardware,
-    write_json,
-)
+from respeed.records.store import _leave_out, read_description, read_learning, read_machine, read_machines_hardware, write_json
 from respeed.records.transfer import check_item, verify
 from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history
@@ -37,8 +30,8 @@ from respeed.schedule.selection import make_work
 from respeed.tables.build import make_tables
 from respeed.tables.others import read_others
 from tests.odd import INSTEAD, added, change, text_of, ways
-from tests.records.carried import write_box
-from tests.sheets import hardware_sheet, no_gpu, write_sheet
+from tests.records.carried import good_files, write_box
+from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET
 
 MakeRecord = Callable[..., dict[str, Any]]
 ROUNDS = 6
@@ -49,39 +42,15 @@ def box(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """A machine with some rounds and all other files there can be; every fact that one may have is there."""
     monkeypatch.chdir(tmp_path)
     write_box(make_record, profiles=("torch-1",), rounds=ROUNDS)
-    write_sheet(hardware_sheet(make_record, passes=1, gpu=True, absent=[no_gpu()]))
-    paths = {
-        "record": record_paths(False)[1],
-        "description": description_path("box", False),
-        "sheet": hardware_path("box", False),
-        "learning": learning_path("box", "raina2009", "rbm", False),
-    }
-    asked = {"asked": "0" * 16}
-    add(
-        paths["description"],
-        profiles={"torch-1": asked | {"threads": 1}, "gpu": asked | {"reason": "no CUDA device"}},
-    )
-    record = json.loads(paths["record"].read_text())
-    record["provenance"] |= {
-        "energy": {"reason": None, "update_seconds": {"package-0": 0.001}},
-        "versions": {"torch": "2.9"},
-        "libraries": [{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],
-        "environment": {"OMP_NUM_THREADS": "1"},
-        "threads_proof": {"threads_ran": 1},
-    }
-    record["provenance"]["machine"] |= {"host": "a" * 16, "sockets": 1, "physical_cores": 2, "frequency_governor": None}
-    record["clock"] = {"boot": "0" * 8, "seconds": 7.5}
+    for path, value in good_files(make_record).items():
+        write_json(Path("results", path), value)
+    paths = {"record": FIRST, "description": DESCRIPTION, "sheet": SHEET, "learning": LEARNING}
+    record = json.loads(Path("results", FIRST).read_text())
     case = record["cases"][0]
-    case |= {"errors": {"weights": 1e-6}, "parts": {"whole": 1.0}, "attempts": 1}
-    case["energy_run"] = {"steps": 9, "seconds": 1.1, "joules": {"package-0": 3.5}}
-    block = case["blocks"][0]
-    block |= {"joules": {"package-0": 3.5}, "slept_seconds": 0.0, "part_seconds": [block["sample_seconds"]]}
-    write_json(paths["record"], record)
-    return paths
-
-
-def add(path: Path, **facts: Any) -> None:
-    write_json(path, json.loads(path.read_text()) | facts)
+    case["parts"] = {"whole": 1.0}
+    case["blocks"][0]["part_seconds"] = [case["blocks"][0]["sample_seconds"]]
+    write_json(Path("results", FIRST), record)
+    return {kind: Path("results", path) for kind, path in paths.items()}
 
 
 def is_usable(kind: str, path: Path) -> bool:

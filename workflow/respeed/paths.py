@@ -78,11 +78,6 @@ def renaming_folder(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / ".renaming" / machine
 
 
-def renaming_mark(machine: str, smoke: bool) -> Path:
-    """The file that a renaming leaves in the machine's new folder until it is done."""
-    return records_folder(smoke) / machine / ".renamed.json"
-
-
 def record_folders(smoke: bool) -> dict[str, list[Path]]:
     """The records in each machine's folder, in the order of their names; none where there is only a description or
     a hardware sheet."""

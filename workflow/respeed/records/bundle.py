@@ -139,7 +139,7 @@ def _check(value: Any, depth: int) -> None:
     if isinstance(value, str):
         check_text(value)
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or (isinstance(value, int) and abs(value) > MAX_WHOLE):
+        if abs(value) > MAX_WHOLE if isinstance(value, int) else not math.isfinite(value):
             raise ValueError("a number is too large")
     elif isinstance(value, list | dict):
         for one in [*value, *value.values()] if isinstance(value, dict) else value:

@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +24,6 @@ from respeed.paths import MACHINES, NAME, SET_ASIDE, check_name, records_folder
 from respeed.records.bundle import (
     MANIFEST,
     MAX_MEMBERS,
-    MIB,
     check_machines,
     check_text,
     most_bytes,
@@ -242,20 +240,8 @@ class Files:
         return f"{self.bundle}: {source}" if self.bundle else str(self.files[source])
 
     def read(self, source: str) -> bytes:
-        """A file's bytes; UserError if it is no plain file, or larger than any of a bundle."""
-        path, most = self.files[source], most_bytes(source)
-        try:
-            # What was a plain file a moment ago may be a link or a FIFO by now.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise UserError(f"{path}: is no plain file")
-                data = file.read(most + 1)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-        if len(data) > most:
-            raise UserError(f"{path}: has more than {most // MIB} MiB, which no such file needs")
-        return data
+        """A file's bytes; UserError if it is no plain file by now, or larger than any of a bundle."""
+        return read_bounded(self.files[source], most_bytes(source))
 
     def value(self, item: Item) -> Any:
         """What an item's file says; UserError if that is something else by now."""

@@ -38,7 +38,9 @@ def make_parts(cells: list[Cell], rounds: Mapping[CellKey, CellRounds], papers: 
         experiment = papers[cell.paper].experiments[cell.experiment]
         case = next((case for case in (*experiment.cases, *experiment.smoke_cases) if case.name == cell.case), None)
         for name in times[0].parts if times and case else ():
-            estimate = estimate_location([experiment.steps(case) * time.parts[name] for time in times if case])
+            # Somebody's rounds may be timed in other parts, whatever their digest says.
+            told = [time.parts[name] for time in times if name in time.parts]
+            estimate = estimate_location([experiment.steps(case) * seconds for seconds in told if case])
             where = (cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
             parts.append(Part(*where, name, estimate.value, estimate.low, estimate.high, cell.label))
     return parts
