@@ -17,14 +17,18 @@ from respeed.tables.breakdown import explain
 from respeed.tables.cells import Cell
 from respeed.tables.factors import make_factors
 from respeed.tables.why import make_why
-from tests.inputs.test_papers import CSV, YAML, written
+from tests.inputs.written import DRAFT, DRAFT_CSV
 from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, frames_of, seven, table_of
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
 
-def draft(folder: Path, yaml: str = YAML, csv: str | None = CSV) -> Paper:
-    return load_paper("draft", written(folder, yaml, csv))
+def draft(folder: Path, yaml: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper:
+    (folder / "draft").mkdir()
+    (folder / "draft/paper.yaml").write_text(yaml)
+    if csv is not None:
+        (folder / "draft/published.csv").write_text(csv)
+    return load_paper("draft", folder)
 
 
 def measured(make_record: MakeRecord, seconds: dict[str, float], **facts: Any) -> list[dict[str, Any]]:
@@ -81,7 +85,7 @@ def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp_path: Path) -> None:
-    paper = draft(tmp_path, YAML.replace("test: faster", "test: each"))
+    paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
     ratios = table_of([], "rbm", paper).query("source == 'paper' and kind == 'speedup'").drop_duplicates("row")
     assert list(ratios["text"]) == ["5.83x", "6.08x"]
     assert ratios["architecture"].str.contains("fp32 over fp64").all()
@@ -101,7 +105,7 @@ def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp
 def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(
     make_record: MakeRecord, tmp_path: Path
 ) -> None:
-    paper = draft(tmp_path, YAML.replace("test: faster", "test: each"))
+    paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
     double = {"profile": "openblas-1-fp64", "precision": "fp64"}
     records = [
         *measured(make_record, {"small": 0.01}),
@@ -115,7 +119,7 @@ def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_
 
 
 def test_a_claim_without_a_number_says_where_one_side_begins_to_win(make_record: MakeRecord, tmp_path: Path) -> None:
-    paper = draft(tmp_path, YAML.replace("test: faster", "test: crossover"))
+    paper = draft(tmp_path, DRAFT.replace("test: faster", "test: crossover"))
     both = [
         *measured(make_record, {"small": 0.01, "large": 0.1}),
         *measured(make_record, {"small": 0.02, "large": 0.01}, **GPU),
@@ -136,7 +140,7 @@ def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
 
 def test_a_limit_is_judged_between_two_cases_of_one_row(make_record: MakeRecord, tmp_path: Path) -> None:
     claim = "test: limited, experiment: rbm, row: cpu, over_case: small, by: hidden"
-    paper = draft(tmp_path, YAML.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
+    paper = draft(tmp_path, DRAFT.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
     # Ten times the hidden units, as if they were threads.
     found = claim_of(paper, measured(make_record, {"small": 0.05, "large": 0.01}))
     assert found.profile == found.base_profile == "torch-1"
@@ -145,7 +149,7 @@ def test_a_limit_is_judged_between_two_cases_of_one_row(make_record: MakeRecord,
 
 def test_a_share_of_a_copy_s_rate_tells_whether_memory_is_the_limit(make_record: MakeRecord, tmp_path: Path) -> None:
     claim = "test: memory, experiment: rbm, row: cpu"
-    paper = draft(tmp_path, YAML.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
+    paper = draft(tmp_path, DRAFT.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
     # A step moves 1e6 bytes, and a copy 1e10 a second: 0.1 ms would be all that the memory can do.
     found = claim_of(paper, measured(make_record, {"large": 0.0001}))
     assert (found.verdict, found.here.split(" %")[0]) == ("reproduced", "100")
