@@ -21,7 +21,14 @@ from respeed.inputs.profiles import load_profiles
 from respeed.output.build import build_tables
 from respeed.paths import record_paths
 from respeed.records.models import place_in_folders
-from respeed.records.store import _leave_out, read_description, read_learning, read_machine, read_machines_hardware, write_json
+from respeed.records.store import (
+    _leave_out,
+    read_description,
+    read_learning,
+    read_machine,
+    read_machines_hardware,
+    write_json,
+)
 from respeed.records.transfer import check_item, verify
 from respeed.report.facts import gather_facts
 from respeed.schedule.history import read_history

@@ -15,7 +15,15 @@ from respeed.errors import UserError
 from respeed.estimators.rounds import collect_rounds
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS, difference
-from respeed.records.store import read_description, read_machine, read_machines, read_records, recorded_machines, why_no_description, write_json
+from respeed.records.store import (
+    read_description,
+    read_machine,
+    read_machines,
+    read_records,
+    recorded_machines,
+    why_no_description,
+    write_json,
+)
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30

@@ -20,7 +20,13 @@ from respeed.analysis.speedups import make_speedups
 from respeed.analysis.totals import make_totals
 from respeed.estimators.rounds import CellKey, CellRounds, collect_rounds
 from respeed.model.paper import Paper
-from respeed.records.store import left_out_if_odd, read_description, read_learning, read_machines, read_machines_hardware
+from respeed.records.store import (
+    left_out_if_odd,
+    read_description,
+    read_learning,
+    read_machines,
+    read_machines_hardware,
+)
 from respeed.schedule.selection import papers_shown, profiles_shown, told_shown
 from respeed.schedule.spec import choose_current
 from respeed.tables import (
