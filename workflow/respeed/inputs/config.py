@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import default_profiles, profile_names, read_profile
 from respeed.inputs.yaml_loader import parse_yaml, read_yaml
@@ -39,8 +39,7 @@ class Preset:
 
 
 def _preset(name: str, info: ValidationInfo) -> str:
-    if name not in info.data.get("presets", [name]):
-        raise UserError(f"no preset {name!r}{nearest(name, info.data['presets'])}")
+    require("no preset", name, info.data.get("presets", [name]))
     return name
 
 
@@ -68,8 +67,7 @@ def _choose(kind: str, chosen: Any, names: Iterable[str]) -> tuple[str, ...]:
     # --config profiles=torch-1 gives the bare word, which is as clear as a list of one.
     listed = names if chosen == "all" else [chosen] if isinstance(chosen, str) else chosen
     for name in listed:
-        if name not in names:
-            raise UserError(f"no {kind} {name!r}{nearest(name, names)}")
+        require(f"no {kind}", name, names)
     return tuple(dict.fromkeys(listed))
 
 

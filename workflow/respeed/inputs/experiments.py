@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from respeed.errors import UserError, nearest
-from respeed.inputs.forms import Mistakes
+from respeed.errors import UserError
+from respeed.inputs.forms import Mistakes, require
 from respeed.inputs.registry import find_workload, workloads
 from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameters
 from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
@@ -135,8 +135,7 @@ class Experiments:
     def _check_algorithm(self, algorithm: Algorithm, where: str) -> None:
         find_workload(algorithm.workload, where)
         for row in algorithm.published_for:
-            if self.rows is not None and row not in self.rows:
-                raise UserError(f"{where}.{algorithm.workload}.published_for: no row {row!r}{nearest(row, self.rows)}")
+            require(f"{where}.{algorithm.workload}.published_for: no row", row, self.rows or [row])
 
     def _case_there(self, case: CaseEntry) -> CaseEntry | None:
         """Of a case that another experiment measures, the case there."""
@@ -174,12 +173,10 @@ class Experiments:
     def _taken(self, case: CaseEntry, key: str, name: str, where: str) -> Case:
         """A case that another experiment of the paper measures."""
         others = [other for other in self.tables if other != name]
-        if case.source not in others:
-            raise UserError(f"{where}: from: no other experiment {case.source!r}{nearest(str(case.source), others)}")
-        source = self.tables[case.source]
+        require(f"{where}: from: no other experiment", str(case.source), others)
+        source = self.tables[str(case.source)]
         there = {one.case: one for one in getattr(source, key) if one.source is None}
-        if case.case not in there:
-            raise UserError(f"{where}: {case.source} measures no case {case.case!r}{nearest(case.case, there)}")
+        require(f"{where}: {case.source} measures no case", case.case, there)
         if more := next(iter(case.model_dump(exclude={"case", "source"}, exclude_unset=True)), None):
             raise UserError(f"{where}: {more}: stands with the case in {case.source}, not here")
         if source.algorithms:
@@ -210,15 +207,15 @@ class Experiments:
 def _check_protocol(table: Table, where: str) -> None:
     programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
     used = {key for program in programs if program in workloads() for key in workloads()[program].parameters}
-    if unknown := next((key for key in table.protocol if key not in used), None):
-        raise UserError(f"{where}.protocol: unknown key {unknown!r}{nearest(unknown, used)}")
+    for key in table.protocol:
+        require(f"{where}.protocol: unknown key", key, used)
 
 
 def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
     name = check_name("case", entry.case, where)
     wanted, given = find_workload(workload, where).parameters, entry.parameters | dict(more)
-    if unknown := next((key for key in given if key not in wanted), None):
-        raise UserError(f"{where}: unknown key {unknown!r}{nearest(unknown, wanted)}")
+    for key in given:
+        require(f"{where}: unknown key", key, wanted)
     parameters = {key: value for key, value in table.protocol.items() if key in wanted} | given
     for key, kind in wanted.items():
         if key not in parameters:
@@ -231,8 +228,7 @@ def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table
 
 def _check_parameter(value: Any, kind: str | tuple[str, ...], where: str) -> None:
     if not isinstance(kind, str):
-        if value not in kind:
-            raise UserError(f"{where}: {value!r} is not offered{nearest(str(value), kind)}")
+        require(f"{where}: there is no", value, kind)
     elif isinstance(value, str):
         raise UserError(f"{where}: {value!r} must be a number")
     elif kind == "whole" and not (isinstance(value, int) and value >= 1):

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from respeed.errors import UserError
+from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
 from respeed.model.validation import SHOWN, Given, ValidationError
 from respeed.text import clip, name_unprintable, visible
@@ -85,6 +85,13 @@ def _walk(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 def _in_words(place: Place) -> str:
     return ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
+
+
+def require(what: str, name: str, names: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> None:
+    """UserError, a line that begins with `what`, unless the name is one of those that there are."""
+    names = tuple(names)
+    if name not in names:
+        raise UserError(f"{what} {name!r}{nearest(name, names, meant)}")
 
 
 def json_schema(form: Any) -> str:

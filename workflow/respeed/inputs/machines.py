@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.profiles import profile_names
 from respeed.inputs.yaml_loader import parse_yaml, read_text
 from respeed.model.validation import SOME, Flag, Positive, Says, form
@@ -120,8 +120,9 @@ def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistak
         mistakes += [line for _, line in misfits]
         named = data.get("profiles") if isinstance(data, dict) else None
         for name in named if isinstance(named, list) else ():
-            if isinstance(name, str) and name not in profile_names():
-                mistakes.append(f"{path}: profiles: no hardware profile {name!r}{nearest(name, profile_names())}")
+            if isinstance(name, str):
+                with mistakes.collecting():
+                    require(f"{path}: profiles: no hardware profile", name, profile_names())
     return (None if mistakes else told), mistakes
 
 

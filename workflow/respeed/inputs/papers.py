@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictStr
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.inputs.experiments import Experiments, Table
 from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, Place, fit
+from respeed.inputs.forms import Mistakes, Place, fit, require
 from respeed.inputs.published import read_published
-from respeed.inputs.registry import workloads
 from respeed.inputs.yaml_loader import read_yaml
 from respeed.model.paper import NEEDS, Claim, Experiment, Facts, Paper, PublishedRow
 from respeed.model.validation import SOME, Named, Says, Text, Year, form
@@ -68,8 +67,7 @@ def load_papers(names: Iterable[str] | None = None, folder: Path = PAPERS) -> di
 
 def load_paper(name: str, folder: Path = PAPERS) -> Paper:
     """Read one paper; UserError if there is none of that name or its files are not valid."""
-    if name not in paper_names(folder):
-        raise UserError(f"{from_here(folder)}: no paper {name!r}{nearest(name, paper_names(folder))}")
+    require(f"{from_here(folder)}: no paper", name, paper_names(folder))
     paper, mistakes = read_paper(name, folder)
     mistakes.raise_any()
     assert paper is not None  # without mistakes there is one
@@ -137,10 +135,7 @@ def _check_claim(
     claim: Claim, experiments: Mapping[str, Experiment], rows: Mapping[str, PublishedRow], where: str
 ) -> None:
     """UserError, a line that begins with `where`, for a claim about what is not there."""
-    if claim.experiment not in experiments:
-        raise UserError(
-            f"{where}.experiment: no experiment {claim.experiment!r}{nearest(claim.experiment, experiments)}"
-        )
+    require(f"{where}.experiment: no experiment", claim.experiment, experiments)
     experiment, needed = experiments[claim.experiment], NEEDS[claim.test]
     for key in ("over", "over_case", "by"):
         if key in needed and not getattr(claim, key):
@@ -148,8 +143,7 @@ def _check_claim(
         if key not in needed and getattr(claim, key):
             raise UserError(f"{where}.{key}: the test {claim.test} does not have it; leave it out")
     for key, row in (("row", claim.row), *(("over", row) for row in claim.over)):
-        if row not in rows:
-            raise UserError(f"{where}.{key}: no row {row!r}{nearest(row, rows)}")
+        require(f"{where}.{key}: no row", row, rows)
     if claim.row in claim.over:
         raise UserError(f"{where}.over: {claim.row} is the claim's own row; name what it is compared with")
     for one in claim.over:
@@ -169,13 +163,9 @@ def _alike(one: PublishedRow, other: PublishedRow) -> bool:
 
 
 def _check_scaling(claim: Claim, experiment: Experiment, where: str) -> None:
-    if claim.over_case not in experiment.case_names():
-        known = nearest(claim.over_case, experiment.case_names())
-        raise UserError(f"{where}.over_case: no case {claim.over_case!r}{known}")
+    require(f"{where}.over_case: no case", claim.over_case, experiment.case_names())
     for case in experiment.cases:
-        if claim.by not in case.parameters:
-            known = nearest(claim.by, workloads()[case.workload].parameters)
-            raise UserError(f"{where}.by: {case.name} has no parameter {claim.by!r}{known}")
+        require(f"{where}.by: {case.name} has no parameter", claim.by, case.parameters)
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases}
     first = sizes.pop(claim.over_case)
     if any(isinstance(size, str) or size <= first for size in sizes.values()) or isinstance(first, str) or first <= 0:

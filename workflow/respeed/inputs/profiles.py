@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, with_config
 from typing_extensions import TypedDict
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.registry import backends, find_backend
 from respeed.inputs.yaml_loader import read_yaml
 from respeed.machine.cpu import CHOICES, INSTRUCTIONS, MOST, choice_as_text
@@ -107,8 +107,7 @@ def profile_names(folder: Path = HARDWARE) -> tuple[str, ...]:
 
 def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
     """Read one profile; UserError if there is none of that name or it is not valid."""
-    if name not in profile_names(folder):
-        raise UserError(f"{folder}: no hardware profile {name!r}{nearest(name, profile_names(folder))}")
+    require(f"{folder}: no hardware profile", name, profile_names(folder))
     profile, mistakes = read_profile(name, folder)
     mistakes.raise_any()
     assert profile is not None  # without mistakes there is one
@@ -176,7 +175,7 @@ def _check_backend(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> N
         if "device" in data:
             with mistakes.collecting():
                 kind, colon, index = data["device"].partition(":")
-                _check_choice(f"{path}: device", kind, backend.devices, MEANT_DEVICES)
+                require(f"{path}: device: no device", kind, backend.devices, MEANT_DEVICES)
                 if colon and (kind == "cpu" or not _INDEX.fullmatch(index)):
                     also = f" or {kind}:0" * (kind != "cpu")
                     raise UserError(f"{path}: device: {data['device']!r} must be {kind}{also}")
@@ -185,9 +184,4 @@ def _check_backend(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> N
                         bound = "is for the device cpu; a row of an accelerator is bound to no CPUs"
                         raise UserError(f"{path}: {key}: {bound}")
         if "precision" in data:
-            _check_choice(f"{path}: precision", data["precision"], backend.precisions, MEANT_PRECISIONS)
-
-
-def _check_choice(where: str, value: str, allowed: Any, meant: Any = None) -> None:
-    if value not in allowed:
-        raise UserError(f"{where}: {value!r} is not offered{nearest(value, allowed, meant)}")
+            require(f"{path}: precision: no precision", data["precision"], backend.precisions, MEANT_PRECISIONS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_text
-from respeed.inputs.forms import Mistakes
+from respeed.inputs.forms import Mistakes, require
 from respeed.model.paper import SPEEDUP, Experiment, Place, Printed
 from respeed.text import clip, name_unprintable
 
@@ -92,14 +92,11 @@ def _read_line(
     found: Numbers,
 ) -> None:
     name = line["experiment"]
-    if name not in experiments:
-        raise UserError(f"{where}: no experiment {name!r}{nearest(name, experiments)}")
+    require(f"{where}: no experiment", name, experiments)
     experiment = experiments[name]
     columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
-    if line["case"] not in columns:
-        raise UserError(f"{where}: no case {line['case']!r}{nearest(line['case'], columns)}")
-    if rows is not None and line["row"] not in rows:
-        raise UserError(f"{where}: no row {line['row']!r}{nearest(line['row'], rows)}")
+    require(f"{where}: no case", line["case"], columns)
+    require(f"{where}: no row", line["row"], [line["row"]] if rows is None else rows)
     if line["unit"] not in {experiment.unit.name, SPEEDUP}:
         raise UserError(f"{where}: unit: {line['unit']!r} is neither {name}'s unit, {experiment.unit.name}, nor x")
     place = (name, line["case"], line["row"])

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, StrictBool, StrictStr
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.inputs.files import from_here, read_text
-from respeed.inputs.forms import fit
+from respeed.inputs.forms import fit, require
 from respeed.model.validation import SOME, Says, form
 from respeed.paths import BACKENDS, WORKLOADS
 from respeed.text import is_unprintable
@@ -106,8 +106,7 @@ def find_workload(name: str, where: str) -> WorkloadFacts:
     """The workload that `where` names; UserError if there is none of that name or it cannot be used."""
     if line := _read(WORKLOADS)[1].get(name):
         raise UserError(f"{where}: the workload {name} cannot be used: {line}")
-    if name not in workloads():
-        raise UserError(f"{where}: no workload {name!r}{nearest(name, workloads())}")
+    require(f"{where}: no workload", name, workloads())
     return workloads()[name]
 
 
@@ -115,8 +114,7 @@ def find_backend(name: str, where: str) -> BackendFacts:
     """The backend that `where` names; UserError if there is none of that name or it cannot be used."""
     if line := _read(BACKENDS)[1].get(name):
         raise UserError(f"{where}: the backend {name} cannot be used: {line}")
-    if name not in backends():
-        raise UserError(f"{where}: no backend {name!r}{nearest(name, backends())}")
+    require(f"{where}: no backend", name, backends())
     return backends()[name]
 
 
