@@ -177,7 +177,8 @@ def test_of_many_machines_the_notes_name_theirs_and_those_that_are_left_out(make
 def test_the_report_gets_the_same_table_as_plain_texts(make_record: MakeRecord) -> None:
     folded = folded_of(seven(make_record, [0.1] * 7))
     found: dict[str, Any] = folded.as_json()
-    assert found["columns"] == list(folded.numbers)
+    assert (found["columns"], found["reference"]) == (list(folded.numbers), "Raina, Madhavan and Ng (ICML 2009)")
+    assert (found["has_theirs"], folded_of([], "matmul").as_json()["has_theirs"]) == (True, False)
     assert [group["heading"] for group in found["groups"]] == [heading for heading, _ in groups_of(folded.numbers)]
     line = found["groups"][1]["lines"][0]
     assert (line["label"], line["kind"]) == ("PyTorch, one core", "seconds")
