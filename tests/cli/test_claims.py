@@ -1,11 +1,11 @@
 """respeed claims, in the terminal."""
 
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from respeed.cli.claims import _lines, show_claims
+from respeed.cli.results import _lines, show_claims
 from respeed.errors import UserError
 from tests.conftest import MakeRecord, write_machines
 from tests.tables.test_summary import UNTESTED
@@ -33,4 +33,4 @@ def test_a_machine_without_records_is_named_with_the_nearest(
 
 
 def test_a_claim_of_which_nothing_was_printed_says_no_number() -> None:
-    assert _lines(replace(UNTESTED, published=""))[1].strip() == "not testable here"
+    assert _lines(SimpleNamespace(**UNTESTED | {"published": ""}))[1].strip() == "not testable here"

@@ -1,5 +1,8 @@
 """The command `respeed`."""
 
+import argparse
+import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -7,7 +10,7 @@ import sys
 
 import pytest
 
-from respeed.cli.main import main
+from respeed.cli.main import FOR_PEOPLE, FOR_RULES, Command, main
 from tests.conftest import Project
 
 
@@ -41,12 +44,31 @@ def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixt
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = "measure learn describe gauge tables figures report status rename hardware doctor new export import"
-    for command in commands.split():
+    for command in (*FOR_PEOPLE, *FOR_RULES):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
         assert command in capsys.readouterr().out
+
+
+def test_help_shows_what_people_ask_for_first_and_apart_from_it_what_a_run_calls(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    first, last = capsys.readouterr().out.split("called by the rules of a run:")
+    assert re.findall(r"^  ([a-z]+) ", first.partition("commands:")[2], re.MULTILINE) == [*FOR_PEOPLE]
+    assert re.findall(r"^  ([a-z]+) ", last, re.MULTILINE) == [*FOR_RULES]
+
+
+@pytest.mark.parametrize("command", [*FOR_PEOPLE.values(), *FOR_RULES.values()])
+def test_a_command_takes_what_its_function_asks_for(command: Command) -> None:
+    module, _, function = command.runs.partition(":")
+    asked = inspect.signature(getattr(importlib.import_module(f"respeed.{module}"), function)).parameters
+    parser = argparse.ArgumentParser()
+    for names, facts in command.arguments:
+        parser.add_argument(*names, **facts)
+    assert {action.dest for action in parser._actions} - {"help"} == set(asked)
 
 
 @pytest.mark.slow

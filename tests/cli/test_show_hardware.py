@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.cli import hardware
+from respeed.cli import machine as hardware
 from respeed.inputs.config import load_config
 from respeed.inputs.profiles import read_profiles
 from respeed.machine.cpu import Core, cores_as_facts

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from respeed.cli import doctor
+from respeed.cli import machine as doctor
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.measure import lock as lock_module

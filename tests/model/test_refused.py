@@ -38,10 +38,10 @@ def test_any_other_error_keeps_its_traceback(error: OSError) -> None:
 def test_a_library_that_is_refused_ends_a_command_with_one_line(
     number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def write(options: object) -> None:
+    def write(**_: object) -> None:
         raise OSError(number, os.strerror(number), "deep/inside")
 
-    monkeypatch.setattr("respeed.cli.commands.claims", write)
+    monkeypatch.setattr("respeed.cli.results.show_claims", write)
     monkeypatch.setattr("respeed.cli.main._say_no_more", lambda: None)
     assert main(["claims"]) == 2
     told = capfd.readouterr().err

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from respeed.cli.carry import import_records
 from respeed.cli.main import main
+from respeed.cli.records import import_records
 from respeed.errors import UserError
 from respeed.paths import MACHINES
 from respeed.records.transfer import import_bundle

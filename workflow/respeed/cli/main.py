@@ -1,15 +1,168 @@
 """Entry point: one subcommand a verb, a user's mistake is one line and exit code 2."""
 
 import argparse
+import importlib
 import io
 import os
 import sys
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from respeed.cli import commands as verbs
-from respeed.cli.measure import measure as measure_cells
 from respeed.errors import UserError, refusal_anywhere
 from respeed.schedule.signals import end_when_stopped
+
+# Names of an argument, and what argparse is told of it.
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def _argument(*names: str, **facts: Any) -> Argument:
+    return names, facts
+
+
+@dataclass(frozen=True)
+class Command:
+    """`runs` is the function that is called with the arguments by their names, as "module:function": it is imported
+    only then, since `respeed measure` must not pay for pandas. What it gives, if not None, is the exit code."""
+
+    runs: str
+    says: str
+    arguments: tuple[Argument, ...] = ()
+
+
+def _smoke(text: str) -> Argument:
+    return _argument("--smoke", action="store_true", help=text)
+
+
+_SMOKE = _smoke("of the smoke records, which are no measurement")
+_WAIT = _argument(
+    "--wait",
+    metavar="TIME",
+    help="how long to wait for another measurement on this machine: 0, 90s, 1.5h (default: until it is done)",
+)
+_SHOWN = (
+    _smoke("of the smoke records, stamped as no measurement"),
+    _argument(
+        "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
+    ),
+    _argument("--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"),
+)
+
+
+def _settings(text: str) -> Argument:
+    return _argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help=text)
+
+
+FOR_PEOPLE = {
+    "doctor": Command("cli.machine:examine", "say whether this machine is fit to measure now, and what to do about it"),
+    "hardware": Command(
+        "cli.machine:show_hardware", "say what this machine is, which profiles apply and why the others do not"
+    ),
+    "measure": Command(
+        "cli.measure:measure",
+        "measure what config.yaml asks for and records do not have, turn after turn",
+        (
+            _argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h"),
+            _WAIT,
+            _argument("--session", type=Path, help="a file to write when nothing is left, which says what was done"),
+            _argument("--log", type=Path, help="a file that what is said on the screen goes to as well"),
+            _settings("settings in place of config.yaml's"),
+        ),
+    ),
+    "status": Command(
+        "cli.results:show_status",
+        "say of every machine and table what is measured, and what a run would measure next",
+        (
+            _smoke("of the smoke preset, whatever config.yaml says"),
+            _argument("--all", dest="every_cell", action="store_true", help="a line a cell, with what is missing"),
+            _argument("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)"),
+            _settings("papers, experiments, profiles, ... as of a run"),
+        ),
+    ),
+    "claims": Command(
+        "cli.results:show_claims",
+        "say what each paper claims, and whether it holds on this machine",
+        (_SMOKE, _argument("--machine", help="of another machine that has records (default: this one)")),
+    ),
+    "export": Command(
+        "cli.records:export_records",
+        "write records to one file, to take them elsewhere",
+        (
+            _argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip"),
+            _argument("--machine", metavar="NAME", help="only this machine's (default: those of all)"),
+            _SMOKE,
+        ),
+    ),
+    "import": Command(
+        "cli.records:import_records",
+        "add records that somebody exported, or that lie in a folder",
+        (
+            _argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records"),
+            _argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here"),
+            _SMOKE,
+        ),
+    ),
+    "verify": Command(
+        "cli.records:verify_records",
+        "say whether records are as they were written, and lie where they belong",
+        (
+            _argument(
+                "path", metavar="PATH", type=Path, nargs="?",
+                help="a folder, a record or a bundle (default: results/records)",
+            ),
+            _smoke("by default those in results/smoke"),
+        ),
+    ),
+    "rename": Command(
+        "cli.records:rename",
+        "give a machine another name, or a second one in its folder a name of its own",
+        (
+            _argument("old", metavar="OLD", help="the machine's name so far"),
+            _argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed"),
+            _argument("--left-out", action="store_true", help="only records that were made on other hardware"),
+            _smoke("of the smoke records, in results/smoke"),
+        ),
+    ),
+    "new": Command(
+        "cli.files:write_starter",
+        "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
+        (
+            _argument("kind", help="paper, workload, hardware, machine or backend"),
+            _argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name"),
+        ),
+    ),
+    "check": Command(
+        "cli.files:check_files",
+        "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines",
+    ),
+}  # fmt: skip
+FOR_RULES = {
+    "describe": Command(
+        "cli.measure:describe",
+        "write what this machine is, and which profiles it cannot run",
+        (_argument("path", type=Path, help="results/records/<machine>/machine.json"),),
+    ),
+    "gauge": Command(
+        "cli.measure:gauge",
+        "measure in a minute what this machine reaches: rates, memory, latencies, scaling",
+        (
+            _WAIT,
+            _argument(
+                "path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"
+            ),
+        ),
+    ),
+    "learn": Command(
+        "cli.measure:learn",
+        "let an experiment's programs learn, to see what they learn and how fast",
+        (_WAIT, _argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")),
+    ),
+    "tables": Command("output.build:build_tables", "build the tables from the records that exist", _SHOWN),
+    "figures": Command("figures.build:build_figures", "draw the figures from the tables", _SHOWN),
+    "report": Command("cli.results:build_report", "build the report PDF from tables and figures", _SHOWN),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,9 +173,10 @@ def main(arguments: list[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):  # a terminal may have few letters: the others as escapes
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    options = vars(_parser().parse_args(arguments))
+    module, _, function = (FOR_PEOPLE | FOR_RULES)[options.pop("command")].runs.partition(":")
     try:
-        code = options.run(options) or 0
+        code = getattr(importlib.import_module(f"respeed.{module}"), function)(**options)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read it has seen enough, such as `head`.
@@ -37,8 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         print(f"respeed: {error}", file=sys.stderr)
         return 2
-    else:
-        return code
+    return code or 0
 
 
 def _say_no_more() -> None:
@@ -47,102 +200,28 @@ def _say_no_more() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(name: str, run: object, text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text)
-        command.set_defaults(run=run)
-        return command
-
-    measure = add(
-        "measure", measure_cells, "measure what config.yaml asks for and records do not have, turn after turn"
+    parser = argparse.ArgumentParser(
+        prog="respeed",
+        description="Published speedup tables, re-run on your hardware.",
+        epilog=f"{_listed('commands', FOR_PEOPLE)}\n\n{_listed('called by the rules of a run', FOR_RULES)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    measure.add_argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h")
-    _may_wait(measure)
-    measure.add_argument("--session", type=Path, help="a file to write when nothing is left, which says what was done")
-    measure.add_argument("--log", type=Path, help="a file that what is said on the screen goes to as well")
-    measure.add_argument(
-        "--config", nargs="*", default=[], metavar="KEY=VALUE", help="settings in place of config.yaml's"
-    )
-    learn = add("learn", verbs.learn, "let an experiment's programs learn, to see what they learn and how fast")
-    _may_wait(learn)
-    learn.add_argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")
-    describe = add("describe", verbs.describe, "write what this machine is, and which profiles it cannot run")
-    describe.add_argument("path", type=Path, help="results/records/<machine>/machine.json")
-    gauge = add(
-        "gauge", verbs.gauge, "measure in a minute what this machine reaches: rates, memory, latencies, scaling"
-    )
-    _may_wait(gauge)
-    gauge.add_argument(
-        "path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"
-    )
-    for name, run, text in (
-        ("tables", verbs.tables, "build the tables from the records that exist"),
-        ("figures", verbs.figures, "draw the figures from the tables"),
-        ("report", verbs.report, "build the report PDF from tables and figures"),
-    ):
-        building = add(name, run, text)
-        building.add_argument("--smoke", action="store_true", help="of the smoke records, stamped as no measurement")
-        building.add_argument(
-            "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
-        )
-        building.add_argument(
-            "--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"
-        )
-    claims = add("claims", verbs.claims, "say what each paper claims, and whether it holds on this machine")
-    claims.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
-    claims.add_argument("--machine", help="of another machine that has records (default: this one)")
-    status = add(
-        "status", verbs.status, "say of every machine and table what is measured, and what a run would measure next"
-    )
-    status.add_argument("--smoke", action="store_true", help="of the smoke preset, whatever config.yaml says")
-    status.add_argument("--all", action="store_true", help="a line a cell, with what is missing")
-    status.add_argument("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)")
-    status.add_argument(
-        "--config", nargs="*", default=[], metavar="KEY=VALUE", help="papers, experiments, profiles, ... as of a run"
-    )
-    rename = add("rename", verbs.rename, "give a machine another name, or a second one in its folder a name of its own")
-    rename.add_argument("old", metavar="OLD", help="the machine's name so far")
-    rename.add_argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed")
-    rename.add_argument("--left-out", action="store_true", help="only records that were made on other hardware")
-    rename.add_argument("--smoke", action="store_true", help="of the smoke records, in results/smoke")
-    exporting = add("export", verbs.export, "write records to one file, to take them elsewhere")
-    exporting.add_argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip")
-    exporting.add_argument("--machine", metavar="NAME", help="only this machine's (default: those of all)")
-    importing = add("import", verbs.import_, "add records that somebody exported, or that lie in a folder")
-    importing.add_argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records")
-    importing.add_argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here")
-    for carrying in (exporting, importing):
-        carrying.add_argument("--smoke", action="store_true", help="of the smoke records, which are no measurement")
-    verifying = add("verify", verbs.verify, "say whether records are as they were written, and lie where they belong")
-    verifying.add_argument(
-        "path", metavar="PATH", type=Path, nargs="?", help="a folder, a record or a bundle (default: results/records)"
-    )
-    verifying.add_argument("--smoke", action="store_true", help="by default those in results/smoke")
-    add("hardware", verbs.hardware, "say what this machine is, which profiles apply and why the others do not")
-    new = add(
-        "new",
-        verbs.new,
-        "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
-    )
-    new.add_argument("kind", help="paper, workload, hardware, machine or backend")
-    new.add_argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name")
-    add(
-        "check",
-        verbs.check,
-        "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines",
-    )
-    add("doctor", verbs.doctor, "say whether this machine is fit to measure now, and what to do about it")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command", help="respeed COMMAND --help")
+    for name, command in (FOR_PEOPLE | FOR_RULES).items():
+        one = commands.add_parser(name, description=command.says)
+        for names, facts in command.arguments:
+            one.add_argument(*names, **facts)
     return parser
 
 
-def _may_wait(measuring: argparse.ArgumentParser) -> None:
-    measuring.add_argument(
-        "--wait",
-        metavar="TIME",
-        help="how long to wait for another measurement on this machine: 0, 90s, 1.5h (default: until it is done)",
-    )
+def _listed(title: str, commands: Mapping[str, Command]) -> str:
+    """The commands with what each does, as argparse would list them."""
+    indent = " " * 13
+    lines = [
+        textwrap.fill(f"  {name:<11}{command.says}", 100, subsequent_indent=indent)
+        for name, command in commands.items()
+    ]
+    return "\n".join([f"{title}:", *lines])
 
 
 if __name__ == "__main__":

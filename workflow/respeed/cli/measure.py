@@ -1,14 +1,25 @@
-"""respeed measure: turn after turn, with what is said on the screen and in a file."""
+"""What computes or looks at this machine: respeed measure, turn after turn, with what is said on the screen and in a
+file; learn, gauge and describe.
+"""
 
-import argparse
 import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from respeed.errors import UserError, refusal
+from respeed.inputs.config import load_config, parse_settings
+from respeed.machine.description import machine_slug
+from respeed.measure.session import measure_session
+from respeed.paths import hardware_path
+from respeed.records.folder import check_room, hold_folder
+from respeed.records.store import write_record
+from respeed.schedule.availability import write_description
+from respeed.schedule.selection import profiles_shown
+from respeed.schedule.slurm import PROFILE
+from respeed.schedule.workflow import resolve_workflow
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
@@ -16,36 +27,50 @@ _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
-def measure(options: argparse.Namespace) -> int:
-    from respeed.cli.measure import parse_duration
-    from respeed.inputs.config import parse_settings
-    from respeed.measure.session import measure_session
-    from respeed.records.folder import check_room, hold_folder
-    from respeed.records.store import write_record
-    from respeed.schedule.availability import write_description
-    from respeed.schedule.selection import profiles_shown
-    from respeed.schedule.slurm import PROFILE
-    from respeed.schedule.workflow import resolve_workflow
-
-    budget = None if options.budget is None else parse_duration(options.budget, "--budget")
-    wait = wait_seconds(options)
-    with _logging_to(options.log) as say, contextlib.ExitStack() as held:
-        workflow = resolve_workflow(parse_settings(options.config))
+def measure(budget: str | None, wait: str | None, session: Path | None, log: Path | None, config: Sequence[str]) -> int:
+    """Measure turn after turn; with `session`, the exit code is 75 as long as something is left, and else that file is
+    written."""
+    budget_seconds = None if budget is None else parse_duration(budget, "--budget")
+    wait_seconds = _wait_seconds(wait)
+    with _logging_to(log) as say, contextlib.ExitStack() as held:
+        workflow = resolve_workflow(parse_settings(config))
         if workflow.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
         check_room(workflow.smoke)
-        if options.session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
+        if session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
             held.callback(os.close, hold_folder(workflow.smoke))
         if workflow.targets[0].asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
-            write_description(workflow.targets[0].description, profiles_shown())
-        outcome = measure_session(workflow.work, budget, say, wait)
+            describe(workflow.targets[0].description)
+        outcome = measure_session(workflow.work, budget_seconds, say, wait_seconds)
         say(f"respeed: {outcome}")
-    if options.session and not outcome.is_whole:
+    if session and not outcome.is_whole:
         return UNFINISHED
-    if options.session:
-        write_record(options.session, outcome.facts(workflow.work))
+    if session:
+        write_record(session, outcome.facts(workflow.work))
     return 0
+
+
+def learn(path: Path, wait: str | None) -> None:
+    """Let an experiment's programs learn, and write the record `path`."""
+    from respeed.measure.learning import learn
+
+    check_room(smoke=False)
+    learn(path, _wait_seconds(wait))
+
+
+def gauge(path: Path | None, wait: str | None) -> None:
+    """Measure the hardware sheet `path`, by default this machine's."""
+    from respeed.measure.gauge import measure_gauge
+
+    check_room(smoke=False)
+    path = path or hardware_path(load_config().machine or machine_slug(), smoke=False)
+    measure_gauge(path, _wait_seconds(wait))
+
+
+def describe(path: Path) -> None:
+    """Write the machine's description."""
+    write_description(path, profiles_shown())
 
 
 @contextlib.contextmanager
@@ -89,10 +114,9 @@ def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
         yield write
 
 
-def wait_seconds(options: argparse.Namespace) -> float | None:
+def _wait_seconds(wait: str | None) -> float | None:
     """How long --wait lets it wait for another measurement; None until that is done."""
-
-    return None if options.wait is None else parse_duration(options.wait, "--wait", or_none_at_all=True)
+    return None if wait is None else parse_duration(wait, "--wait", or_none_at_all=True)
 
 
 def parse_duration(text: str, where: str, *, or_none_at_all: bool = False) -> float:

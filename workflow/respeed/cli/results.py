@@ -1,5 +1,9 @@
-"""respeed status: how far every table is measured, on every machine, and what a run would measure next."""
+"""respeed status: how far every table is measured, and what a run would measure next. respeed claims: what each paper
+claims, and whether it holds on a machine. respeed report.
+"""
 
+import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,22 +12,35 @@ import pandas as pd
 from tabulate import tabulate
 
 from respeed.analysis.cells import NOT_YET, OTHER_PARAMETERS, make_cells
+from respeed.analysis.claims import summarize
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import key_of, read_rounds
 from respeed.errors import UserError, nearest
+from respeed.inputs.config import load_config, parse_settings
+from respeed.machine.description import machine_slug
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured
 from respeed.paths import record_folders
+from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import read_description, read_records, recorded_machines
 from respeed.schedule.messages import announcement
 from respeed.schedule.selection import chosen_experiments
 from respeed.schedule.spec import choose_current
-from respeed.schedule.workflow import Workflow
+from respeed.schedule.workflow import Workflow, resolve_workflow
+from respeed.tables.build import make_tables
+
+# The states of a cell, in the order of the columns.
+STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
+_ALIGNED = ("left", *["right"] * (len(STATES) + 2), "left")
+# Lines are as wide as the terminal, but not so wide that nobody reads them.
+WIDEST = 100
 
 
-def show_status(workflow: Workflow, machines: Sequence[str] = (), *, every_cell: bool = False) -> None:
-    """Print the tables of each machine, by default of all that have records, a line a table or `every_cell`; then what
-    a run would measure. UserError at the end if it would refuse to: this machine is another one than its name says."""
+def show_status(smoke: bool, every_cell: bool, machine: Sequence[str], config: Sequence[str]) -> None:
+    """Print the tables of each `machine`, by default of all that have records, a line a table or `every_cell`; then
+    what a run with these settings would measure. UserError at the end if it would refuse to: this machine is another
+    one than its name says."""
+    workflow, machines = resolve_workflow(parse_settings(config) | ({"preset": "smoke"} if smoke else {})), machine
     there = recorded_machines(workflow.smoke)
     for machine in machines:
         if machine not in there:
@@ -57,11 +74,6 @@ def _show_machine(workflow: Workflow, machine: str, every_cell: bool) -> None:
         header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "rounds", "last\nmeasured"]
         rows = list(_tables(asked, rounds))
     print(tabulate(rows, header, disable_numparse=True, colalign=None if every_cell else _ALIGNED) + "\n")
-
-
-# The states of a cell, in the order of the columns.
-STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
-_ALIGNED = ("left", *["right"] * (len(STATES) + 2), "left")
 
 
 def _papers(workflow: Workflow) -> dict[str, Paper]:
@@ -108,3 +120,44 @@ def _of_cell(workflow: Workflow, cell: Any, is_planned: bool) -> list[str]:
         format_measured(cell.seconds, cell.seconds_low, cell.seconds_high),
         cell.reason,
     ]
+
+
+def show_claims(smoke: bool, machine: str | None) -> None:
+    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are."""
+    there = recorded_machines(smoke)
+    if machine and machine not in there:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+    name = machine or load_config(strict=False).machine or machine_slug()
+    if name not in there:
+        print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
+        return
+    tables = make_tables(smoke, [name])
+    if smoke:
+        print(SMOKE_STAMP)
+    for paper in tables.papers.values():
+        judged = [one for one in rows_of(tables.claims) if one.paper == paper.name and not one.case]
+        came_out, firmness = summarize(name, paper, tables.cell_frame, tables.claims)
+        print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
+        # What this machine has an answer to leads.
+        for one in sorted(judged, key=lambda one: not one.here):
+            print("\n".join(_lines(one)))
+        print(_wrapped(firmness or came_out))
+
+
+def _lines(one: Any) -> list[str]:
+    numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
+    lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
+    lines += [_wrapped(text, "    ") for text in (one.reason, one.instead) if text]
+    return [*lines, ""]
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    width = min(WIDEST, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def build_report(smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
+    """Build the report's PDF, and say where it is."""
+    from respeed.report.build import build_report  # Typst, which the others do without
+
+    print(build_report(smoke, machine, papers))
