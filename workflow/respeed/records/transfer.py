@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError, nearest, refusal
 from respeed.inputs.files import from_here, read_bounded
 from respeed.inputs.machines import Price, check_told, read_told
 from respeed.inputs.yaml_loader import parse_yaml
@@ -370,6 +370,16 @@ def _plain_files(path: Path, depth: int = 0) -> Iterator[Path]:
             )
 
 
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A temporary folder that is laid out as a bundle; UserError where it cannot be written, as on a full disk."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="respeed-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise refusal(error, error.filename or tempfile.gettempdir()) or error from None
+
+
 # --- export
 
 
@@ -388,14 +398,14 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
     if machine and machine not in (there := recorded_machines(smoke)):
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
     files, kept = _open_machines(records_folder(smoke), machine), list[Item]()
-    with tempfile.TemporaryDirectory(prefix="respeed-") as folder:
+    with _scratch() as folder:
         for item in _survey(files, smoke, {}, _refuse):
             data = b"" if item.place.kind is Kind.TOLD else _text_at(item.place, files.value(item)).encode()
             # As it is written, it is longer than one without line breaks.
             if data and (reason := too_large(item.place.path, len(data), packed_size(data))):
                 files.leave_out(item.source, reason)
             elif data:
-                write_within(Path(folder), item.place.path, data)
+                write_within(folder, item.place.path, data)
                 kept.append(item)
         machines = _by_machine(kept)
         if not machines:
@@ -403,9 +413,9 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
         check_machines(len(machines), str(file), "export one at a time: --machine NAME")
         for name in machines:
             if price := _carried_price(name, told):
-                write_within(Path(folder), f"{ROOT}/{name}/told.yaml", price.encode())
+                write_within(folder, f"{ROOT}/{name}/told.yaml", price.encode())
         facts = {name: _fingerprint(mine) for name, mine in machines.items()}
-        pack(file, Path(folder), package_versions().get("respeed", "unknown"), smoke, facts)
+        pack(file, folder, package_versions().get("respeed", "unknown"), smoke, facts)
     records = {name: sum(item.place.kind is Kind.RECORD for item in mine) for name, mine in machines.items()}
     return Exported(records, file.stat().st_size, files.left_out)
 
@@ -479,12 +489,12 @@ def _opened(path: Path, smoke: bool) -> Iterator[tuple[Files, list[Item]]]:
             raise UserError(f"{path}: has nothing that can be used; {shown(str(left_out[0]))}: {reason}")
         yield files, items
         return
-    with tempfile.TemporaryDirectory(prefix="respeed-") as folder:
-        manifest = unpack(path, Path(folder), _refuse)
+    with _scratch() as folder:
+        manifest = unpack(path, folder, _refuse)
         if manifest["smoke"] != smoke:
             kind, how = ("smoke", "with") if manifest["smoke"] else ("real", "without")
             raise UserError(f"{path}: is of {kind} records; import it {how} --smoke")
-        files = _unpacked(path, Path(folder))
+        files = _unpacked(path, folder)
         yield files, _survey(files, smoke, manifest["machines"], _refuse)
 
 
@@ -719,8 +729,8 @@ def _verify_bundle(path: Path, found: Verified) -> None:
     def wrong(error: UserError) -> None:
         found.wrong.append(str(error))
 
-    with tempfile.TemporaryDirectory(prefix="respeed-") as folder:
-        manifest = unpack(path, Path(folder), wrong)
-        for item in _survey(_unpacked(path, Path(folder)), manifest["smoke"], manifest["machines"], wrong):
+    with _scratch() as folder:
+        manifest = unpack(path, folder, wrong)
+        for item in _survey(_unpacked(path, folder), manifest["smoke"], manifest["machines"], wrong):
             found.unchecked[item.place.machine] += not item.has_checksum
         found.files.update(member["path"].split("/")[1] for member in manifest["members"])
