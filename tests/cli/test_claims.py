@@ -33,4 +33,7 @@ def test_a_machine_without_records_is_named_with_the_nearest(
 
 
 def test_a_claim_of_which_nothing_was_printed_says_no_number() -> None:
-    assert _lines(SimpleNamespace(**UNTESTED | {"published": ""}))[1].strip() == "not testable here"
+    assert (
+        _lines(SimpleNamespace(**UNTESTED | {"published": "", "says": "It is faster."}))[1].strip()
+        == "not testable here"
+    )

@@ -84,7 +84,7 @@ class Results:
 
 
 def load_results(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Results:
-    """Those of all machines while they are few, or else of `machine` (see schedule.machines); `papers` are shown, and
+    """Those of all machines while they are few, or else of `machine` (see schedule.selection); `papers` are shown, and
     every other that there are records of. UserError where tables were not built."""
     in_full = machines_in_full(smoke, machine)
     left_out = len(recorded_machines(smoke)) - len(in_full)

@@ -36,7 +36,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write results/tables: the tidy tables, each published table as .csv, .md, .tex and .html, and other pages; and
     results/README.md.
 
-    All machines are in each .csv; in what people read, those that are shown in full (see schedule.machines).
+    All machines are in each .csv; in what people read, those that are shown in full (see schedule.selection).
     """
     tables = make_tables(smoke, papers=papers)
     folder = results_folder(smoke) / "tables"

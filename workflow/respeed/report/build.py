@@ -24,7 +24,7 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write report/report.pdf, or report/smoke.pdf, from the records and figures that exist; returns its path.
 
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
-    (see schedule.machines)."""
+    (see schedule.selection)."""
     if not TEMPLATE.exists():
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"
