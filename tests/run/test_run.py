@@ -297,15 +297,6 @@ def test_an_environment_that_cannot_be_trusted_is_made_anew(
     assert not (ready.folder / ".venv" / "left-over").exists()
 
 
-def test_the_uv_in_tools_is_used_where_none_is_on_the_path(clone: Clone) -> None:
-    own = clone.folder / ".tools" / "uv" / "bin" / "uv"
-    own.parent.mkdir(parents=True)
-    shutil.copy((clone.path / "uv").resolve(), own)
-    (clone.path / "uv").unlink()
-    assert clone.run("python").returncode == 0
-    assert clone.calls() == MADE
-
-
 @pytest.mark.parametrize(
     ("python", "said"),
     [
@@ -335,19 +326,12 @@ def test_a_command_that_the_environment_lacks_is_one_line_and_never_the_systems(
     assert re.fullmatch(rf"run: no command '{re.escape(command)}' in this project's environment; .+\n", told.stderr)
 
 
-def test_a_command_with_a_slash_is_run_as_it_is(ready: Clone) -> None:
+def test_a_command_with_a_slash_is_run_as_it_is_and_none_at_all_is_one_line(ready: Clone) -> None:
     script = executable(ready.folder / "script", '#!/bin/sh\necho "$1, $VIRTUAL_ENV"\nrespeed\n')
-    assert ready.run(str(script), "as it is").stdout.splitlines() == [
-        f"as it is, {ready.folder}/.venv",
-        f"{ready.folder}/.venv/bin/respeed ",
-    ]
-
-
-def test_no_command_at_all_is_one_line_and_sets_nothing_up(clone: Clone) -> None:
-    told = clone.run()
-    assert told.returncode == 2
-    assert told.stderr.startswith("run: usage: ./run COMMAND")
-    assert clone.calls() == []
+    told = ready.run(str(script), "as it is").stdout
+    assert told == f"as it is, {ready.folder}/.venv\n{ready.folder}/.venv/bin/respeed \n"
+    none = ready.run()
+    assert (none.returncode, none.stderr.startswith("run: usage: ./run COMMAND"), ready.calls()) == (2, True, [])
 
 
 @pytest.mark.parametrize("sent", CODES)
@@ -417,6 +401,10 @@ def test_a_newer_python_is_found_behind_one_that_is_too_old_whatever_the_shell_s
     told = clone.run("python", STUB_UV=str(stub), PYTHONHOME="/nonexistent", PYTHONPATH="/modules")
     assert told.returncode == 0, told.stderr
     assert clone.calls() == [f"uv by {newer}", *MADE]
+    # What was fetched is used again.
+    (clone.folder / ".venv" / ".respeed-lock").unlink()
+    assert clone.run("python", STUB_UV="/nowhere").returncode == 0
+    assert clone.calls() == MADE
 
 
 def test_a_uv_that_is_not_the_one_we_know_by_its_hash_is_not_installed(clone: Clone, tmp_path: Path) -> None:
@@ -441,33 +429,26 @@ def test_a_uv_that_is_not_the_one_we_know_by_its_hash_is_not_installed(clone: Cl
 
 
 @pytest.mark.parametrize("locker", ["flock", "perl"])
-def test_of_two_at_once_one_sets_up_and_the_other_waits_and_says_so(clone: Clone, locker: str) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_of_two_at_once_one_sets_up_and_the_other_waits_and_says_so(clone: Clone, locker: str, killed: bool) -> None:
+    """Also for what a killed one left running, whose work is then done anew."""
     (clone.path / "flock").unlink(missing_ok=True)
     if not (found := shutil.which(locker)):
         pytest.skip(f"no {locker}")
     (clone.path / locker).symlink_to(found)
     with clone.start("python", UV_STOPS="pause", UV_AT="pip sync") as first:
         wait_for(clone.log, "pip sync (unfinished)\n")
+        if killed:
+            first.kill()
+            first.wait()
         with clone.start("python") as second:
             assert second.stderr.readline() == "run: another ./run is setting up this folder; waiting for it\n"
             assert clone.log.read_text().splitlines() == MADE[:2]
             Path(f"{clone.log}.go").touch()
-            assert "is ready" in first.communicate()[1]
-            assert second.communicate()[1] == ""
-            assert (first.returncode, second.returncode) == (0, 0)
-    assert clone.calls() == MADE
-
-
-def test_what_a_killed_set_up_left_running_is_waited_for_and_its_work_done_anew(clone: Clone) -> None:
-    with clone.start("python", UV_STOPS="pause", UV_AT="pip sync") as first:
-        wait_for(clone.log, "pip sync (unfinished)\n")
-        first.kill()
-        first.wait()
-        with clone.start("python") as second:
-            assert second.stderr.readline() == "run: another ./run is setting up this folder; waiting for it\n"
-            Path(f"{clone.log}.go").touch()
-            assert "is ready" in second.communicate()[1]
-    assert clone.calls() == [*MADE[:2], *MADE]
+            told = [process.communicate()[1] for process in (second, first)]
+            assert ("is ready" in told[0], "is ready" in told[1]) == (killed, not killed)
+            assert (first.returncode, second.returncode) == (-signal.SIGKILL if killed else 0, 0)
+    assert clone.calls() == ([*MADE[:2], *MADE] if killed else MADE)
 
 
 def test_in_a_folder_that_cannot_be_written_to_one_line_says_so_where_the_environment_is_not_whole() -> None:
