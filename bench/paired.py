@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
-from respeed.estimators.intervals import estimate_location, smallest_sample
+from respeed.analysis.estimates import estimate_location, smallest_sample
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind
 from respeed.measure.environment import child_environment

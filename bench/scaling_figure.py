@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from respeed.estimators.intervals import estimate_location
+from respeed.analysis.estimates import estimate_location
 from respeed.figures.style import COLORS, MARKERS, PNG_DPI, WIDTH, set_look
 
 HEIGHT = 3.4  # inches

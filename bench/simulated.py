@@ -9,22 +9,25 @@ not see counts.
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from respeed.estimators.rounds import collect_rounds
+from respeed.analysis.cells import make_cells
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import CellKey, read_rounds
+from respeed.analysis.speedups import make_speedups
 from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.schedule.history import History
 from respeed.schedule.interim_analysis import choose_unsettled
 from respeed.schedule.selection import Work
-from respeed.tables import cells, speedups
 
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
 PAPER = PAPERS["raina2009"]
@@ -98,8 +101,8 @@ class Machine:
     def measure_again(self, most: int, seconds_left: float) -> None:
         """What the look after the first rounds chooses, in so many seconds: as the loop does it."""
         first = len(self.records) // len(NAMES)
-        keys = [cell.key for cell in self.tables()[0]]
-        work = Work("box", Preset("simulated", first, most, 0, "paper", False), 1, PAPERS, tuple(keys), ())
+        keys = tuple(CellKey("box", "raina2009", "rbm", case.name, "rbm", name) for case in RBM.cases for name in NAMES)
+        work = Work("box", Preset("simulated", first, most, 0, "paper", False), 1, PAPERS, keys, ())
         history = History(work)
         for number, record in enumerate(self.records):
             history.add(Path(str(number)), record)
@@ -111,23 +114,29 @@ class Machine:
             fits = int(seconds_left / history.seconds_of(chosen))
             self.measure(min(most - first, fits), only)
 
-    def tables(self) -> tuple[list[cells.Cell], list[speedups.Speedup]]:
-        """What the real tables say of the RBM table."""
-        rounds = collect_rounds(self.records)
-        made = cells.make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
-        made = [cell for cell in made if cell.profile in NAMES]
-        return made, speedups.make_speedups(made, rounds, RBM_ALONE)
-
-    def true_seconds(self, cell: cells.Cell) -> float:
+    def true_seconds(self, cell: Any) -> float:
         """Those of this session: what drift did to all of it is no error of one round against another."""
         place = NAMES.index(cell.profile)
         level = math.exp(float(np.mean(self.drifts)) + location(self.noise, place))
         return STEPS * self.ratios[place] * level
 
-    def true_speedup(self, row: speedups.Speedup) -> float:
+    def true_speedup(self, row: Any) -> float:
         base, place = NAMES.index(row.base_profile), NAMES.index(row.profile)
         ratio = self.ratios[base] / self.ratios[place]
         return ratio * math.exp(location(self.noise, base) - location(self.noise, place))
+
+
+def make_tables(machines: Mapping[str, Machine]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """What the real tables say of the RBM table on machines of these names: cells, speedups and rounds."""
+    records = [
+        record | {"id": record["id"] | {"machine": name}}
+        for name, machine in machines.items()
+        for record in machine.records
+    ]
+    rounds = read_rounds(records)
+    cells = make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
+    cells = cells[cells["profile"].isin(NAMES)]
+    return cells, make_speedups(cells, rounds, RBM_ALONE), rounds
 
 
 @functools.cache
@@ -151,9 +160,8 @@ class Tally:
     equal: int = 0
     false: int = 0
 
-    def add(self, machine: Machine) -> None:
-        made, ratios = machine.tables()
-        for cell in made:
+    def add(self, machine: Machine, cells: Iterable[Any], ratios: Iterable[Any]) -> None:
+        for cell in cells:
             if cell.seconds_low is None or cell.seconds_high is None:
                 self.without += 1
                 continue
@@ -180,13 +188,16 @@ class Tally:
 
 def simulate(noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int, again: bool, seed: int = 1) -> Tally:
     """So many machines, measured so many rounds, and then `again` what is unsettled, in two minutes."""
-    tally = Tally()
+    tally, made = Tally(), dict[str, Machine]()
     for number in range(machines):
-        machine = Machine(noise, ratios, np.random.default_rng([seed, number]))
+        machine = made[f"box-{number}"] = Machine(noise, ratios, np.random.default_rng([seed, number]))
         machine.measure(rounds)
         if again:
             machine.measure_again(20, 120.0)
-        tally.add(machine)
+    cells, speedups, _ = make_tables(made)
+    for name, machine in made.items():
+        mine = (rows_of(table[table["machine"] == name]) for table in (cells, speedups))
+        tally.add(machine, *mine)
     return tally
 
 

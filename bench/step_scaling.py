@@ -21,7 +21,7 @@ from typing import Any
 from paired import RUN_SECONDS, bind_to, count_repeats, in_fresh_process, seconds_each
 from scaling_figure import Panel, Series, draw_scaling, save_scaling
 
-from respeed.estimators.intervals import estimate_location
+from respeed.analysis.estimates import estimate_location
 from respeed.machine.cpu import usable_cores
 from respeed.machine.description import describe_machine
 from respeed.model.paper import Case

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 from simulated import SCENARIOS, simulate
 
-from respeed.estimators.intervals import estimate_location
-from respeed.estimators.rounds import collect_rounds
+from respeed.analysis.estimates import estimate_location
+from respeed.analysis.rounds import read_rounds
 from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.schedule.spec import RoundSpec, make_spec
@@ -70,10 +70,10 @@ def whole() -> None:
     records = [measure_spec(one) for one in rounds[:4]]
     full = measure_spec(replace(spec, id=replace(spec.id, whole=True), whole_steps=(5209,)))
     records += [measure_spec(one) for one in rounds[4:]]
-    (cell,) = collect_rounds([*records, full]).values()
-    extrapolated = estimate_location([5209 * time.mean for time in cell.times.values()]).value
-    assert cell.whole_seconds is not None
-    print(f"whole over extrapolated: {cell.whole_seconds / extrapolated:.4f} ({len(cell.times)} clean rounds)")
+    found = read_rounds([*records, full])
+    seconds = found["seconds"].dropna()
+    extrapolated = estimate_location(list(5209 * seconds)).value
+    print(f"whole over extrapolated: {found['whole_seconds'].max() / extrapolated:.4f} ({len(seconds)} clean rounds)")
 
 
 def _one_case(profile: str, case: str) -> RoundSpec:
@@ -83,8 +83,8 @@ def _one_case(profile: str, case: str) -> RoundSpec:
 
 def _median(record: dict[str, Any]) -> float | None:
     """Seconds a step of a round by itself; None if all of its blocks were discarded."""
-    (cell,) = collect_rounds([record]).values()
-    return next(iter(cell.times.values())).median if cell.times else None
+    (seconds,) = read_rounds([record])["seconds_median"]
+    return None if math.isnan(seconds) else float(seconds)
 
 
 def agree(first: Path, second: Path) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from respeed.analysis.rounds import step_energy
 from respeed.backends import BackendContract, make_backend, openblas
 from respeed.errors import NotMeasurable
-from respeed.estimators.energy import RoundEnergy, energy_of_round
 from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.measure.bench import COPY_BYTES, Bench, make_bench, measure_ceilings
 from respeed.measure.case import derive_seed, is_disturbed, measure_case
@@ -245,9 +245,7 @@ def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
     blocks = [Block(**block) for block in facts["blocks"]]
     # From before the first sample to after the last: what lies between samples is used as well.
     assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
-    found = energy_of_round(blocks, {}, {"update_seconds": {"package-0": 1e-6}, "reason": None})
-    assert isinstance(found, RoundEnergy)
-    assert found.watts >= WATTS
+    assert step_energy(blocks, {}, {"update_seconds": {"package-0": 1e-6}, "reason": None})["watts"] >= WATTS
     # A machine without counters is measured as ever.
     assert all(block["joules"] == {} for block in timed(SPEC)["blocks"])
 
@@ -265,12 +263,11 @@ def test_a_device_whose_counter_is_slow_runs_on_until_it_tells() -> None:
     run, blocks = facts["energy_run"], [Block(**block) for block in facts["blocks"]]
     assert run["seconds"] >= FEWEST_UPDATES * meter.update_seconds
     assert all(block.seconds < run["seconds"] for block in blocks)
-    found = energy_of_round(blocks, {}, told, run)
-    assert isinstance(found, RoundEnergy)
+    found = step_energy(blocks, {}, told, run)
     # Either end is off by up to an update.
-    assert found.watts == pytest.approx(WATTS, rel=2 / FEWEST_UPDATES)
-    assert found.joules == pytest.approx(WATTS * run["seconds"] / run["steps"], rel=2 / FEWEST_UPDATES)
-    assert isinstance(energy_of_round(blocks, {}, told), str)
+    assert found["watts"] == pytest.approx(WATTS, rel=2 / FEWEST_UPDATES)
+    assert found["joules"] == pytest.approx(WATTS * run["seconds"] / run["steps"], rel=2 / FEWEST_UPDATES)
+    assert "joules" not in step_energy(blocks, {}, told)
 
 
 @pytest.mark.parametrize(("device", "update"), [("cpu", 0.1), ("cuda", 0.45), ("cuda", 0.001)])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from respeed.analysis.rounds import CELL, read_rounds
 from respeed.errors import UserError
-from respeed.estimators.rounds import collect_rounds
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS, difference
 from respeed.records.store import (
@@ -214,5 +214,4 @@ def test_no_cell_ever_has_rounds_of_two_machines(
         assert kept or described == "this" or described == "other"
         assert len(kept) + len(found.left_out) == len(made_on)
         if not untold & differing:
-            for cell in collect_rounds(found.records.values()).values():
-                assert len(set(cell.means)) == 1
+            assert (read_rounds(found.records.values()).groupby(CELL)["seconds"].nunique() == 1).all()

@@ -13,14 +13,10 @@ from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import make_speedups
 from respeed.analysis.totals import make_totals
-from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper, PublishedRow
 from respeed.output.published import FoldedTable, fold, make_published
-from respeed.tables import cells, speedups
-from respeed.tables.cells import Cell
-from respeed.tables.speedups import Speedup
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -36,10 +32,10 @@ NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
 LATER = "2026-02-01T00:00:00+00:00"
 
 
-def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Cell], list[Speedup]]:
-    rounds = collect_rounds(records)
-    made = cells.make_cells(rounds, PAPERS, PROFILES, SHEET, smoke=False)
-    return made, speedups.make_speedups(made, rounds, PAPERS)
+def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """The rows of cells and of speedups."""
+    made, ratios, _ = frames_of(records)
+    return list(rows_of(made)), list(rows_of(ratios))
 
 
 def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:

@@ -7,18 +7,13 @@ import pytest
 
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.decomposition import explain, make_factors, make_why
 from respeed.analysis.labels import in_unit
-from respeed.estimators.rounds import collect_rounds
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold
-from respeed.tables import cells, speedups
-from respeed.tables.breakdown import explain
-from respeed.tables.cells import Cell
-from respeed.tables.factors import make_factors
-from respeed.tables.why import make_why
 from tests.inputs.written import DRAFT, DRAFT_CSV
-from tests.tables.derived import NOISE, PROFILES, SHEET, MakeRecord, frames_of, seven, table_of
+from tests.tables.derived import NOISE, MakeRecord, frames_of, seven, table_of
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
@@ -43,8 +38,8 @@ def measured(make_record: MakeRecord, seconds: dict[str, float], **facts: Any) -
     return records
 
 
-def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Cell]:
-    return cells.make_cells(collect_rounds(records), {"draft": paper}, PROFILES, SHEET, smoke=False)
+def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Any]:
+    return list(rows_of(frames_of(records, {"draft": paper})[0]))
 
 
 def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
@@ -93,13 +88,12 @@ def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp
     found = claim_of(paper, both)
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")
     assert "over" not in found.here
-    rounds, made = collect_rounds(both), made_of(paper, both)
-    ratios_here = speedups.make_speedups(made, rounds, {"draft": paper})
-    why = make_why(
-        made, rounds, {"draft": paper}, ratios_here, make_factors(made, rounds, {"draft": paper}), smoke=False
-    )
-    assert next(one for one in why if one.comparison == "theirs").precisions == "fp32 over fp64"
-    assert "(fp32 over fp64)" in explain(next(one for one in why if one.comparison == "theirs"))
+    papers = {"draft": paper}
+    made, ratios_here, rounds = frames_of(both, papers)
+    why = make_why(made, ratios_here, make_factors(made, rounds, papers), papers, smoke=False)
+    theirs = next(one for one in rows_of(why) if one.comparison == "theirs")
+    assert theirs.precisions == "fp32 over fp64"
+    assert "(fp32 over fp64)" in explain(theirs)
 
 
 def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(

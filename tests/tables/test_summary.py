@@ -3,6 +3,7 @@
 from typing import Any
 
 from respeed.analysis.claims import summarize
+from respeed.analysis.rounds import key_of
 from tests.tables.derived import ALL, GPU, PAPER, MakeRecord, claims_frame, derive, every_case, frames_of, seven
 
 SPEEDUP = {"claim": "rbm-speedup", "published": "12.9x to 72.6x", "here": "12.8x to 72.5x"}
@@ -71,7 +72,7 @@ def test_a_wide_cell_has_an_interval_and_is_not_settled(make_record: MakeRecord)
 
 def test_a_case_that_stands_in_two_tables_is_one_cell(make_record: MakeRecord) -> None:
     records = list(every_case(make_record, 0.1, **GPU))
-    measured = {cell.key for cell in derive(records)[0] if cell.seconds}
+    measured = {key_of(cell) for cell in derive(records)[0] if cell.seconds}
     assert summary(records)[1].startswith(f"Of {len(measured)} cells ")
 
 

@@ -40,6 +40,7 @@ from respeed.analysis.labels import across_precisions, label_row
 from respeed.analysis.rounds import CellKey, key_of, seconds_by_session
 from respeed.analysis.speedups import COLUMN, published_speedup_of
 from respeed.model.paper import Experiment, Paper
+from respeed.numbers import format_number, format_share
 
 # The row and the base of each comparison of why.csv, as people say it; theirs first.
 COMPARISONS = {
@@ -282,3 +283,26 @@ def break_down(where: Place, comparison: str, row: Side, base: Side, ratio: Rati
             }.items()
         },
     }  # fmt: skip
+
+
+def explain(one: Any) -> str:
+    """A row of why.csv in words:
+
+    72.6 = 12.3 of hardware (622 over 50.6 GFLOP/s) times 5.91 of use (42 % of its peak against 7 %)
+    """
+    number = one.printed or format_number(one.speedup)
+    whole = f"{number} ({one.precisions})" if one.precisions else number
+    if not (one.peaks and one.peak_gflops and one.base_peak_gflops):
+        return f"{whole}: {one.reason}"
+    rates = f"{format_number(one.peak_gflops)} over {format_number(one.base_peak_gflops)} GFLOP/s"
+    factors = [f"{format_number(one.peaks)} of hardware ({rates})"]
+    if one.algorithm:
+        factors.append(f"{format_number(one.algorithm)} of the algorithm")
+    if one.shares:
+        reached = ""
+        if one.share and one.base_share:
+            reached = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})"
+        factors.append(f"{format_number(one.shares)} of use{reached}")
+    if one.rest:
+        factors.append(f"{format_number(one.rest)} of all else")
+    return f"{whole} = {' times '.join(factors)}"

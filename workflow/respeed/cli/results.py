@@ -27,7 +27,7 @@ from respeed.schedule.messages import announcement
 from respeed.schedule.selection import chosen_experiments
 from respeed.schedule.spec import choose_current
 from respeed.schedule.workflow import Workflow, resolve_workflow
-from respeed.tables.build import make_tables
+from respeed.tables.build import read_tables
 
 # The states of a cell, in the order of the columns.
 STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
@@ -131,12 +131,12 @@ def show_claims(smoke: bool, machine: str | None) -> None:
     if name not in there:
         print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
         return
-    tables = make_tables(smoke, [name])
+    tables = read_tables(smoke, [name])
     if smoke:
         print(SMOKE_STAMP)
     for paper in tables.papers.values():
         judged = [one for one in rows_of(tables.claims) if one.paper == paper.name and not one.case]
-        came_out, firmness = summarize(name, paper, tables.cell_frame, tables.claims)
+        came_out, firmness = summarize(name, paper, tables.cells, tables.claims)
         print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
         # What this machine has an answer to leads.
         for one in sorted(judged, key=lambda one: not one.here):

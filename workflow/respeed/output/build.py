@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from respeed.analysis.build import Tables
 from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
@@ -29,7 +30,7 @@ from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import write_text
 from respeed.schedule.selection import machines_in_full
-from respeed.tables.build import make_tables, write_tidy
+from respeed.tables.build import read_tables
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
@@ -38,35 +39,42 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 
     All machines are in each .csv; in what people read, those that are shown in full (see schedule.selection).
     """
-    tables = make_tables(smoke, papers=papers)
+    tables = read_tables(smoke, papers=papers)
+    origins = {row.machine: row for row in rows_of(tables.hardware)}
     folder = results_folder(smoke) / "tables"
-    write_tidy(tables, folder)
+    tables.write(folder)
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
-            table = make_published(paper, experiment, tables.cell_frame, tables.speedup_frame, smoke)
-            folded = fold(table, paper, experiment, smoke, tables.origins, in_full, stamp)
+            table = make_published(paper, experiment, tables.cells, tables.speedups, smoke)
+            folded = fold(table, paper, experiment, smoke, origins, in_full, stamp)
             path = folder / paper.name / experiment.name
             write_published_csv(table, path.with_name(f"{path.name}.csv"), experiment.case_names(smoke))
             write_text(path.with_name(f"{path.name}.md"), write_markdown(folded))
             write_text(path.with_name(f"{path.name}.tex"), write_latex(folded))
             page = make_published_page(folded, f"{experiment.name}.csv")
             write_page(path.with_name(f"{path.name}.html"), page, stamp)
-    write_pages(folder, tables, in_full, stamp, machine)
-    readme = make_readme(tables.papers, tables.claims, tables.origins, in_full, stamp)
+    write_pages(folder, tables, origins, in_full, stamp, machine)
+    readme = make_readme(tables.papers, tables.claims, origins, in_full, stamp)
     write_text(results_folder(smoke) / "README.md", readme)
 
 
-def write_pages(folder: Path, tables: Any, in_full: Sequence[str], stamp: str, machine: str | None = None) -> None:
+def write_pages(
+    folder: Path,
+    tables: Tables,
+    origins: Mapping[str, Any],
+    in_full: Sequence[str],
+    stamp: str,
+    machine: str | None = None,
+) -> None:
     """Write claims.html, cells.html, speedups.html, cost.html and front.html of the machines `in_full`.
 
     front.html is a part of a page: Snakemake's report begins with it, and it with `machine`.
     """
     first = machine if machine and machine in in_full else next(iter(in_full), "")
-    papers, left_out, smoke = tables.papers, len(tables.origins) - len(in_full), tables.smoke
+    papers, left_out, smoke = tables.papers, len(origins) - len(in_full), tables.smoke
     cells, speedups, claims, costs = (
-        frame[frame["machine"].isin(in_full)]
-        for frame in (tables.cell_frame, tables.speedup_frame, tables.claims, tables.costs)
+        frame[frame["machine"].isin(in_full)] for frame in (tables.cells, tables.speedups, tables.claims, tables.cost)
     )
     for name, page in {
         "claims": make_claims_page(papers, claims),
@@ -78,7 +86,7 @@ def write_pages(folder: Path, tables: Any, in_full: Sequence[str], stamp: str, m
     facts = {
         "stamp": stamp,
         "papers": [(reference(paper), paper.title, paper.claim) for paper in papers.values()],
-        "here": describe_machine(first, tables.origins).replace(":", ",", 1) if first in tables.origins else "",
+        "here": describe_machine(first, origins).replace(":", ",", 1) if first in origins else "",
         "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
         "none_yet": NONE_YET,
     }

@@ -15,7 +15,7 @@ from respeed.tables.others import Others
 def experiment_facts(
     paper: Paper, experiment: Experiment, machines: list[str], tables: Tables, others: Others
 ) -> dict[str, Any]:
-    table = make_published(paper, experiment, tables.cell_frame, tables.speedup_frame, tables.smoke)
+    table = make_published(paper, experiment, tables.cell_frame, tables.frames.speedups, tables.smoke)
     runs = [run_facts(paper, experiment, machine, tables, others) for machine in machines]
     return {
         "name": experiment.name,

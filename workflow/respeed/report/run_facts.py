@@ -11,7 +11,6 @@ from respeed.tables.cells import Cell
 from respeed.tables.learning import shown_program
 from respeed.tables.others import Others
 from respeed.tables.speedups import Speedup
-from respeed.tables.totals import Total
 
 # What the figures show.
 SHOWN = {"seconds": "times or rates", "speedup": "speedups"}
@@ -98,7 +97,7 @@ def _figure(
     }
 
 
-def _totals(rows: list[Total], where: tuple[str, str, str]) -> list[list[str]]:
+def _totals(rows: list[Any], where: tuple[str, str, str]) -> list[list[str]]:
     texts = []
     for row in rows:
         if where[1:] != (row.paper, row.experiment):

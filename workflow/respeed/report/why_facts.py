@@ -5,15 +5,14 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.decomposition import COMPARISONS, explain
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.labels import PAPER, label_row
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
-from respeed.estimators.speedup import FULL_PRECISION
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import NOTHING, format_measured, format_number, format_share, format_speedup
 from respeed.paths import results_folder
-from respeed.tables.breakdown import Breakdown, explain
 from respeed.tables.build import Tables
-from respeed.tables.why import COMPARISONS
 
 # What multiplies to the speedup, in the order in which it is read.
 FACTORS = {
@@ -57,7 +56,7 @@ def why_facts(paper: Paper, experiment: Experiment, machine: str, tables: Tables
     }
 
 
-def _value(one: Breakdown | None, factor: str, *, bare: bool) -> str:
+def _value(one: Any | None, factor: str, *, bare: bool) -> str:
     if one is None:
         return ""
     if factor != "speedup":
@@ -67,7 +66,7 @@ def _value(one: Breakdown | None, factor: str, *, bare: bool) -> str:
     return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=bare)
 
 
-def _shares(mine: list[Breakdown], cases: tuple[str, ...]) -> dict[str, list[str]]:
+def _shares(mine: list[Any], cases: tuple[str, ...]) -> dict[str, list[str]]:
     """Of each side, the share that it reached in each case."""
     found: dict[tuple[str, str], float | None] = {}
     for one in mine:
@@ -79,7 +78,7 @@ def _shares(mine: list[Breakdown], cases: tuple[str, ...]) -> dict[str, list[str
     }
 
 
-def _peaks(mine: list[Breakdown], paper: Paper) -> list[list[str]]:
+def _peaks(mine: list[Any], paper: Paper) -> list[list[str]]:
     """Which peak is whose, and how it is known: side, row, GFLOP/s, source."""
     sources = {
         label_row(paper, row): f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"

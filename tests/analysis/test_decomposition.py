@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.estimators.rounds import collect_rounds
-from respeed.inputs.papers import load_papers
-from respeed.inputs.profiles import load_profiles
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.decomposition import Ratio, Side, explain, make_factors, make_why
+from respeed.analysis.decomposition import break_down as break_down_into
 from respeed.model.paper import Paper
-from respeed.tables.breakdown import Breakdown, Ratio, Side, break_down, explain
-from respeed.tables.cells import Cell, make_cells
-from respeed.tables.factors import make_factors
-from respeed.tables.speedups import make_speedups
-from respeed.tables.why import make_why
-from tests.tables.derived import changed
+from tests.tables.derived import PAPER, PAPERS, STEPS, changed, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
-PAPERS = load_papers(["raina2009"])
-PAPER = PAPERS["raina2009"]
-STEPS = 1_000_000 / 192
 WHERE = ("box", "paper", "table", "case")
 ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
 OPENBLAS = {"profile": "openblas-all", "architecture": "multi-cpu"}
@@ -35,11 +27,10 @@ positive = st.floats(1e-6, 1e15)
 
 def derive(
     records: list[dict[str, Any]], papers: dict[str, Paper] = PAPERS, *, smoke: bool = False
-) -> tuple[list[Cell], list[Breakdown]]:
-    rounds = collect_rounds(records)
-    cells = make_cells(rounds, papers, load_profiles(), {}, smoke)
-    speedups, factors = make_speedups(cells, rounds, papers), make_factors(cells, rounds, papers)
-    return cells, make_why(cells, rounds, papers, speedups, factors, smoke)
+) -> tuple[list[Any], list[Any]]:
+    cells, speedups, rounds = frames_of(records, papers)
+    why = make_why(cells, speedups, make_factors(cells, rounds, papers), papers, smoke)
+    return list(rows_of(cells)), list(rows_of(why))
 
 
 def seven(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
@@ -53,7 +44,7 @@ def of_size(record: dict[str, Any], visible: int, hidden: int) -> dict[str, Any]
     return record
 
 
-def one(rows: list[Breakdown], comparison: str, case: str = "576x1024", machine: str = "box") -> Breakdown:
+def one(rows: list[Any], comparison: str, case: str = "576x1024", machine: str = "box") -> Any:
     (found,) = [
         row
         for row in rows
@@ -63,7 +54,13 @@ def one(rows: list[Breakdown], comparison: str, case: str = "576x1024", machine:
     return found
 
 
-def factors_of(row: Breakdown) -> list[float]:
+def break_down(row: Side, base: Side, ratio: Ratio) -> Any:
+    """A row of the table of factors."""
+    (found,) = rows_of(make_frame([break_down_into(WHERE, "ours", row, base, ratio)], "why"))
+    return found
+
+
+def factors_of(row: Any) -> list[float]:
     return [factor for factor in (row.peaks, row.algorithm, row.shares, row.rest) if factor is not None]
 
 
@@ -81,7 +78,7 @@ def test_the_factors_multiply_to_the_speedup(
     speedup: float, peak: float, base_peak: float, algorithm: float | None, same_work: bool, work: float | None
 ) -> None:
     row, base = Side("row", 1.0, work, peak), Side("base", speedup, work, base_peak)
-    found = break_down(WHERE, "ours", row, base, Ratio(speedup, algorithm=algorithm, same_work=same_work))
+    found = break_down(row, base, Ratio(speedup, algorithm=algorithm, same_work=same_work))
     assert isclose(prod(factors_of(found)), speedup, rel_tol=1e-12)
     assert (found.shares is None) != (found.rest is None)
 
@@ -91,13 +88,13 @@ def test_of_the_same_work_the_factors_are_the_ratios_of_peaks_and_of_shares(
     work: float, seconds: float, base_seconds: float, peak: float, base_peak: float
 ) -> None:
     row, base = Side("row", seconds, work, peak), Side("base", base_seconds, work, base_peak)
-    found = break_down(WHERE, "ours", row, base, Ratio(base_seconds / seconds))
-    assert found.peaks == peak / base_peak
+    found = break_down(row, base, Ratio(base_seconds / seconds))
+    assert found.peaks == pytest.approx(peak / base_peak)
     assert found.share
     assert found.base_share
     assert found.shares
-    assert isclose(found.share, work / seconds / peak, rel_tol=1e-12)
-    assert isclose(found.base_share, work / base_seconds / base_peak, rel_tol=1e-12)
+    assert isclose(found.share, work / seconds / 1e9 / peak, rel_tol=1e-12)
+    assert isclose(found.base_share, work / base_seconds / 1e9 / base_peak, rel_tol=1e-12)
     assert isclose(found.shares, found.share / found.base_share, rel_tol=1e-9)
 
 
@@ -106,8 +103,8 @@ def test_the_other_way_round_every_factor_is_inverted(
     seconds: float, base_seconds: float, peak: float, base_peak: float
 ) -> None:
     row, base = Side("row", seconds, None, peak), Side("base", base_seconds, None, base_peak)
-    there = break_down(WHERE, "ours", row, base, Ratio(base_seconds / seconds))
-    back = break_down(WHERE, "ours", base, row, Ratio(seconds / base_seconds))
+    there = break_down(row, base, Ratio(base_seconds / seconds))
+    back = break_down(base, row, Ratio(seconds / base_seconds))
     for first, second in zip(factors_of(there), factors_of(back), strict=True):
         assert isclose(first * second, 1, rel_tol=1e-12)
 
@@ -172,11 +169,12 @@ def test_ours_has_the_number_and_the_interval_of_the_table_of_speedups(make_reco
             make_record([0.002 / factor, 0.0021 / factor, 0.004], index=index, **GPU),
         )
     ]
-    rounds = collect_rounds(records)
-    cells = make_cells(rounds, PAPERS, load_profiles(), {}, smoke=False)
-    speedups = make_speedups(cells, rounds, PAPERS)
-    ours = one(make_why(cells, rounds, PAPERS, speedups, [], smoke=False), "ours")
-    row = next(row for row in speedups if (row.profile, row.case, row.experiment) == ("gpu", "576x1024", "rbm"))
+    cells, speedups, _ = frames_of(records)
+    why = make_why(cells, speedups, make_frame([], "factors"), PAPERS, smoke=False)
+    ours = one(list(rows_of(why)), "ours")
+    (row,) = rows_of(
+        speedups[(speedups["profile"] == "gpu") & (speedups["case"] == "576x1024") & (speedups["experiment"] == "rbm")]
+    )
     assert (ours.speedup, ours.speedup_low, ours.speedup_high) == (row.speedup, row.speedup_low, row.speedup_high)
     assert prod(factors_of(ours)) == pytest.approx(ours.speedup)
     assert ours.shares == pytest.approx((ours.share or 0) / (ours.base_share or 1), rel=0.5)
@@ -252,7 +250,7 @@ def sparse(make_record: MakeRecord, workload: str, seconds: float, peak: float, 
     return records
 
 
-def sparse_rows(make_record: MakeRecord) -> list[Breakdown]:
+def sparse_rows(make_record: MakeRecord) -> list[Any]:
     records = [
         *sparse(make_record, "sparse_feature_sign", 0.4, 3e11, **OPENBLAS),
         *sparse(make_record, "sparse_parallel", 0.5, 3e11, **OPENBLAS),

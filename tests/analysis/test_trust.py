@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from simulated import SCENARIOS, Machine, Noise, simulate
+from simulated import SCENARIOS, Machine, Noise, make_tables, simulate
+
+from respeed.analysis.machines import rank_machines
 
 # Of 4 rows that are equally fast, every claim is false: the fastest of them was only lucky.
 EQUAL = (1.0, 1.0, 1.0, 1.0)
@@ -32,27 +34,19 @@ def test_rows_that_differ_are_told_apart() -> None:
     """A check that finds no difference would pass all of the above."""
     machine = Machine(SCENARIOS[0], (1.0, 0.8, 1.1, 0.5), np.random.default_rng(1))
     machine.measure(6)
-    _, ratios = machine.tables()
-    assert {row.verdict for row in ratios if row.profile != "torch-all"} == {"slower"}
+    _, speedups, _ = make_tables({"box": machine})
+    assert set(speedups.loc[speedups["profile"] != "torch-all", "verdict"]) == {"slower"}
 
 
 def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
     """Beside the luckiest of them, each would seem to be at 96 %."""
-    from simulated import PROFILES, RBM_ALONE
-
-    from respeed.analysis.cells import make_cells
-    from respeed.analysis.machines import rank_machines
-    from respeed.analysis.rounds import read_rounds
-
-    records = []
+    machines = {}
     for number in range(20):
-        machine = Machine(Noise("wide", spreads=(0.04,) * 4), EQUAL, np.random.default_rng([2, number]))
+        machine = machines[f"box-{number:02}"] = Machine(
+            Noise("wide", spreads=(0.04,) * 4), EQUAL, np.random.default_rng([2, number])
+        )
         machine.measure(7)
-        for record in machine.records:
-            record["id"]["machine"] = f"box-{number:02}"
-        records += machine.records
-    rounds = read_rounds(records)
-    made = make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
-    standings = rank_machines(made, rounds)
+    cells, _, rounds = make_tables(machines)
+    standings = rank_machines(cells, rounds)
     assert (standings["rank"] == 1).sum() >= 19
     assert standings["share"].median() == pytest.approx(1.0, abs=0.01)

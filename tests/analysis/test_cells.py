@@ -2,9 +2,10 @@
 
 import pytest
 
-from respeed.estimators.rounds import collect_rounds
+from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import read_rounds
 from respeed.inputs.profiles import other_library
-from respeed.tables.cells import make_cells
 from tests.tables.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
 
 
@@ -47,10 +48,16 @@ def test_an_optional_profile_has_rows_only_where_it_was_measured(make_record: Ma
 def test_a_machine_has_rows_of_the_blas_that_its_scipy_computes_with_and_of_what_was_measured(
     make_record: MakeRecord,
 ) -> None:
-    rounds = collect_rounds(seven(make_record, [0.1] * 7, profile="mkl-1"))
+    rounds = read_rounds(seven(make_record, [0.1] * 7, profile="mkl-1"))
     sheets = {"box": {"hardware": {"blas": "accelerate"}, "not_measurable": {}}}
-    found = {cell.profile for cell in make_cells(rounds, PAPERS, PROFILES, sheets, smoke=False) if cell.is_cpu}
-    assert found == {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all"}
+    made = make_cells(rounds, PAPERS, PROFILES, sheets, smoke=False)
+    assert set(made.loc[made["is_cpu"], "profile"]) == {
+        "accelerate-1",
+        "accelerate-all",
+        "mkl-1",
+        "torch-1",
+        "torch-all",
+    }
 
 
 def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran(make_record: MakeRecord) -> None:
@@ -179,3 +186,20 @@ def test_why_rounds_are_missing_is_said_beside_how_many(make_record: MakeRecord)
     killed = make_record([], index=8, status="failed", reason="the measuring process was killed")
     made, _ = derive([*seven(make_record, [0.1] * 4), killed])
     assert one(made, "torch-1").reason == "4 clean rounds; an interval needs 6; the measuring process was killed"
+
+
+def test_what_was_only_run_whole_is_no_cell_yet(make_record: MakeRecord) -> None:
+    (cell,) = rows_of(judge_cells(read_rounds([make_record([100.0], whole=True)])))
+    assert (cell.status, cell.reason, cell.step) == ("not-run", "only run whole, in no round yet", None)
+
+
+def test_a_cell_says_what_its_seconds_are_of(make_record: MakeRecord) -> None:
+    made, _ = derive(seven(make_record, [0.1] * 7))
+    cell = one(made, "torch-1")
+    assert (cell.work, cell.algorithm, cell.steps) == ("1,000,000 examples", "rbm", pytest.approx(STEPS))
+    assert (cell.flops, cell.traffic_bytes) == pytest.approx((1e9 * STEPS, 1e6 * STEPS))
+    assert {row.work for row in made if row.experiment == "matmul"} == {"a step", "a step of 192 examples"}
+
+
+def test_without_records_there_are_no_cells() -> None:
+    assert make_cells(read_rounds([]), PAPERS, PROFILES, {}, smoke=False).empty

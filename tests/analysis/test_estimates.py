@@ -5,16 +5,19 @@ import random
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, wilcoxon
 
-from respeed.estimators.intervals import (
+from respeed.analysis.estimates import (
     CONFIDENCE,
     TWO_LOOKS,
     Estimate,
+    confidence_among,
     estimate_location,
+    estimate_locations,
     estimate_ratio,
     estimate_sum,
     estimate_sum_ratio,
@@ -33,6 +36,17 @@ def test_the_interval_holds_the_number_and_lies_within_the_values(values: list[f
     if found.low is not None and found.high is not None:
         assert within[0] <= found.low <= found.value * (1 + 1e-12)
         assert found.value * (1 - 1e-12) <= found.high <= within[1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), POSITIVE), max_size=40))
+def test_each_of_many_groups_has_the_estimate_of_its_own_values(drawn: list[tuple[int, float]]) -> None:
+    frame = pd.DataFrame(drawn, columns=["group", "value"]).astype({"group": int, "value": float})
+    found = estimate_locations(frame["value"], frame["group"])
+    assert set(found.index) == set(frame["group"])
+    for group, row in found.iterrows():
+        one = estimate_location(list(frame["value"][frame["group"] == group]))
+        expected = [np.nan if number is None else number for number in (one.value, one.low, one.high)]
+        assert list(row) == pytest.approx(expected, nan_ok=True)
 
 
 @given(st.lists(POSITIVE, min_size=6, max_size=25), st.floats(0.01, 100))
@@ -175,3 +189,11 @@ def test_the_margin_is_that_of_the_farther_end() -> None:
     assert Estimate(10, 9, 10.5).margin == pytest.approx(0.1)
     assert Estimate(10, 9.9, 12).margin == pytest.approx(0.2)
     assert Estimate(10, None, None).margin is None
+
+
+def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
+    levels = [confidence_among(rivals) for rivals in (1, 2, 3, 4, 8, 20)]
+    assert levels[0] == levels[2] == pytest.approx(0.97, abs=0.001)
+    assert levels == sorted(levels)
+    # Of 20 rows that are equally fast, each of the other 19 beats one by luck in (1 - level) / 2.
+    assert 19 * (1 - levels[-1]) / 2 <= 0.03

@@ -1,0 +1,165 @@
+"""From records to rounds: what is judged by what, and what may be put together."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.estimates import compare_rounds
+from respeed.analysis.rounds import first_rounds, read_rounds, seconds_by_session, step_energy
+from respeed.machine.energy import FEWEST_UPDATES
+from respeed.protocol import Block
+from tests.figures.machines import read_energy
+
+MakeRecord = Callable[..., dict[str, Any]]
+ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
+NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
+DAYS = ("2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00")
+
+
+def by_session(records: list[dict[str, Any]]) -> dict[str, dict[int, np.ndarray]]:
+    """By profile: the records have one case."""
+    return {key.profile: found for key, found in seconds_by_session(read_rounds(records)).items()}
+
+
+def rounds(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
+    first = facts.pop("first", 1)
+    return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=first)]
+
+
+def test_a_round_and_case_is_a_row_with_its_facts(make_record: MakeRecord) -> None:
+    (row,) = read_rounds([make_record([0.1, 0.2, 0.3], index=3)]).itertuples()
+    assert (row.machine, row.experiment, row.case, row.algorithm) == ("box", "rbm", "576x1024", "rbm")
+    assert (row.profile, row.round, row.session, row.library, row.commit) == ("torch-1", 3, 0, "torch 2", "unknown")
+    assert (row.seconds, row.seconds_median) == pytest.approx((0.2, 0.2))
+    assert (row.status, row.blocks, row.discarded, row.causes) == ("measured", 1, 0, "")
+    assert (row.peak_gflops, row.bandwidth_gbytes) == (1e4, 10)
+    assert read_rounds([]).empty
+
+
+def test_a_probe_is_slow_beside_those_of_its_own_profile(make_record: MakeRecord) -> None:
+    """A product takes twice as long on one core: nothing of that row is disturbed."""
+    found = read_rounds([*rounds(make_record, [0.1] * 6, probe=2.0), *rounds(make_record, [0.05] * 6, **ALL)])
+    assert dict(found.groupby("profile")["seconds"].count()) == {"torch-1": 6, "torch-all": 6}
+
+
+def test_what_is_quiet_is_known_from_all_cases_of_a_session(make_record: MakeRecord) -> None:
+    """The first case was disturbed throughout: only beside the others does it show."""
+    records = rounds(make_record, [0.1] * 6)
+    for record in records:
+        slow, quiet = record["cases"][0], make_record([0.1], case="1024x4096")["cases"][0]
+        slow["blocks"][0]["probe_seconds"] = [0.008, 0.008]
+        record["cases"] = [slow, quiet]
+    found = read_rounds(records)
+    assert dict(found.groupby("case")["seconds"].count()) == {"576x1024": 0, "1024x4096": 6}
+    assert set(found["causes"]) == {"slow reference probe in 1", ""}
+
+
+def test_the_ceiling_of_a_row_is_its_own_and_the_highest_of_its_session(make_record: MakeRecord) -> None:
+    """1e9 FLOP in 0.1 s: a tenth of a ceiling that one round alone saw, the first, the last or another."""
+    for place in (0, 3, 5):
+        peaks = [5e10] * 6
+        peaks[place] = 1e11
+        slow = [make_record([0.1] * 2, index=n, peak=peak) for n, peak in enumerate(peaks, start=1)]
+        fast = rounds(make_record, [0.01] * 6, peak=4e11, **ALL)
+        found = judge_cells(read_rounds([*slow, *fast])).set_index("profile")["peak_share"]
+        assert dict(found) == pytest.approx({"torch-1": 0.1, "torch-all": 0.25})
+
+
+def test_the_clean_blocks_of_a_round_count_by_their_steps(make_record: MakeRecord) -> None:
+    """Three steps of 0.1 s and one of 0.2 s: the mean is 0.125 s and the median 0.1 s, whatever block they were in."""
+    record = make_record([0.1, 0.1, 0.1])
+    first = record["cases"][0]["blocks"][0]
+    disturbed = first | {"sample_seconds": [0.9], "run_delay_seconds": 0.9}
+    record["cases"][0]["blocks"] = [first, disturbed, first | {"sample_seconds": [0.2]}]
+    (row,) = read_rounds([record]).itertuples()
+    assert (row.seconds, row.seconds_median) == (pytest.approx(0.125), pytest.approx(0.1))
+    assert (row.blocks, row.discarded, row.causes) == (3, 1, "waited for a core in 1")
+
+
+def test_only_rounds_of_the_same_session_are_compared(make_record: MakeRecord) -> None:
+    """The base was measured on two days, of which the second was 1.2 times as slow, the row on the second alone."""
+    base = [
+        *rounds(make_record, [0.1 * one for one in NOISE], started=DAYS[0]),
+        *rounds(make_record, [0.12 * one for one in NOISE], started=DAYS[1], first=11),
+    ]
+    row = rounds(make_record, [0.06 * one for one in NOISE], started=DAYS[1], **ALL)
+    found = by_session([*base, *row])
+    ratio, together = compare_rounds(found["torch-1"], found["torch-all"])
+    assert together
+    assert ratio.value == pytest.approx(2.0, rel=0.01)
+    assert ratio.margin is not None
+    assert ratio.margin < 0.02
+
+
+def test_one_round_on_another_day_does_not_take_the_interval_away(make_record: MakeRecord) -> None:
+    base = rounds(make_record, [0.1 * one for one in NOISE], started=DAYS[0])
+    once = rounds(make_record, [0.1], started=DAYS[1], first=11)
+    row = rounds(make_record, [0.05 * one for one in NOISE], started=DAYS[1], **ALL)
+    found = by_session([*base, *once, *row])
+    ratio, together = compare_rounds(found["torch-1"], found["torch-all"])
+    assert (ratio.has_interval, together) == (True, False)
+    few = by_session([*rounds(make_record, [0.1] * 2), *rounds(make_record, [0.05] * 2, **ALL)])
+    ratio, together = compare_rounds(few["torch-1"], few["torch-all"])
+    assert (ratio.has_interval, together) == (False, True)
+
+
+def test_the_first_rounds_of_a_cell_are_those_that_a_look_saw(make_record: MakeRecord) -> None:
+    records = [make_record([0.1 * n], index=n, started=f"2026-01-01T00:{n:02}:00+00:00") for n in range(1, 10)]
+    assert list(first_rounds(read_rounds(reversed(records)), 6)["round"]) == [1, 2, 3, 4, 5, 6]
+
+
+TOLD = {"update_seconds": {"package-0": 0.001}, "reason": None}
+BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 30.0})
+SLOW = {"update_seconds": {"GPU": 0.1}, "reason": None}
+RUN = {"steps": 100, "seconds": 1.25, "joules": {"GPU": 500.0, "package-0": 125.0}}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told", "run", "found"),
+    [
+        ([BLOCK, replace(BLOCK, joules={"package-0": 60.0})], TOLD, None, (15.0, 150.0, "package-0")),
+        ([replace(BLOCK, joules={"GPU": 90.0, "package-0": 30.0})], TOLD, None, (40.0, 400.0, "GPU + package-0")),
+        # Where blocks are too short for the counters, the run after them speaks, and nowhere else.
+        ([BLOCK], SLOW, RUN, (6.25, 500.0, "GPU + package-0")),
+        ([BLOCK], TOLD, RUN, (10.0, 100.0, "package-0")),
+    ],
+)
+def test_joules_are_of_a_step_and_of_all_domains_and_watts_of_its_time(
+    blocks: list[Block], told: Any, run: Any, found: tuple[float, float, str]
+) -> None:
+    energy = step_energy(blocks, {}, told, run)
+    assert (energy["joules"], energy["watts"]) == pytest.approx(found[:2])
+    assert energy["energy_of"] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("block", "weights", "told", "run", "why"),
+    [
+        (BLOCK, {}, None, None, "the records were made before energy was read"),
+        (BLOCK, {}, {"update_seconds": {}, "reason": "no counter"}, None, "no counter"),
+        (BLOCK, {}, SLOW, None, f"{FEWEST_UPDATES} updates of the counter of GPU"),
+        (BLOCK, {}, SLOW, RUN | {"seconds": 0.9}, "blocks are shorter"),
+        (BLOCK, {"code": 10.0, "bases": 1.0}, TOLD, None, "parts"),
+        (replace(BLOCK, joules={}), {}, TOLD, None, "in no block"),
+        (replace(BLOCK, joules={"package-0": 0.0}), {}, TOLD, None, "stood still"),
+    ],
+)
+def test_a_round_without_energy_says_why(
+    block: Block, weights: dict[str, float], told: Any, run: Any, why: str
+) -> None:
+    found = step_energy([block], weights, told, run)
+    assert "joules" not in found
+    assert why in found["energy_reason"]
+
+
+def test_the_energy_of_discarded_blocks_does_not_count(make_record: MakeRecord) -> None:
+    record = make_record([0.1] * 2)
+    read_energy(record, {"package-0": 50.0})
+    (block,) = record["cases"][0]["blocks"]
+    record["cases"][0]["blocks"].append(block | {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}})
+    (row,) = read_rounds([record]).itertuples()
+    assert (row.discarded, row.joules, row.watts) == (1, pytest.approx(5.0), pytest.approx(50.0))

@@ -1,0 +1,115 @@
+"""Every tidy table at once, from the records that exist."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from respeed.analysis.cells import make_cells
+from respeed.analysis.claims import make_claims
+from respeed.analysis.columns import TABLES, make_frame, write_table
+from respeed.analysis.cost import make_costs
+from respeed.analysis.decomposition import make_factors, make_why
+from respeed.analysis.hardware import describe_machine, hardware_of, make_rates, make_scaling
+from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
+from respeed.analysis.roofline import make_roofline
+from respeed.analysis.rounds import read_rounds
+from respeed.analysis.speedups import make_speedups
+from respeed.analysis.totals import make_parts, make_totals, make_wholes
+from respeed.inputs.machines import Told
+from respeed.inputs.profiles import Profile
+from respeed.model.paper import Paper
+from respeed.records.store import left_out_if_odd, read_description, read_machines, read_machines_hardware
+
+# Of the records of one machine, those that count: by its name, whether they are of smoke runs, and the papers.
+Choose = Callable[[str, bool, list[dict[str, Any]], Mapping[str, Paper]], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tidy tables of a run, each a frame of the columns that `columns.toml` declares; `rounds` has INSIDE too."""
+
+    papers: Mapping[str, Paper]
+    smoke: bool
+    rounds: pd.DataFrame
+    cells: pd.DataFrame
+    speedups: pd.DataFrame
+    claims: pd.DataFrame
+    factors: pd.DataFrame
+    why: pd.DataFrame
+    roofline: pd.DataFrame
+    parts: pd.DataFrame
+    totals: pd.DataFrame
+    wholes: pd.DataFrame
+    machines: pd.DataFrame
+    cost: pd.DataFrame
+    spread: pd.DataFrame
+    standings: pd.DataFrame
+    rates: pd.DataFrame
+    scaling: pd.DataFrame
+    hardware: pd.DataFrame
+    facts: pd.DataFrame
+    backends: pd.DataFrame
+
+    def write(self, folder: Path) -> None:
+        """Write every table as <folder>/<name>.csv."""
+        for name in TABLES:
+            write_table(getattr(self, name), name, folder)
+
+
+def make_tables(
+    smoke: bool,
+    papers: Mapping[str, Paper],
+    profiles: Mapping[str, Profile],
+    told: Mapping[str, Told],
+    choose: Choose,
+    only: Collection[str] | None = None,
+) -> Tables:
+    """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them. `told` is
+    what is told of machines, as their price; `choose` says which records of a machine count."""
+    descriptions: dict[str, dict[str, Any]] = {}
+    frames = [read_rounds([])]
+    of_machines: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("hardware", "facts", "backends", "rates", "scaling")
+    }
+    # One machine's records at a time: a hundred machines' are gigabytes.
+    for machine, records in read_machines(smoke, only or None):
+        with left_out_if_odd(machine, smoke):
+            records = choose(machine, smoke, records, papers)
+            mine, description = read_rounds(records), read_description(machine, smoke)
+            rows = {}
+            if records or description:
+                rows = describe_machine(machine, records, mine, description)
+                if sheet := read_machines_hardware(machine, smoke, hardware_of(records, description)):
+                    rows |= {"rates": make_rates(sheet), "scaling": make_scaling(sheet)}
+            # All or nothing of a machine.
+            for name, made in rows.items():
+                of_machines[name] += made
+            frames.append(mine)
+            if description:
+                descriptions[machine] = description
+    rounds = pd.concat(frames, ignore_index=True)
+    cells = make_cells(rounds, papers, profiles, descriptions, smoke)
+    speedups = make_speedups(cells, rounds, papers)
+    totals, factors = make_totals(cells, rounds, papers, smoke), make_factors(cells, rounds, papers)
+    return Tables(
+        papers=papers,
+        smoke=smoke,
+        rounds=rounds,
+        cells=cells,
+        speedups=speedups,
+        claims=make_claims(cells, rounds, papers, totals),
+        factors=factors,
+        why=make_why(cells, speedups, factors, papers, smoke),
+        roofline=make_roofline(cells, rounds, papers),
+        parts=make_parts(cells, rounds),
+        totals=totals,
+        wholes=make_wholes(cells, rounds, papers),
+        machines=compare_machines(cells, rounds),
+        cost=make_costs(cells, rounds, papers, speedups, told, smoke),
+        spread=measure_spread(cells, speedups),
+        standings=rank_machines(cells, rounds),
+        **{name: make_frame(rows, name) for name, rows in of_machines.items()},
+    )
