@@ -64,7 +64,7 @@ def make_costs(
     costs["work"], times_over = [work for work, _ in bulk], pd.Series([over for _, over in bulk], dtype=float)
     price = pd.DataFrame.from_dict(prices, orient="index", columns=PRICE)
     base = speedups.rename(columns=lambda name: str(name).replace("speedup", "buys")).set_index(CELL)[BASE]
-    costs = costs.join(price, on="machine").join(base, on=CELL).join(_energy(rounds), on=ROUNDS_OF)
+    costs = costs.join(price, on="machine").join(base, on=CELL).join(cell_energy(rounds), on=ROUNDS_OF)
     is_priced = costs["price_per_hour"].notna()
     costs[BASE] = costs[BASE].where(is_priced)
     costs["verdict"] = costs["verdict"].fillna("none")
@@ -90,7 +90,7 @@ def _bulk(experiment: Experiment, cell: Any, smoke: bool) -> tuple[str, float]:
     return ("1 million examples", MILLION / examples) if examples else ("1 million steps", MILLION / cell.steps)
 
 
-def _energy(rounds: pd.DataFrame) -> pd.DataFrame:
+def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
     """Joules a step and watts of every cell, over the rounds that counted the same domains as the last one that tells;
     or why none does."""
     told = rounds[rounds["joules"].notna()]
