@@ -50,7 +50,7 @@ TELL = "import sys\ndef tell(): print(sys.prefix, __file__, sep='\\n')\n"
 # UV_STOPS=fail, die, hang or pause (until there is a file $UV_LOG.go): what the step named by UV_AT does.
 STUB_UV = """\
 #!/bin/sh
-[ "$1" != --version ] || exit 0
+[ "$1" != --version ] || { [ -e "$PROJECT/another" ] && echo uv 0.1.0 || echo "uv @KNOWN@ (a build)"; exit 0; }
 [ -e "$PROJECT/.venv/.respeed-lock" ] && whole=whole || whole=unfinished
 echo "$1 $2 ($whole)" >>"$UV_LOG"
 case "$UV_STOPS/$*" in
@@ -72,7 +72,7 @@ case "$1 $2" in
 esac
 echo "uv tells on standard output what it did"
 for file in "$bin"/*; do [ -x "$file" ] || "$CHMOD" +x "$file"; done
-"""
+""".replace("@KNOWN@", next(iter(re.findall(r"(?m)^uv==(\S+)", (ROOT / "requirements-uv.txt").read_text()))))
 MADE = ["venv --relocatable (unfinished)", "pip sync (unfinished)", "pip install (unfinished)"]
 
 
@@ -405,6 +405,11 @@ def test_a_newer_python_is_found_behind_one_that_is_too_old_whatever_the_shell_s
     (clone.folder / ".venv" / ".respeed-lock").unlink()
     assert clone.run("python", STUB_UV="/nowhere").returncode == 0
     assert clone.calls() == MADE
+    # But of another version, by an earlier script, it is fetched anew.
+    (clone.folder / ".venv" / ".respeed-lock").unlink()
+    (clone.folder / "another").touch()
+    assert clone.run("python", STUB_UV=str(stub)).returncode == 0
+    assert clone.calls()[0] == f"uv by {newer}"
 
 
 def test_a_uv_that_is_not_the_one_we_know_by_its_hash_is_not_installed(clone: Clone, tmp_path: Path) -> None:
