@@ -15,6 +15,7 @@ import pytest
 
 from respeed.errors import UserError
 from respeed.figures.build import build_figures
+from respeed.figures.results import load_results
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
@@ -30,12 +31,10 @@ from respeed.records.store import (
     write_json,
 )
 from respeed.records.transfer import check_item, verify
-from respeed.report.facts import gather_facts
+from respeed.report.context import make_context
 from respeed.schedule.history import read_history
 from respeed.schedule.next_turn import Plan
 from respeed.schedule.selection import make_work
-from respeed.tables.build import make_tables
-from respeed.tables.others import read_others
 from tests.odd import INSTEAD, added, change, text_of, ways
 from tests.records.carried import good_files, write_box
 from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET
@@ -98,17 +97,16 @@ def plan() -> None:
 
 
 def show(*, drawn: bool) -> None:
-    """Plan, tables and report's facts, and if it is `drawn` the files of tables and figures."""
+    """Plan, tables and report's facts, and if it is `drawn` the figures."""
     with contextlib.redirect_stderr(io.StringIO()):
         plan()
         try:
-            tables = make_tables(False)
+            build_tables(False)
         except UserError as error:  # a description of another machine than all the records are of
             assert "can be used" in str(error)  # noqa: PT017
             return
-        json.dumps(gather_facts(tables, read_others(False, ["box"])), allow_nan=False)
+        json.dumps(make_context(load_results(False)), allow_nan=False)
         if drawn:
-            build_tables(False)
             build_figures(False)
 
 

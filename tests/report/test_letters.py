@@ -19,8 +19,7 @@ from respeed.figures.style import plain, save_figure
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
-from respeed.report.build import FORM, build_report
-from respeed.report.letters import with_letters_only
+from respeed.report.build import FORM, build_report, with_letters_only
 from respeed.text import is_unprintable, printable
 from tests.conftest import ROOT
 
@@ -36,12 +35,12 @@ SHOWN = st.text(st.characters(codec="utf-8"), max_size=40).map(printable)
 
 def test_letters_that_no_face_has_become_question_marks() -> None:
     facts = {"label": "PyTorch™ ±3 % é 漢 🚀", "rows": [("é", 1, None)]}
-    assert with_letters_only(facts, **FORM) == {"label": "PyTorch™ ±3 % é ? ?", "rows": [["é", 1, None]]}
+    assert with_letters_only(facts) == {"label": "PyTorch™ ±3 % é ? ?", "rows": [["é", 1, None]]}
 
 
 def test_so_many_letters_that_trying_each_would_take_long_become_question_marks() -> None:
     text = "".join(chr(letter) for letter in range(0x4E00, 0x6000))
-    assert with_letters_only({"a": f"{text}b"}, **FORM) == {"a": "?" * len(text) + "b"}
+    assert with_letters_only({"a": f"{text}b"}) == {"a": "?" * len(text) + "b"}
 
 
 @settings(max_examples=25)
@@ -50,7 +49,7 @@ def test_any_printable_text_is_set_by_typst_as_it_is(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    (folder / "texts.json").write_text(json.dumps(with_letters_only(texts, **FORM)))
+    (folder / "texts.json").write_text(json.dumps(with_letters_only(texts)))
     setting = '#set document(title: "t")\n#set text(font: "Libertinus Serif", lang: "en")\n'
     (folder / "texts.typ").write_text(setting + '#for one in json("texts.json") [- #one\n]')
     typst.compile(folder / "texts.typ", **FORM)

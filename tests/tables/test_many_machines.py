@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 
-from respeed.errors import UserError
 from respeed.output.build import build_tables
 from respeed.paths import description_path, results_folder
-from respeed.records.store import read_placed, write_json
-from respeed.tables import build
-from respeed.tables.others import read_others
+from respeed.records.store import write_json
 from tests.conftest import write_machines
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -112,7 +109,6 @@ def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:
     text = (results_folder(smoke=False) / "tables/raina2009/rbm.md").read_text()
     assert all(f"box-{number:02}" in text for number in range(4))
     assert "other machines" not in text
-    assert read_others(smoke=False, in_full=[f"box-{number:02}" for number in range(4)]).left_out == 0
 
 
 def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record: MakeRecord) -> None:
@@ -124,28 +120,3 @@ def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record:
         ("box-00", "A CPU", "7"),
         ("planned", "Another CPU", "0"),
     ]
-
-
-def test_what_is_shown_of_other_machines_costs_no_record_of_theirs(
-    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_machines(make_record, 12)
-    for number in range(12):
-        write_json(description_path(f"box-{number:02}", smoke=False), {"hardware": {}, "not_measurable": {}})
-    build_tables(smoke=False, machine="box-00")
-    read: list[Path] = []
-    for module in ("files", "one_machine"):
-        monkeypatch.setattr(
-            f"respeed.records.{module}.read_placed",
-            lambda kind, path, smoke: read.append(path) or read_placed(kind, path, smoke),
-        )
-    build.make_tables(smoke=False, only=["box-00"])
-    others = read_others(smoke=False, in_full=["box-00"])
-    assert {path.parts[2] for path in read} == {"box-00"}
-    assert (others.left_out, len(others.hardware), len(others.standings)) == (11, 12, 12)
-
-
-def test_without_the_tables_what_to_do_is_one_line(make_record: MakeRecord) -> None:
-    write_machines(make_record, 5)
-    with pytest.raises(UserError, match="build the tables first"):
-        read_others(smoke=False, in_full=["box-00"])

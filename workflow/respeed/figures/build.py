@@ -52,7 +52,7 @@ def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
             ours = (points["machine"] == name) & (points["precision"] == FULL_PRECISION)
             shown = points[ours | (points["machine"] == PAPER)]
             yield Path(paper.name, f"{name}-roofline"), partial(draw_roofline, paper, shown, colors, stamp)
-    for record in results.learning():
+    for record in results.learning:
         known = results.papers[record["paper"]].experiments if record["paper"] in results.papers else {}
         if record["experiment"] in known:
             place, experiment = Path(record["paper"], record["experiment"]), known[record["experiment"]]

@@ -1,13 +1,13 @@
 """What figures and the report are made of: the tidy tables of the machines that are shown in full, and their papers."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.columns import TABLES, load_table
+from respeed.analysis.columns import load_table
 from respeed.analysis.labels import PAPER
 from respeed.model.paper import Experiment, Paper
 from respeed.paths import results_folder
@@ -27,6 +27,7 @@ class Results:
     papers: dict[str, Paper]
     machines: tuple[str, ...]
     left_out: int
+    _read: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def stamp(self) -> str:
@@ -34,7 +35,12 @@ class Results:
 
     def table(self, name: str, machine: str = "", paper: str = "", experiment: str = "") -> pd.DataFrame:
         """A tidy table's rows of the machines in full and of the papers themselves, or of those that are named."""
-        frame = self._tables[name]
+        if name not in self._read:
+            every = self.every(name)
+            if "machine" in every:
+                every = every[every["machine"].isin([PAPER, *self.machines])]
+            self._read[name] = every[every["paper"].isin(self.papers)] if "paper" in every else every
+        frame = self._read[name]
         wanted = (("machine", machine), ("paper", paper), ("experiment", experiment))
         for column, value in wanted:
             if value:
@@ -44,16 +50,6 @@ class Results:
     def every(self, name: str) -> pd.DataFrame:
         """A tidy table's rows of all machines."""
         return load_table(name, results_folder(self.smoke) / "tables")
-
-    @cached_property
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        found = {}
-        for name in TABLES:
-            frame = self.every(name)
-            if "machine" in frame:
-                frame = frame[frame["machine"].isin([PAPER, *self.machines])]
-            found[name] = frame[frame["paper"].isin(self.papers)] if "paper" in frame else frame
-        return found
 
     def spread(self, quantity: str, paper: str, experiment: str) -> pd.DataFrame:
         """How far all machines lie apart, case by case; without a row where all are shown in full."""
@@ -78,6 +74,7 @@ class Results:
         ]
         return cells
 
+    @cached_property
     def learning(self) -> list[dict[str, Any]]:
         """What was learned on the machines that are shown in full."""
         return [record for machine in self.machines for record in read_learning(self.smoke, machine)]
@@ -88,4 +85,5 @@ def load_results(smoke: bool, machine: str | None = None, papers: Collection[str
     every other that there are records of. UserError where tables were not built."""
     in_full = machines_in_full(smoke, machine)
     left_out = len(recorded_machines(smoke)) - len(in_full)
-    return Results(smoke, papers_shown(smoke, papers), tuple(in_full), left_out)
+    known = set(load_table("hardware", results_folder(smoke) / "tables")["machine"])
+    return Results(smoke, papers_shown(smoke, papers), tuple(name for name in in_full if name in known), left_out)

@@ -1,0 +1,647 @@
+"""All that the report shows as one plain structure: texts, each already formatted, for the templates in report/."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from respeed.analysis.claims import summarize
+from respeed.analysis.columns import rows_of
+from respeed.analysis.cost import (
+    by_table,
+    cheapest_rows,
+    currencies_apart,
+    energy_missing,
+    in_bulk,
+    prices_told,
+    prices_untold,
+    say_who_is_cheapest,
+    times_the_cheapest,
+)
+from respeed.analysis.decomposition import COMPARISONS
+from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.hardware_sheet import (
+    beside_machines,
+    differing_peaks,
+    list_sizes,
+    missing_rates,
+    missing_scaling,
+    tabulate_rates,
+    tabulate_scaling,
+)
+from respeed.analysis.labels import PAPER, label_row, words_of_unit
+from respeed.analysis.roofline import hardware_roofs, highest_roofs
+from respeed.figures.hardware import why_no_curve
+from respeed.figures.learning import shown_program
+from respeed.figures.results import Results
+from respeed.figures.timings import rows_in_front
+from respeed.model.paper import Experiment, Fact, Paper
+from respeed.numbers import (
+    NOTHING,
+    format_duration,
+    format_measured,
+    format_number,
+    format_range,
+    format_share,
+    format_speedup,
+    measured_value,
+)
+from respeed.output.published import fold, make_published
+from respeed.paths import results_folder
+
+# More machines than that do not fit beside one another.
+MOST_PRICED = 4
+# What multiplies to a speedup, in the order in which it is read.
+FACTORS = {
+    "peaks": "= hardware (ratio of the peaks)",
+    "algorithm": "times the algorithm (on one CPU here)",
+    "shares": "times use (ratio of the shares of the peak)",
+    "rest": "times all else",
+}
+SIDES = ("GPU there", "CPU there", "GPU here", "CPU here")
+# What a figure shows, and what its pale bars are where there are many machines.
+FIGURES = {
+    "speedup": ("speedups", "the highest speedup of each machine's accelerator"),
+    "seconds": ("times or rates", "each machine's fastest row"),
+}
+
+
+def make_context(results: Results) -> dict[str, Any]:
+    """The facts file of the report, ready for JSON: of the machines in full all, of all others a row each."""
+    dates = sorted(filter(None, results.every("hardware")["last_day"]))
+    return {
+        "stamp": results.stamp,
+        "version": version("respeed"),
+        "date": [int(part) for part in dates[-1].split("-")] if dates else None,
+        "machines": [_machine(results, machine) for machine in results.machines],
+        "many": _standings(results) if results.left_out else None,
+        "across": [] if results.left_out else _across(results),
+        "cost": _cost(results),
+        "sheets": [_sheet(results, name) for name in results.machines if len(results.table("rates", name))],
+        "sheets_across": {
+            "machines": list(results.machines),
+            "rows": beside_machines(
+                list(rows_of(results.table("rates"))), list(rows_of(results.table("scaling"))), results.machines
+            ),
+        },
+        "papers": [_paper(results, paper) for paper in results.papers.values()],
+    }
+
+
+def _grid(
+    rows: Iterable[Any], row_of: Callable[[Any], Any], column_of: Callable[[Any], Hashable],
+    columns: Sequence[Hashable], show: Callable[[Any], Any],
+) -> list[list[Any]]:  # fmt: skip
+    """A line for each row in the order in which they come: its name, and what is shown of it in each column, where None
+    stands for what is missing."""
+    found = {(row_of(one), column_of(one)): one for one in rows}
+    names = dict.fromkeys(name for name, _ in found)
+    return [[name, [show(found.get((name, column))) for column in columns]] for name in names]
+
+
+def _machine(results: Results, machine: str) -> dict[str, Any]:
+    """Hardware, software, and how clean its measurements were."""
+    parts: dict[str, list[list[str]]] = {part: [] for part in ("summary", "hardware", "rounds", "software", "measured")}
+    for row in rows_of(results.table("facts", machine)):
+        parts[row.part].append([row.fact, row.value])
+    return parts | {
+        "name": machine,
+        "summary": parts["summary"][0][1],
+        "backends": [
+            [row.label, row.library, row.kernel, f"{row.threads} asked, {row.threads_ran or 'not seen'} ran",
+             row.precision, NOTHING if row.error is None else f"{row.error:.0e}"]
+            for row in rows_of(results.table("backends", machine))
+        ],
+    }  # fmt: skip
+
+
+def _standings(results: Results) -> dict[str, Any]:
+    """Where the machines that are shown in full stand, and a row for every machine."""
+    standings, hardware = list(rows_of(results.every("standings"))), list(rows_of(results.every("hardware")))
+    by_machine = {(one.machine, one.paper, one.experiment): one for one in standings}
+    best = {(one.paper, one.experiment): one.machine for one in reversed(standings)}
+    titles = {(paper.name, one.name): one.title for paper in results.papers.values()
+              for one in paper.experiments.values() if (paper.name, one.name) in best}  # fmt: skip
+
+    def place_of(one: Any) -> tuple[str, str]:
+        if one is None:
+            return NOTHING, "not measured"
+        cases = "" if one.rank else f" ({one.cases} of {one.all_cases} cases)"
+        return f"{one.rank} of {one.machines}" if one.rank else NOTHING, f"{one.share:.0%}{cases}"
+
+    def share_of(one: Any) -> str:
+        return NOTHING if one is None else f"{one.share:.1%}" + place_of(one)[1].removeprefix(f"{one.share:.0%}")
+
+    return {
+        "machines": len(hardware),
+        "first": len(results.machines),
+        "left_out": results.left_out,
+        "tables": str(results_folder(results.smoke) / "tables"),
+        "records": str(results_folder(results.smoke) / "records"),
+        "header": list(titles.values()),
+        "standing": [
+            [title, machine, *place_of(by_machine.get((machine, *table))), best[table]]
+            for table, title in titles.items()
+            for machine in results.machines
+        ],
+        "rows": [
+            [one.machine, ", ".join(filter(None, [one.cpu, f"{one.usable_cores} cores", one.accelerators])),
+             *(share_of(by_machine.get((one.machine, *table))) for table in titles)]
+            for one in sorted(hardware, key=lambda one: one.machine not in results.machines)
+        ],
+    }  # fmt: skip
+
+
+def _across(results: Results) -> list[dict[str, Any]]:
+    """Machines beside one another: for each table a row a case, a column a machine; empty where one was measured."""
+
+    def show(row: Any) -> str:
+        if row is None or row.verdict == "base":
+            return NOTHING if row is None else "fastest"
+        text = format_measured(row.speedup, row.speedup_low, row.speedup_high, unit="x")
+        return f"{text} =" if row.verdict == "indistinguishable" else text
+
+    groups = []
+    for paper in results.papers.values():
+        for experiment in paper.experiments.values():
+            rows = rows_of(results.table("machines", paper=paper.name, experiment=experiment.name))
+            machines = list(results.machines)
+            lines = _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show)
+            if lines:
+                shown = [[case, *texts] for case, texts in lines]
+                groups.append({"title": experiment.title, "machines": machines, "rows": shown})
+    return groups
+
+
+def _cost(results: Results) -> dict[str, Any]:
+    """The section "What it costs", and two lines a machine for the appendix. Where machines are left out, the cheapest
+    of all stand beside those that are shown in full."""
+    costs = results.every("cost")
+    costs = costs[costs["machine"].isin(results.machines) | (costs["standing"] == "cheapest")]
+    every = [row for row in rows_of(costs) if row.paper in results.papers]
+    mine = [row for row in every if row.machine in results.machines]
+    best = cheapest_rows(every)
+    columns = [*results.machines, *(row.machine for row in best)]
+    priced = list(dict.fromkeys(name for name in columns if any(row.machine == name for row in best)))[:MOST_PRICED]
+    # Those tables that their paper prints, or says something of.
+    shown = [
+        (paper, experiment)
+        for paper in results.papers.values()
+        for experiment in paper.experiments.values()
+        if paper.prints(experiment.name) or any(claim.experiment == experiment.name for claim in paper.claims)
+    ]
+    names = {(paper.name, experiment.name) for paper, experiment in shown}
+    rows = [row for row in best if row.machine in priced and (row.paper, row.experiment) in names]
+    return {
+        "prices": [list(one) for one in prices_told(rows)],
+        "untold": [list(one) for one in prices_untold(mine)],
+        "machines": [[name, next(row.currency for row in best if row.machine == name)] for name in priced],
+        "apart": currencies_apart(rows),
+        "tables": [_cost_table(results, table, priced, rows) for table in by_table(rows).values()],
+        "energy": [one for where in shown if (one := _energy(results, *where, mine, rows))],
+        "not_measured": [list(one) for one in energy_missing(mine)],
+        "sheets": {name: _cost_lines([row for row in mine if row.machine == name]) for name in results.machines},
+    }
+
+
+def _cost_table(results: Results, rows: list[Any], machines: list[str], shown: list[Any]) -> dict[str, Any]:
+    """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's.
+    `shown` are the rows of all tables."""
+    work, times_over = in_bulk(rows[0].work, shown)
+    paid: dict[str, list[Any]] = {}
+    for row in rows:
+        paid.setdefault(row.currency, []).append(row)
+    alone = {row.machine for mine in paid.values() for row in mine if len({one.machine for one in mine}) == 1}
+
+    def show(row: Any) -> dict[str, Any] | None:
+        if row is None or row.cost is None:
+            return None
+        low, high = (end and times_over * end for end in (row.cost_low, row.cost_high))
+        factor = times_the_cheapest(row)
+        cost = measured_value(times_over * row.cost, low, high, bare=results.smoke)
+        dearer = format_measured(*factor, unit="x", bare=results.smoke) if factor else ""
+        marks = {"cheapest": "the cheapest", "indistinguishable": f"{format_speedup(factor and factor[0])} ="}
+        beside = marks.get(row.standing, dearer) if row.machine not in alone else ""
+        small = ", ".join(filter(None, [row.profile, beside]))
+        is_cheapest = row.machine not in alone and row.standing in marks
+        return {"text": cost.text, "interval": cost.interval, "small": small, "is_cheapest": is_cheapest}
+
+    return {
+        "title": results.papers[rows[0].paper].experiments[rows[0].experiment].title,
+        "unit": f"for {work}",
+        "rows": _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show),
+        "says": " ".join(text for mine in paid.values() for text in say_who_is_cheapest(mine)),
+    }
+
+
+def _energy(
+    results: Results, paper: Paper, experiment: Experiment, costs: list[Any], shown: list[Any]
+) -> dict[str, Any] | None:
+    """Of each machine the CPU row and the accelerator's that are fastest in most cases, by each algorithm; a column a
+    case: joules, and beneath the watts, for as much work as the costs `shown` are. None where none tells its energy."""
+    told = [row for row in costs if (row.paper, row.experiment) == (paper.name, experiment.name) and row.joules]
+    front = set()
+    for machine in {row.machine for row in told}:
+        cells = results.cells(paper.name, experiment, machine)
+        mine = cells[cells["row"].isin(rows_in_front(cells, experiment))]
+        front |= {(machine, label) for label in mine["label"]}
+    told = [row for row in told if (row.machine, row.label) in front]
+    if not told:
+        return None
+    work, times_over = in_bulk(told[0].work, shown)
+    cases = list(dict.fromkeys(row.case for row in told))
+
+    def show(row: Any) -> list[str]:
+        if row is None:
+            return [NOTHING, ""]
+        joules = format_measured(row.joules, row.joules_low, row.joules_high, bare=results.smoke)
+        return [joules, f"{format_number(row.watts)} W" if row.watts else ""]
+
+    lines = _grid(told, lambda row: (f"{row.machine}: {row.label}", row.energy_of), lambda row: row.case, cases, show)
+    return {
+        "title": experiment.title,
+        # The same digits: of a thousand times the work there are as many kilojoules as of the work joules.
+        "unit": f"{'kilojoules' if times_over > 1 else 'joules'} for {work}",
+        "cases": cases,
+        "rows": [[*names, values] for names, values in lines],
+    }
+
+
+def _cost_lines(rows: list[Any]) -> list[list[str]]:
+    """Lines for the machine's own page."""
+    price = [f"{price} ({source}, {date})" for _, price, source, date in prices_told(rows)]
+    untold = [why for _, why in prices_untold(rows)]
+    energy = sorted({row.energy_of for row in rows if row.joules})
+    energy += [f"not measured: {why}" for _, why in energy_missing(rows)]
+    return [["price", "; ".join(price + untold)], ["energy", "; ".join(energy)]] if rows else []
+
+
+def _sheet(results: Results, machine: str) -> dict[str, Any]:
+    """What a machine reaches, and what more threads bring it."""
+    scaling = results.table("scaling", machine)
+    reached, scaled = list(rows_of(results.table("rates", machine))), list(rows_of(scaling))
+    columns, groups = tabulate_rates(reached, bare=results.smoke)
+    counts, lines = tabulate_scaling(scaled, bare=results.smoke)
+    has_curve = len({row.threads for row in scaled if row.speedup}) > 1
+    points = list(rows_of(results.table("roofline", machine)))
+    passes = list(map(str, sorted({row.passes for row in scaled if row.passes} or {0})))
+    many = " to ".join(dict.fromkeys([passes[0], passes[-1]]))
+
+    def as_json(found: Iterable[tuple[str, Iterable[Any]]]) -> list[dict[str, Any]]:
+        return [{"label": label, "values": [asdict(value) for value in values]} for label, values in found]
+
+    return {
+        "machine": machine,
+        "sizes": list_sizes(reached),
+        "columns": columns,
+        "groups": [{"heading": heading, "lines": as_json(found)} for heading, found in groups],
+        "missing": missing_rates(reached),
+        "missing_points": missing_scaling(scaled) if has_curve else [],
+        "differs": [] if results.smoke else differing_peaks(reached, points),
+        "no_curve": "" if has_curve else why_no_curve(scaling),
+        "library": next((row.library for row in scaled if row.library), ""),
+        "passes": f"{many} pass{'es' if many != '1' else ''}",
+        "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],
+        "scaling": as_json(lines),
+        "curve": {
+            "path": f"/{results_folder(results.smoke)}/figures/{machine}-scaling.svg",
+            "alt": f"Chart, both axes logarithmic: speedup over one thread on {machine} by the number of threads, "
+            "beside the ideal. Its numbers are in the table below it.",
+        },
+    }
+
+
+def _paper(results: Results, paper: Paper) -> dict[str, Any]:
+    cells, claims = results.table("cells"), results.table("claims")
+    summaries = {name: summarize(name, paper, cells, claims) for name in results.machines}
+    return {
+        "title": paper.title,
+        "authors": ", ".join(paper.authors),
+        "venue": f"{paper.venue} {paper.year}",
+        "links": [{"address": address, "text": text} for text, address in paper.links.items()],
+        "claim": paper.claim,
+        "claims": _claims(results, paper),
+        "summaries": [
+            {"machine": name, "came_out": came_out, "firmness": firm} for name, (came_out, firm) in summaries.items()
+        ],
+        "facts": _known(paper.facts),
+        "experiments": [_experiment(results, paper, experiment) for experiment in paper.experiments.values()],
+        "rooflines": [_roofline(results, paper, machine) for machine in results.machines],
+    }
+
+
+def _claims(results: Results, paper: Paper) -> list[dict[str, Any]]:
+    """A row a claim: what it says, what was published, what came out `on` each machine; those with our numbers lead."""
+    judged = {
+        (one.claim, one.machine): one for one in rows_of(results.table("claims", paper=paper.name)) if not one.case
+    }
+    rows = []
+    for claim in paper.claims:
+        found = [judged[claim.name, machine] for machine in results.machines if (claim.name, machine) in judged]
+        names = ("machine", "here", "verdict", "reason", "instead")
+        on = [{name: getattr(one, name) for name in names} for one in found]
+        if found:
+            first = {"says": claim.says, "experiment": claim.experiment, "published": found[0].published}
+            rows.append(first | {"on": on})
+    return sorted(rows, key=lambda row: not any(one["here"] for one in row["on"]))
+
+
+def _known(facts: Iterable[Fact]) -> list[dict[str, str]]:
+    """Of the protocol, each with how surely it is known."""
+    return [{"fact": fact.fact, "value": fact.value, "confidence": fact.confidence} for fact in facts]
+
+
+def _experiment(results: Results, paper: Paper, experiment: Experiment) -> dict[str, Any]:
+    """The paper's table and ours in one, verdicts, and each machine's part."""
+    cells, speedups = (results.table(name, paper=paper.name) for name in ("cells", "speedups"))
+    table = make_published(paper, experiment, cells, speedups, results.smoke)
+    hardware = {row.machine: row for row in rows_of(results.table("hardware"))}
+    file = results_folder(results.smoke) / "tables" / paper.name / f"{experiment.name}.csv"
+    numbers = ("lowest", "lower_quartile", "median", "upper_quartile", "highest")
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "total": experiment.total,
+        "examples": f"{experiment.examples:,}" if experiment.examples else "",
+        "unit": words_of_unit(experiment),
+        "extrapolated": experiment.is_extrapolated,
+        "share": _timed_share(experiment, results.smoke),
+        "table": fold(table, paper, experiment, results.smoke, hardware).as_json(),
+        "facts": _known(experiment.facts),
+        "caveats": list(experiment.caveats),
+        "machines": [_run(results, paper, experiment, machine) for machine in results.machines],
+        "others": f"The rows of {results.left_out} other machines are in {file}." if results.left_out else "",
+        "spread": [
+            [one.case, str(one.machines), *(format_number(getattr(one, name)) for name in numbers)]
+            for one in rows_of(results.spread("seconds", paper.name, experiment.name))
+        ],
+    }
+
+
+def _timed_share(experiment: Experiment, smoke: bool) -> str:
+    """What a reader must know where only a part of the work is timed."""
+    cases = experiment.smoke_cases if smoke else experiment.cases
+    part = [case for case in cases if case.parameters.get("timed", 0) < case.parameters.get("batch", 0)]
+    if not part or "timed" not in part[0].parameters:
+        return ""
+    labels = dict.fromkeys(experiment.algorithms[case.workload].label for case in part)
+    return (
+        f"The first batch is timed, and scaled to all. For {' and '.join(labels)} the coefficients of "
+        f"{part[0].parameters['timed']} of its {part[0].parameters['batch']} examples are, drawn evenly by how many of "
+        "them are nonzero, and scaled to the batch."
+        + (" The preset full times every example of every batch." if experiment.whole_parameters else "")
+    )
+
+
+def _run(results: Results, paper: Paper, experiment: Experiment, machine: str) -> dict[str, Any]:
+    """One experiment on one machine: figures, totals, factors, why, and every cell for the appendix."""
+    where = (machine, paper.name, experiment.name)
+    cells, totals = list(rows_of(results.table("cells", *where))), rows_of(results.table("totals", "", *where[1:]))
+    cases = experiment.case_names(results.smoke)
+    # As in the tables above: a row that answers none of the paper's is there if it was measured.
+    unlike = {cell.profile for cell in cells if cell.precision != FULL_PRECISION}
+    shown = [row for row in totals if row.machine == PAPER or (
+        row.machine == machine and (row.seconds or row.profile not in unlike))]  # fmt: skip
+    figures = f"/{results_folder(results.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
+    learned = [one for one in results.learning if (one["machine"], one["paper"], one["experiment"]) == where]
+    parts = list(rows_of(results.table("parts", *where)))
+    of_parts = [case for case in cases if case in {row.case for row in parts}]
+    return {
+        "machine": machine,
+        "measured": any(cell.seconds for cell in cells),
+        "figures": [_figure(results, paper, experiment, machine, f"{figures}-{kind}.svg", kind) for kind in FIGURES],
+        "learned": _learned(experiment, machine, figures, learned[0]) if learned and learned[0]["programs"] else [],
+        "cells": {"cases": list(cases), "rows": _every_cell(results, where, cells, cases)},
+        "parts": {
+            "cases": of_parts,
+            "rows": _grid(parts, lambda row: f"{row.label}: {row.part}", lambda row: row.case, of_parts,
+                          lambda row: format_number(row.seconds) if row else NOTHING),
+        },
+        "factors": [
+            [
+                row.label,
+                row.case,
+                f"{format_number(row.speedup)}x ({format_range(row.speedup_low, row.speedup_high)})",
+                f"{format_number(row.algorithm_factor)}x ({format_range(row.algorithm_low, row.algorithm_high)})",
+                f"{format_number(row.hardware_factor)}x ({format_range(row.hardware_low, row.hardware_high)})",
+                format_speedup(row.published),
+            ]
+            for row in rows_of(results.table("factors", *where))
+        ],
+        "totals": list(map(_total, shown)),
+        "headline_examples": next((f"{row.headline_examples:,.0f}" for row in shown if row.headline_examples), ""),
+        "wholes": [
+            [
+                row.label,
+                row.case,
+                format_number(row.extrapolated_seconds) if row.extrapolated_seconds else "",
+                format_number(row.whole_seconds),
+                format_number(row.ratio) if row.ratio else "",
+            ]
+            for row in rows_of(results.table("wholes", *where))
+        ],
+        "missing": _missing(cells),
+        "why": _why(results, paper, experiment, machine),
+    }  # fmt: skip
+
+
+def _figure(
+    results: Results, paper: Paper, experiment: Experiment, machine: str, path: str, kind: str
+) -> dict[str, str]:
+    shows, bars = FIGURES[kind]
+    spread, many = results.spread(kind, paper.name, experiment.name), ""
+    if len(spread):
+        many = (
+            f" Pale bars are {bars}: the range over {spread['machines'].max()} machines, its middle half wider, the "
+            f"median a dash. The {results.left_out} machines that are not shown in full are in these bars alone."
+        )
+    return {
+        "path": path,
+        "caption": f"{experiment.title} on {machine}. Bars are 95 % intervals.{many}",
+        "alt": f"Chart: {experiment.title} on {machine}, {shows} by case. Its numbers are in the tables.",
+    }
+
+
+def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
+    program = shown_program(record)
+    sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in program["parameters"].items())
+    algorithm = experiment.algorithms.get(program["workload"])
+    by = f" by {algorithm.label}" if algorithm else ""
+    left = "the objective over that of no bases at all"
+    left = left if algorithm else "the reconstruction's square error over variance"
+    return [
+        {
+            "path": f"{figures}-learned.svg",
+            "caption": f"Some of what was learned from natural images{by} after {program['steps']} steps, each on its "
+            f"own scale, zero as grey. A case of its own, smaller than those that are timed: {sizes}.",
+            "alt": f"Grid of small pictures: {experiment.title} on {machine}, what was learned from natural images.",
+        },
+        {
+            "path": f"{figures}-learning.svg",
+            "caption": f"What is left to explain, {left}, after so many seconds of steps on all cores; the case of the "
+            "pictures above, one run of each program, no interval.",
+            "alt": f"Line chart: {experiment.title} on {machine}, what is left to explain against seconds.",
+        },
+    ]
+
+
+def _every_cell(
+    results: Results, where: tuple[str, str, str], cells: list[Any], cases: Sequence[str]
+) -> list[list[Any]]:
+    """A cell is two texts: the median seconds with the rate, and beneath the share of the peak, the speedup, the clean
+    rounds and the discarded blocks."""
+    ratios = {(row.label, row.case): row for row in rows_of(results.table("speedups", *where))}
+    marks = {"indistinguishable": " =", "unproven": " ?"}
+
+    def show(cell: Any) -> list[str]:
+        if cell is None or not cell.seconds:
+            return [NOTHING, ""]
+        ratio = ratios[cell.label, cell.case]
+        has_speedup = ratio.verdict != "base" and ratio.speedup is not None
+        speedup = f"{format_number(ratio.speedup)}x{marks.get(ratio.verdict, '')}" if has_speedup else ratio.verdict
+        share = format_share(cell.peak_share) if cell.peak_share else ""
+        rate = f", {format_number(cell.gflops)} GFLOP/s" if cell.gflops else ""
+        beneath = " · ".join(filter(None, [share, speedup, f"{cell.rounds} ({cell.discarded})"]))
+        return [f"{format_number(cell.seconds_median or 0.0)} s{rate}", beneath]
+
+    timed = {cell.label for cell in cells if cell.seconds}
+    rows = [cell for cell in cells if cell.label in timed]
+    return _grid(rows, lambda cell: cell.label, lambda cell: cell.case, cases, show)
+
+
+def _total(row: Any) -> list[str]:
+    if row.seconds is None:
+        return [row.label, f"not known: {row.reason}", "", ""]
+    interval = "derived, no interval" if row.machine == PAPER else format_range(row.seconds_low, row.seconds_high)
+    return [row.label, format_number(row.seconds), interval, format_duration(row.headline_seconds)]
+
+
+def _missing(cells: list[Any]) -> list[dict[str, str]]:
+    """The rows and cases without a time, grouped by their reason."""
+    cases: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if not cell.seconds:
+            cases.setdefault((cell.label, f"{cell.status}: {cell.reason}"), []).append(cell.case)
+    labels: dict[tuple[str, str], list[str]] = {}
+    for (label, reason), names in cases.items():
+        labels.setdefault((reason, ", ".join(names)), []).append(label)
+    return [{"label": "; ".join(rows), "reason": reason, "cases": names} for (reason, names), rows in labels.items()]
+
+
+def _why(results: Results, paper: Paper, experiment: Experiment, machine: str) -> dict[str, Any] | None:
+    """The table of factors, a row a comparison and factor, a column a case; None where there is nothing to explain.
+
+    `sentences` say the same in words, the case of the largest printed speedup first.
+    """
+    rows = rows_of(results.table("why", "", paper.name, experiment.name))
+    mine = [one for one in rows if one.machine in {PAPER, machine}]
+    if not mine:
+        return None
+    cases = experiment.case_names(results.smoke)
+
+    def show(one: Any, factor: str) -> str:
+        if one is None:
+            return ""
+        if factor != "speedup":
+            return format_speedup(getattr(one, factor))
+        if one.comparison == "theirs":
+            return f"{one.printed}x" if one.printed else format_speedup(one.speedup)
+        return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=results.smoke)
+
+    by_place = {(one.comparison, one.case): one for one in mine}
+    shares: dict[tuple[str, str], float | None] = {}
+    for one in mine:
+        row, base = COMPARISONS[one.comparison]
+        shares |= {(row, one.case): one.share, (base, one.case): one.base_share}
+    table = [
+        [
+            title,
+            " over ".join(COMPARISONS[comparison]),
+            *(show(by_place.get((comparison, case)), factor) for case in cases),
+        ]
+        for factor, title in {"speedup": "Speedup", **FACTORS}.items()
+        for comparison in COMPARISONS
+    ]
+    table += [
+        [
+            "Share of its peak",
+            side,
+            *(format_share(share) if (share := shares.get((side, case))) else "" for case in cases),
+        ]
+        for side in SIDES
+    ]
+    printed = {one.case: one.speedup for one in mine if one.comparison == "theirs"}
+    return {
+        "header": ["", "", *cases],
+        "rows": [[text or NOTHING for text in row] for row in table if any(row[2:])],
+        "peaks": _peaks(mine, paper),
+        "sentences": [
+            {"case": one.case, "comparison": " over ".join(COMPARISONS[one.comparison]), "text": f"{explain(one)}."}
+            for one in sorted(mine, key=lambda one: printed.get(one.case, 0.0), reverse=True)
+        ],
+    }
+
+
+def _peaks(mine: list[Any], paper: Paper) -> list[list[str]]:
+    """Which peak is whose, and how it is known: side, row, GFLOP/s, source."""
+    sources = {
+        label_row(paper, row): f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"
+        for row in paper.rows
+        if row.hardware
+    }
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in mine:
+        row, base = COMPARISONS[one.comparison]
+        for side, label, peak in ((row, one.row, one.peak_gflops), (base, one.base, one.base_peak_gflops)):
+            if peak:
+                how = sources.get(label, "") if side.endswith("there") else "measured: a bare product on the same row"
+                rows[side, label] = [side, label, format_number(peak), how]
+    return list(rows.values())
+
+
+def explain(one: Any) -> str:
+    """Why a speedup, a row of why.csv, is what it is: 72.6 = 12.3 of hardware (622 over 50.6 GFLOP/s) times 5.91 of use
+    (42 % of its peak against 7 %)."""
+    number = one.printed or format_number(one.speedup)
+    whole = f"{number} ({one.precisions})" if one.precisions else number
+    if not (one.peaks and one.peak_gflops and one.base_peak_gflops):
+        return f"{whole}: {one.reason}"
+    rates = f"{format_number(one.peak_gflops)} over {format_number(one.base_peak_gflops)} GFLOP/s"
+    factors = [f"{format_number(one.peaks)} of hardware ({rates})"]
+    if one.algorithm:
+        factors.append(f"{format_number(one.algorithm)} of the algorithm")
+    if one.shares:
+        known = one.share and one.base_share
+        both = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})" if known else ""
+        factors.append(f"{format_number(one.shares)} of use{both}")
+    if one.rest:
+        factors.append(f"{format_number(one.rest)} of all else")
+    return f"{whole} = {' times '.join(factors)}"
+
+
+def _roofline(results: Results, paper: Paper, machine: str) -> dict[str, str]:
+    """The roofline of a machine: path, caption and alt text."""
+    points = results.table("roofline", machine, paper.name)
+    ours = points[points["precision"] == FULL_PRECISION]
+    theirs = results.table("roofline", PAPER, paper.name)
+    reached = [
+        f"{text} {' to '.join(dict.fromkeys(map(format_share, (found.min(), found.max()))))} of their roofs"
+        for text, found in ((f"The cases of {machine} reach", ours["share"]), ("the paper's reach", theirs["share"]))
+        if len(found)
+    ]
+    roofs = [
+        "; ".join(
+            f"{one.label}, {format_number(one.peak_gflops)} GFLOP/s and {format_number(one.bandwidth_gbytes)} Gbyte/s"
+            for one in rows_of(found)
+        ) or "none"
+        for found in (highest_roofs(ours), hardware_roofs(paper))
+    ]  # fmt: skip
+    return {
+        "path": f"/{results_folder(results.smoke)}/figures/{paper.name}/{machine}-roofline.svg",
+        "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey, in "
+        "the precision of its rows. "
+        "Left of the bend the memory is the limit. Broken lines and hollow markers are one core. Named is the paper's "
+        "case farthest below each of its roofs, with its share of it." + (f" {'; '.join(reached)}." if reached else ""),
+        "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: {roofs[0]}. "
+        f"Roofs of the paper: {roofs[1]}. Its numbers are in results/tables/roofline.csv.",
+    }
