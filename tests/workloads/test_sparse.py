@@ -1,5 +1,7 @@
 """Sparse coding: every solver finds the optimum that others find, objectives never rise, bases stay in the ball."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from respeed.backends import make_backend
-from respeed.data.natural_patches import natural_patches
+from respeed.data.natural_patches import natural_patches, photographs
 from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend, search
@@ -164,6 +166,13 @@ def test_a_pass_that_times_all_carries_its_bases_from_batch_to_batch_and_starts_
     assert not np.array_equal(learned[0], learned[1])
     np.testing.assert_array_equal(learned[0], learned[3])
     np.testing.assert_array_equal(learned[2], learned[5])
+
+
+def test_the_photographs_are_those_that_records_were_measured_with() -> None:
+    """Those that come with scikit-learn, decoded by Pillow."""
+    pixels = {name: np.round(grey * 255).astype(np.uint8).tobytes() for name, grey in photographs().items()}
+    sums = {name: hashlib.sha256(data).hexdigest()[:16] for name, data in pixels.items()}
+    assert sums == {"china": "af89fae46d37f89b", "flower": "84bec3725a023d49"}
 
 
 def test_natural_patches_are_whitened_and_have_no_mean() -> None:
