@@ -198,9 +198,10 @@ def test_costs_too_small_to_read_are_told_of_a_thousand_times_the_work(make_reco
 
 
 def test_all_tables_of_a_page_are_of_the_same_amount_of_work() -> None:
-    rows = [BLANK._replace(cost=0.001), BLANK._replace(cost=100.0, experiment="patches")]
+    rows = [BLANK._replace(cost=0.001, joules=2.0), BLANK._replace(cost=100.0, experiment="patches")]
     page = make_cost_page(load_papers(["raina2009"]), rows, 0, smoke=False)
     assert all("for 1 billion examples" in title for _, title, _ in page.table.index)
+    assert (page.table["Cost"].iat[0].text, page.table["Joules"].iat[0].text) == ("1.00", "2,000")
     assert in_bulk("1 million steps", rows) == ("1 million steps", 1.0)
 
 

@@ -24,7 +24,7 @@ from respeed.output.html import (
     render_table,
     write_page,
 )
-from tests.tables.derived import MakeRecord, claims_frame, folded_of, frames_of, seven
+from tests.tables.derived import ALL, MakeRecord, claims_frame, folded_of, frames_of, seven
 
 PAPERS = load_papers(["raina2009"])
 PAGE = Page("A title", "A caption", make_table([(("", "", "ours"), {"Row": Value("a row"), "Case": Value("1.5")})]))
@@ -94,7 +94,7 @@ def test_theirs_and_ours_are_told_apart_and_what_is_missing_is_said_once(make_re
 
 
 def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_record: MakeRecord) -> None:
-    cells, speedups, _ = frames_of(seven(make_record, [0.1] * 3))
+    cells, _, _ = frames_of(seven(make_record, [0.1] * 3))
     page = make_cells_page(PAPERS, cells, 2, smoke=False)
     ((label, case, seconds, published, *_, status),) = page.table.to_numpy().tolist()
     assert (label.text, case.text, seconds, published.text) == (
@@ -103,8 +103,16 @@ def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_re
     assert (status.text, status.interval) == ("wide", "3 clean rounds; an interval needs 6")
     assert "Not run on box: gpu (no CUDA device)." in page.notes
     assert page.notes[-2:] == (OPEN, "The rows of 2 other machines are in the file below.")
-    ((_, _, ratio, base, printed, verdict),) = make_speedups_page(PAPERS, speedups, 0, False).table.to_numpy().tolist()
-    assert (ratio.text, base.text, printed.text, verdict.text) == ("1.00x", "PyTorch, one core", "0.883x", "base")
+
+
+def test_every_speedup_names_the_row_that_it_is_over(make_record: MakeRecord) -> None:
+    records = [*seven(make_record, [0.1] * 7), *seven(make_record, [0.05] * 7, **ALL)]
+    page = make_speedups_page(PAPERS, frames_of(records)[1], 0, smoke=False)
+    shown = [[value.text for value in row] for row in page.table.drop(columns="Case").to_numpy()]
+    assert shown == [
+        ["PyTorch, one core", "0.500x", "label of torch-all", "0.883x", "slower"],
+        ["label of torch-all", "1.00x", "label of torch-all", "1.00x", "base"],
+    ]
 
 
 def test_tables_of_one_title_stay_apart_and_name_their_machines_where_these_are_several(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from respeed.output.build import build_tables, make_readme
+from respeed.output.markdown_latex import escape_markdown
 from tests.conftest import write_machines
 from tests.tables.derived import PAPERS, MakeRecord, claims_frame, machine_of, seven
 
@@ -22,6 +23,13 @@ def test_a_claim_stands_beside_what_was_published_and_what_came_out() -> None:
 def test_what_cannot_be_tested_says_what_is_missing_and_what_can_be_said_all_the_same() -> None:
     untested = {"verdict": "not testable here", "reason": "no CUDA device", "instead": "Two cores do.", "here": ""}
     assert "| – | **not testable here**: no CUDA device<br>Two cores do. |" in page(untested)
+
+
+def test_whatever_a_claim_says_is_text() -> None:
+    hostile = "a | b <b>*x*</b> [y](z) `{{ 6 * 7 }}` $1$"
+    text = page(dict.fromkeys(("says", "published", "here", "verdict", "reason", "instead"), hostile))
+    assert text.count(escape_markdown(hostile)) == 6
+    assert hostile not in text
 
 
 def test_what_the_machine_has_an_answer_to_leads() -> None:
