@@ -24,7 +24,7 @@ from respeed.figures.style import (
 from respeed.model.paper import Experiment
 
 # Pictures, and how many stand beside one another: on a slide fewer, which makes them larger.
-MOST, COLUMNS, COLUMNS_ON_SLIDE = 64, 16, 11
+MOST, COLUMNS, COLUMNS_ON_SLIDE = 64, 16, 13
 GAP = 2
 PLOT, FOOT = 140.0, 14.0  # points
 
