@@ -4,10 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.tables.test_summary import UNTESTED
 
 from respeed.cli.results import _lines, show_claims
 from respeed.errors import UserError
+from tests.analysis.test_claims import UNTESTED
 from tests.conftest import MakeRecord, write_machines
 
 
