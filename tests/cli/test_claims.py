@@ -9,7 +9,6 @@ from respeed.cli.results import _lines, show_claims
 from respeed.errors import UserError
 from tests.analysis.test_claims import UNTESTED
 from tests.conftest import MakeRecord, write_machines
-from tests.tables.test_summary import UNTESTED
 
 
 def test_each_claim_stands_with_its_verdict_and_the_end_says_how_firm_the_numbers_are(
