@@ -4,8 +4,10 @@ and read, and docs/tables.md, which is made by
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
 
+import functools
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,8 +88,19 @@ def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """The rows, one by one: attributes named as the columns; None, not NaN, where a number is missing."""
-    plain = frame.astype(object)
-    return plain.where(plain.notna(), None).itertuples(index=False, name="Row")
+    row = _row_of(tuple(map(str, frame.columns)))
+    columns = [
+        [None if gap else value for gap, value in zip(frame[name].isna(), frame[name], strict=True)]
+        if frame[name].hasnans
+        else frame[name].tolist()
+        for name in frame
+    ]
+    return map(row, *columns)
+
+
+@functools.cache
+def _row_of(names: tuple[str, ...]) -> Callable[..., Any]:
+    return namedtuple("Row", names)
 
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
