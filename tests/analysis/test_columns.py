@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import respeed
 from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_table, make_frame, rows_of, write_table
 from respeed.errors import UserError
+from respeed.output.build import build_tables
 from respeed.text import printable
-from tests.conftest import ROOT
+from tests.conftest import ROOT, MakeRecord, write_machines
 
 
 def test_the_data_dictionary_says_what_is_declared() -> None:
@@ -59,3 +60,17 @@ def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text
 def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"rounds\.csv: not found; build the tables first: respeed tables"):
         respeed.load_tables(tmp_path)
+
+
+def test_the_example_of_the_docs_runs_on_the_tables_of_a_run(
+    make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_machines(make_record, 1)
+    build_tables(smoke=False)
+    capsys.readouterr()
+    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
+    exec(page.split("```python")[1].split("```")[0], {})
+    printed = capsys.readouterr().out
+    assert "576x1024  torch-1" in printed
+    assert "median" in printed

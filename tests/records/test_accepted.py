@@ -13,12 +13,11 @@ from respeed.analysis import build
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.inputs.files import read_text
-from respeed.output.build import build_tables
+from respeed.output.build import build_tables, read_tables
 from respeed.paths import description_path, hardware_path, record_paths
 from respeed.records.models import checksum_of, sealed
 from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
-from respeed.tables.build import make_tables
 from tests.conftest import write_machines
 from tests.records.carried import good_files, learned, write_box
 from tests.records.forge import bundle_of, zip_of
@@ -99,7 +98,7 @@ def test_what_would_break_a_table_is_refused_when_it_comes(
 ) -> None:
     BUNDLE.write_bytes(zip_of(bundle_of(good)))
     import_bundle(BUNDLE)
-    make_tables(False)
+    read_tables(False)
     spoil(good)
     BUNDLE.write_bytes(zip_of(bundle_of(good)))
     with pytest.raises(UserError, match=r"^bundle.zip: records/box/[^\n]*$"):

@@ -14,12 +14,12 @@ from respeed.errors import UserError
 from respeed.figures.build import build_figures
 from respeed.figures.results import load_results
 from respeed.inputs.machines import Price, Told
+from respeed.output import build
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json, write_text
 from respeed.report.build import build_report
 from respeed.report.context import make_context
-from respeed.tables import build
 from tests.conftest import ROOT, write_machines
 from tests.figures.machines import read_energy
 

@@ -20,6 +20,7 @@ from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
 from respeed.model.paper import Paper
 from respeed.numbers import format_measured
+from respeed.output.build import read_tables
 from respeed.paths import record_folders
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import read_description, read_records, recorded_machines
@@ -27,7 +28,6 @@ from respeed.schedule.messages import announcement
 from respeed.schedule.selection import chosen_experiments
 from respeed.schedule.spec import choose_current
 from respeed.schedule.workflow import Workflow, resolve_workflow
-from respeed.tables.build import read_tables
 
 # The states of a cell, in the order of the columns.
 STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")

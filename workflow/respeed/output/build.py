@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from respeed.analysis.build import Tables
+from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import rows_of
 from respeed.analysis.labels import reference
 from respeed.model.paper import Paper
@@ -29,8 +29,14 @@ from respeed.output.published import describe_machine, fold, make_published, wri
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import write_text
-from respeed.schedule.selection import machines_in_full
-from respeed.tables.build import read_tables
+from respeed.schedule.selection import machines_in_full, papers_shown, profiles_shown, told_shown
+from respeed.schedule.spec import choose_current
+
+
+def read_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
+    """Every tidy table of the records of all machines, or of `only` those, and of the chosen `papers` (see
+    schedule.selection)."""
+    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), choose_current, only)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
