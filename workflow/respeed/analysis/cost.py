@@ -63,6 +63,7 @@ def make_costs(
     bulk = [_bulk(papers[cell.paper].experiments[cell.experiment], cell, smoke) for cell in rows_of(costs)]
     costs["work"], times_over = [work for work, _ in bulk], pd.Series([over for _, over in bulk], dtype=float)
     price = pd.DataFrame.from_dict(prices, orient="index", columns=PRICE)
+    price.index = price.index.astype(costs["machine"].dtype)  # where no price is told, it would be one of numbers
     base = speedups.rename(columns=lambda name: str(name).replace("speedup", "buys")).set_index(CELL)[BASE]
     costs = costs.join(price, on="machine").join(base, on=CELL).join(cell_energy(rounds), on=ROUNDS_OF)
     is_priced = costs["price_per_hour"].notna()
