@@ -4,7 +4,9 @@ and read, and docs/tables.md, which is made by
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
 
+import csv
 import functools
+import io
 import tomllib
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from respeed.errors import UserError
@@ -89,13 +92,13 @@ def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """The rows, one by one: attributes named as the columns; None, not NaN, where a number is missing."""
     row = _row_of(tuple(map(str, frame.columns)))
-    columns = [
-        [None if gap else value for gap, value in zip(frame[name].isna(), frame[name], strict=True)]
-        if frame[name].hasnans
-        else frame[name].tolist()
-        for name in frame
-    ]
-    return map(row, *columns)
+    return map(row, *(_values(frame[name]) for name in frame))
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """Those of a column as Python has them; None where one is missing."""
+    values: list[Any] = np.where(column.isna(), None, column.to_numpy(dtype=object)).tolist()
+    return values
 
 
 @functools.cache
@@ -111,8 +114,11 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame without its index: numbers with nine digits, texts that no spreadsheet computes, nothing where a
     number is missing."""
-    plain = pd.DataFrame({name: [_plain(value) for value in frame[name]] for name in frame}, dtype=object)
-    write_text(path, plain.to_csv(index=False, lineterminator="\n"))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(frame.columns)
+    writer.writerows(zip(*([_plain(one) for one in _values(frame[name])] for name in frame), strict=True))
+    write_text(path, text.getvalue())
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:

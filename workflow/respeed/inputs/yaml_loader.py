@@ -1,5 +1,7 @@
 """YAML as people mean it: no tags, no aliases, no duplicate keys, no words or digits that turn into something else."""
 
+import copy
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,12 @@ def read_yaml(path: Path) -> Any:
 
 def parse_yaml(text: str, where: str) -> Any:
     """Parse a text; UserError, one line that begins with `where`, if it is not plain YAML."""
+    return copy.deepcopy(_parsed(text, where))
+
+
+# One command may read config.yaml, papers and profiles for several of its steps, and to parse them is slow.
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str, where: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:

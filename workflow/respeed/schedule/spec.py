@@ -167,9 +167,12 @@ def choose_current(
     there: dict[Place, set[str]] = defaultdict(set)
     for record in records:
         there[_place(record)].add(record["digest"])
+    doubtful = [place for place, found in there.items() if len(found) > 1]
+    if not doubtful:
+        return list(records)
     digests = Digests(load_config(strict=False).seed, papers, Answers(description_path(machine, smoke)).resolve)
     current = {}
-    for place in (place for place, found in there.items() if len(found) > 1):
+    for place in doubtful:
         with contextlib.suppress(UserError, NotMeasurable, KeyError):  # where it cannot be told
             current[place] = digests.of(*place)
     chosen = {place: digest for place, digest in current.items() if digest in there[place]}
