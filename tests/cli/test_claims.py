@@ -7,7 +7,6 @@ import pytest
 
 from respeed.cli.results import _lines, show_claims
 from respeed.errors import UserError
-from tests.analysis.test_claims import UNTESTED
 from tests.conftest import MakeRecord, write_machines
 
 
