@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from respeed.errors import UserError
@@ -97,8 +96,8 @@ def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
 
 def _values(column: pd.Series) -> list[Any]:
     """Those of a column as Python has them; None where one is missing."""
-    values: list[Any] = np.where(column.isna(), None, column.to_numpy(dtype=object)).tolist()
-    return values
+    missing, values = column.isna().to_numpy(), column.to_numpy(dtype=object)
+    return [None if gap else one for gap, one in zip(missing, values, strict=True)] if missing.any() else list(values)
 
 
 @functools.cache
