@@ -193,6 +193,13 @@ def test_what_was_only_run_whole_is_no_cell_yet(make_record: MakeRecord) -> None
     assert (cell.status, cell.reason, cell.step) == ("not-run", "only run whole, in no round yet", None)
 
 
+def test_a_session_without_a_clean_block_is_none_that_measured_the_cell(make_record: MakeRecord) -> None:
+    disturbed = make_record([0.1] * 2, index=8, run_delay=1.0, started="2026-01-02T00:00:00+00:00")
+    made, _ = derive([*seven(make_record, [0.1] * 7), disturbed])
+    cell = one(made, "torch-1")
+    assert (cell.rounds, cell.sessions, cell.discarded) == (7, 1, 1)
+
+
 def test_a_cell_says_what_its_seconds_are_of(make_record: MakeRecord) -> None:
     made, _ = derive(seven(make_record, [0.1] * 7))
     cell = one(made, "torch-1")

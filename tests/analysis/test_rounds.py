@@ -69,6 +69,14 @@ def test_the_ceiling_of_a_row_is_its_own_and_the_highest_of_its_session(make_rec
         assert dict(found) == pytest.approx({"torch-1": 0.1, "torch-all": 0.25})
 
 
+def test_the_rate_of_a_copy_is_the_highest_of_its_session_whichever_round_saw_it(make_record: MakeRecord) -> None:
+    for place in (0, 3, 5):
+        records = rounds(make_record, [0.1] * 6)
+        for index, record in enumerate(records):
+            record["ceilings"]["bytes_per_second"] = 2e10 if index == place else 1e10
+        assert set(read_rounds(records)["bandwidth_gbytes"]) == {20.0}
+
+
 def test_the_clean_blocks_of_a_round_count_by_their_steps(make_record: MakeRecord) -> None:
     """Three steps of 0.1 s and one of 0.2 s: the mean is 0.125 s and the median 0.1 s, whatever block they were in."""
     record = make_record([0.1, 0.1, 0.1])

@@ -4,6 +4,7 @@ from itertools import chain
 
 import pytest
 
+from respeed.analysis.estimates import TWO_LOOKS, confidence_among
 from respeed.analysis.machines import fastest_rows
 from respeed.analysis.speedups import published_speedup
 from tests.tables.derived import (
@@ -66,6 +67,17 @@ def test_the_base_is_the_fastest_cpu_row_and_never_the_gpu(make_record: MakeReco
     assert one(ratios, "gpu").verdict == "faster"
     assert one(ratios, "gpu").published == pytest.approx(497 / 38.6)
     assert one(ratios, "torch-1").verdict == "slower"
+
+
+def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(make_record: MakeRecord) -> None:
+    """The luckiest of several is called the fastest; of rows that are never called so, there is no luck."""
+    noisy = [0.1 * noise for noise in NOISE]
+    others = [*seven(make_record, noisy, **GPU), *seven(make_record, noisy, **FP64)]
+    few = [*seven(make_record, noisy), *seven(make_record, noisy[::-1], **ALL)]
+    many = [one for name in ("openblas-1", "openblas-all") for one in seven(make_record, noisy, profile=name)]
+    alone, among = one(derive([*few, *others])[1], "torch-all"), one(derive([*few, *others, *many])[1], "torch-all")
+    assert (alone.confidence, among.confidence) == (TWO_LOOKS, confidence_among(4))
+    assert among.speedup_high - among.speedup_low > alone.speedup_high - alone.speedup_low
 
 
 def test_faster_is_not_said_of_an_interval_that_includes_one(make_record: MakeRecord) -> None:

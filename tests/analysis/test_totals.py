@@ -158,6 +158,14 @@ def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds(make
     assert ours.seconds_low < ours.seconds < ours.seconds_high
 
 
+def test_a_total_has_as_many_rounds_as_the_cell_with_fewest(make_record: MakeRecord) -> None:
+    records = dbn_records(make_record, DBN.cases)
+    facts = records[0]["cases"][0]
+    facts["blocks"] = [facts["blocks"][0] | {"run_delay_seconds": 1.0}]
+    ours = next(total for total in totals_of(records) if (total.machine, total.profile) == ("box", "torch-1"))
+    assert ours.rounds == 6
+
+
 def test_the_papers_total_is_the_same_work_at_its_own_rates(make_record: MakeRecord) -> None:
     totals = {
         total.profile: total for total in totals_of(dbn_records(make_record, DBN.cases)) if total.machine == "paper"
@@ -193,3 +201,14 @@ def test_a_whole_run_stands_beside_the_extrapolated_total(make_record: MakeRecor
     (row,) = rows_of(make_wholes(cells, rounds, PAPERS))
     assert row.extrapolated_seconds == pytest.approx(0.1 * steps)
     assert row.ratio == pytest.approx(1.1)
+
+
+def test_of_several_whole_runs_the_latest_stands_there(make_record: MakeRecord) -> None:
+    rounds_of_it = [make_record([0.1, 0.1], index=index) for index in range(1, 8)]
+    wholes = [
+        make_record([seconds], index=index, whole=True, started=f"2026-01-01T0{index}:00:00+00:00")
+        for index, seconds in ((1, 550.0), (2, 600.0))
+    ]
+    cells, _, rounds = frames_of([*rounds_of_it, *wholes])
+    (row,) = rows_of(make_wholes(cells, rounds, PAPERS))
+    assert row.whole_seconds == pytest.approx(600)

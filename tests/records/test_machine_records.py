@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 
 from respeed.analysis.rounds import CELL, read_rounds
 from respeed.errors import UserError
-from respeed.paths import RoundId, description_path, round_path
+from respeed.paths import RoundId, description_path, hardware_path, round_path
 from respeed.records.fingerprint import FIELDS, difference
 from respeed.records.store import (
     read_description,
     read_machine,
     read_machines,
+    read_machines_hardware,
     read_records,
     recorded_machines,
     why_no_description,
     write_json,
 )
+from tests.sheets import HARDWARE, hardware_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30
@@ -143,6 +145,14 @@ def test_a_description_of_another_machine_is_a_line(
     assert line.endswith("./run respeed rename box box")
 
 
+def test_a_hardware_sheet_of_another_kind_of_run_is_a_line(
+    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_json(hardware_path("box", False), hardware_sheet(make_record, smoke=True))
+    assert read_machines_hardware("box", False, HARDWARE) is None
+    assert "another kind of run" in capsys.readouterr().err
+
+
 def test_records_that_cannot_be_read_are_one_line_a_reason(
     make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +171,14 @@ def test_where_no_record_can_be_used_one_line_ends_it(make_record: MakeRecord) -
         list(read_machines(False))
     with pytest.raises(UserError, match="the one record file cannot be used"):
         list(read_machines(False, recorded_machines(False)))
+
+
+def test_one_machine_that_can_be_used_is_enough_whichever_it_is(make_record: MakeRecord) -> None:
+    for copied in ("a-copy", "z-copy"):
+        write(make_record([0.1]), "box")
+        write(make_record([0.1]), copied)
+    found = {machine: len(records) for machine, records in read_machines(False)}
+    assert found == {"a-copy": 0, "box": 1, "z-copy": 0}
 
 
 def test_where_there_is_no_record_at_all_nothing_is_wrong() -> None:

@@ -23,7 +23,7 @@ from respeed.paths import (
 )
 from respeed.records.models import CHECKSUM, MOST_LETTERS, checksum_of, printable_texts, sealed
 from respeed.records.rename import adopt_strangers, rename_machine
-from respeed.records.store import read_json, read_machine, read_record, write_json, write_record
+from respeed.records.store import read_json, read_machine, read_record, set_aside, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
 from respeed.text import is_unprintable
 from tests.odd import INSTEAD, change, text_of, ways
@@ -70,6 +70,14 @@ def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) 
     write_json(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 2}
     assert [item.name for item in path.parent.iterdir()] == ["file.json"]
+
+
+def test_what_is_set_aside_never_takes_the_place_of_what_was_set_aside_before(tmp_path: Path) -> None:
+    path = tmp_path / "round-01.json"
+    for text in ("first", "second", "third"):
+        path.write_text(text)
+        set_aside(path)
+    assert sorted(one.read_text() for one in tmp_path.iterdir()) == ["first", "second", "third"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

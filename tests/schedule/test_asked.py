@@ -44,6 +44,16 @@ def test_records_of_another_measurement_are_neither_used_nor_set_aside(records: 
     assert history.next_index("raina2009", "rbm", "openblas-1") == 3
 
 
+def test_a_round_counts_if_any_of_its_cases_has_a_time(records: list[dict[str, Any]]) -> None:
+    path = round_path(RoundId("box", "raina2009", "rbm", "openblas-1", 1))
+    failed = {"case": "1024x4096", "status": "failed", "reason": "no memory", "warmup": None, "blocks": []}
+    for cases, used in ((records[0]["cases"], 1), ([], 0)):
+        write_json(path, records[0] | {"cases": [*cases, records[0]["cases"][0] | failed]})
+        work = make_work(replace(load_config(), profiles=("openblas-1",)), PAPERS, PROFILES, "box")
+        history, unusable = read_history(work, Digests(work.seed, work.papers).of)
+        assert (len(history.records), len(unusable)) == (used, 1 - used)
+
+
 def test_tables_show_what_would_be_measured_now_though_another_is_later(records: list[dict[str, Any]]) -> None:
     write_json(description_path("box", False), make_description("box", PROFILES))
     assert choose_current("box", False, records, PAPERS) == records[:1]

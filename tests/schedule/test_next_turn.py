@@ -233,6 +233,20 @@ def test_an_undecided_pair_is_measured_again_both_of_it_and_nothing_else() -> No
     assert max(turn.number for turn in again) == 12
 
 
+def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_comes_first() -> None:
+    apart = {"576x1024": 1.028, "1024x4096": 1.03}
+
+    def close(cell: CellKey, number: int) -> float:
+        if cell.case not in apart:
+            return steady(cell, number)
+        return (apart[cell.case] if cell.profile == "torch-1" else 1.0) * (1 + 0.03 * ((number * 7) % 5 - 2) / 2)
+
+    _, history = run(work(**RBM), close)
+    history.work = work(**RBM, minutes=60)
+    assert {cell.case for cell in choose_unsettled(history, 1e9)} == set(apart)
+    assert {cell.case for cell in choose_unsettled(history, 2 * 2 * CASE_SECONDS)} == {"1024x4096"}
+
+
 def test_a_wide_interval_is_measured_again() -> None:
     def wide(cell: CellKey, number: int) -> float:
         loose = (cell.profile, cell.case) == ("torch-1", "576x1024")
@@ -241,6 +255,16 @@ def test_a_wide_interval_is_measured_again() -> None:
     taken, _ = run(work(**RBM, minutes=60), wide)
     assert {turn.again for turn in taken[12:]} == {WIDE}
     assert {cell.case for turn in taken[12:] for cell in turn.cells} == {"576x1024"}
+
+
+def test_a_cell_is_not_chosen_for_one_more_round_which_would_settle_nothing() -> None:
+    def wide(cell: CellKey, number: int) -> float:
+        loose = (cell.profile, cell.case) == ("torch-1", "576x1024")
+        return 3.0 * (1 + 0.3 * ((number * 7) % 5)) if loose else steady(cell, number)
+
+    _, history = run(work(**RBM), wide)
+    assert choose_unsettled(history, 1.9 * CASE_SECONDS) == {}
+    assert list(choose_unsettled(history, 2.1 * CASE_SECONDS).values()) == [WIDE]
 
 
 def test_the_first_rounds_are_measured_however_long_they_take_and_no_more_without_time() -> None:
@@ -298,6 +322,13 @@ def test_a_turn_is_expected_to_take_what_earlier_ones_took() -> None:
     assert guessed > 0
     _, history = run(asked)
     assert Plan(history).seconds_left() == 0
+
+
+def test_a_table_that_is_added_takes_as_many_turns_as_if_nothing_had_been_measured() -> None:
+    _, history = run(work(experiments=("rbm",)))
+    history.work = work(experiments=("rbm", "patches"))
+    assert Plan(history).first_turns_left == 3 * len(TWO)
+    assert len(run(history.work, history=history)[0]) == 3 * len(TWO)
 
 
 def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None:
