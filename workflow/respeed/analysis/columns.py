@@ -116,7 +116,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(frame.columns)
-    writer.writerows(zip(*([_plain(one) for one in _values(frame[name])] for name in frame), strict=True))
+    writer.writerows(zip(*(_fields(frame[name]) for name in frame), strict=True))
     write_text(path, text.getvalue())
 
 
@@ -133,6 +133,15 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     missing = {column: [""] for column in table.columns if column not in table.texts}
     frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
     return apply_dtypes(frame.assign(**{column: frame[column].map(_unguarded) for column in table.texts}), name)
+
+
+def _fields(column: pd.Series) -> list[Any]:
+    """What a file has for the values of a column. The same texts stand in many rows; a count or a flag is as it is."""
+    values = _values(column)
+    if isinstance(column.dtype, pd.StringDtype):
+        shown = {value: _plain(value) for value in set(values)}
+        return [shown[value] for value in values]
+    return values if column.dtype.kind in "bi" else [_plain(value) for value in values]
 
 
 def _plain(value: Any) -> Any:

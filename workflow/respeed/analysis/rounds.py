@@ -67,7 +67,7 @@ def seconds_by_session(rounds: pd.DataFrame) -> dict[CellKey, dict[int, np.ndarr
     """Of each cell the median seconds a step of its rounds, by session: for speeds."""
     timed = rounds[rounds["seconds"].notna()]
     found: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    columns = (timed[name] for name in [*CELL, "session", "seconds_median"])
+    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "session", "seconds_median"])
     for *cell, session, seconds in zip(*columns, strict=True):
         found[CellKey(*cell)][session].append(seconds)
     return {cell: {session: np.array(mine) for session, mine in by.items()} for cell, by in found.items()}
@@ -77,7 +77,7 @@ def seconds_by_round(rounds: pd.DataFrame) -> dict[CellKey, dict[int, float]]:
     """Of each cell the mean seconds a step of its rounds, by number of the round: for totals."""
     timed = rounds[rounds["seconds"].notna()]
     found: dict[CellKey, dict[int, float]] = defaultdict(dict)
-    columns = (timed[name] for name in [*CELL, "round", "seconds"])
+    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "round", "seconds"])
     for *cell, number, seconds in zip(*columns, strict=True):
         found[CellKey(*cell)][number] = seconds
     return found

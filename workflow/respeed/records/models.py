@@ -634,8 +634,12 @@ def _plain(value: Any, depth: int) -> Any:
     if not depth:
         raise ValueError("is nested too deeply")
     if kind is dict:
-        return {key: _plain(one, depth - 1) for key, one in value.items()}
-    return [_plain(one, depth - 1) for one in value]
+        return {key: one if type(one) in _AS_IT_IS else _plain(one, depth - 1) for key, one in value.items()}
+    return [one if type(one) in _AS_IT_IS else _plain(one, depth - 1) for one in value]
+
+
+# Most values of a record: to call no function for each makes reading it faster.
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
 
 
 def checksum_of(data: dict[str, Any]) -> str:
@@ -691,7 +695,7 @@ def printable_texts(data: Any) -> Any:
     if isinstance(data, str):
         return _printable(data)
     if isinstance(data, dict):
-        texts = {_printable(key): printable_texts(one) for key, one in data.items()}
+        texts = {_printable(key): printable_texts(one) if type(one) in _HOLD_TEXT else one for key, one in data.items()}
         if len(texts) < len(data) or ("" in texts and "" not in data):
             raise ValueError("keys are empty, or the same, but for what cannot be printed")
         return texts
@@ -699,6 +703,9 @@ def printable_texts(data: Any) -> Any:
     if isinstance(data, list) and not set(map(type, data)) <= {int, float}:
         return [printable_texts(one) for one in data]
     return data
+
+
+_HOLD_TEXT = frozenset({str, list, dict})
 
 
 # The same keys and names stand in every record.
