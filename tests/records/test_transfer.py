@@ -148,6 +148,43 @@ def test_other_rounds_of_a_cell_get_the_next_numbers_in_the_order_of_their_time(
     # Those of the bundle whose numbers were free kept them.
     assert started == ["05:01", "05:02", "03:03", "03:04", "03:01", "03:02"]
     assert any("learning record here is as new" in line for line in done.lines)
+    sessions = sorted(path.name for path in Path("results/records/box").glob("session-*"))
+    assert sessions == ["session-001.json", "session-002.json"]
+
+
+def test_rounds_whose_numbers_are_taken_get_new_ones_by_their_time_and_not_by_their_numbers(
+    go: Callable[[str], Path], make_record: MakeRecord
+) -> None:
+    go("there")
+    write_box(make_record, profiles=("torch-1",), rounds=2, hour=5)
+    go("here")
+    write_box(make_record, profiles=("torch-1",), rounds=2, hour=3)
+    first = record_paths(False, "box")[0]
+    record = {key: value for key, value in json.loads(first.read_text()).items() if key != "checksum"}
+    write_json(first, record | {"started": record["started"].replace("T03:", "T04:")})
+    export_bundle(BUNDLE)
+    go("there")
+    import_bundle(BUNDLE)
+    started = [json.loads(path.read_text())["started"][11:16] for path in record_paths(False, "box")]
+    assert started == ["05:01", "05:02", "03:02", "04:01"]
+
+
+def test_of_two_descriptions_of_one_moment_the_one_that_is_here_stays(
+    go: Callable[[str], Path], make_record: MakeRecord
+) -> None:
+    go("there")
+    write_box(make_record)
+    go("here")
+    write_box(make_record)
+    description = json.loads(description_path("box", False).read_text())
+    description = {key: value for key, value in description.items() if key != "checksum"}
+    write_json(description_path("box", False), description | {"not_measurable": {"gpu": "of another driver"}})
+    export_bundle(BUNDLE)
+    go("there")
+    before = files()
+    lines = import_bundle(BUNDLE).machines["box"].lines
+    assert files() == before
+    assert any("description here is as new, and stays" in line for line in lines)
 
 
 def test_of_what_a_machine_has_one_of_the_newer_stays(go: Callable[[str], Path], make_record: MakeRecord) -> None:

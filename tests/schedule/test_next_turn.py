@@ -331,6 +331,14 @@ def test_a_table_that_is_added_takes_as_many_turns_as_if_nothing_had_been_measur
     assert len(run(history.work, history=history)[0]) == 3 * len(TWO)
 
 
+def test_a_process_starts_once_however_many_cells_it_measures() -> None:
+    asked = work(**RBM)
+    _, history = run(asked)
+    for starts in history.start_seconds.values():
+        starts[:] = [5.0]
+    assert history.seconds_of(asked.cells) == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.cells))
+
+
 def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None:
     """Yesterday the machine may have been faster, and every block of today would seem disturbed."""
     _, history = run(work(rounds=1, experiments=("rbm",)))

@@ -65,6 +65,7 @@ def test_a_round_of_some_of_the_cases_is_of_the_same_measurement() -> None:
     part = make_spec(ROUND, 3, spec.cases[1:2])
     assert part.cases == spec.cases[1:2]
     assert part.digest == spec.digest
+    assert make_spec(replace(ROUND, whole=True), 3, spec.cases[1:2]).whole_steps == (5209,)
     assert Digests(3, load_papers(["raina2009"])).of("raina2009", "rbm", "torch-1", False, False) == spec.digest
 
 
