@@ -21,7 +21,8 @@ from respeed.paths import (
 )
 from respeed.records import rename
 from respeed.records.rename import adopt_strangers, rename_left_out, rename_machine
-from respeed.records.store import read_machine, write_json, write_text
+from respeed.records.store import read_description, read_hardware, read_machine, write_json, write_text
+from tests.sheets import hardware_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 HOME = Path("results/records")
@@ -142,6 +143,24 @@ def test_the_hardware_sheet_goes_along_with_the_records_of_its_host(told: Path) 
             round_path(RoundId("box", "raina2009", "rbm", "torch-1", 3)).read_text().replace('"back"', '"box"'),
         )
         shutil.rmtree(HOME / "back")
+
+
+def test_the_rounds_of_a_hardware_sheet_say_the_new_name_too(told: Path, make_record: MakeRecord) -> None:
+    write_json(hardware_path("box", False), hardware_sheet(make_record))
+    rename_machine("box", "new", False, told)
+    sheet = read_hardware(hardware_path("new", False))
+    assert {one["id"]["machine"] for one in sheet["rounds"]} == {sheet["machine"]} == {"new"}
+
+
+def test_what_is_left_out_is_described_as_its_latest_record_says(told: Path, make_record: MakeRecord) -> None:
+    for index, driver in ((4, "1.0"), (5, "2.0")):
+        record = make_record([0.1], index=index, started=f"2026-01-0{index}T00:00:00+00:00")
+        record["provenance"]["machine"] |= {"host": "f00d" * 4, "accelerator_driver": driver}
+        write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", index)), record)
+    assert rename_left_out("box", "second", False) == 3
+    described = read_description("second", False)
+    assert described
+    assert described["hardware"]["accelerator_driver"] == "2.0"
 
 
 def test_a_hardware_sheet_alone_is_a_machine_that_can_be_renamed(told: Path) -> None:
