@@ -186,6 +186,7 @@ class Tally:
         )
 
 
+@functools.cache
 def simulate(noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int, again: bool, seed: int = 1) -> Tally:
     """So many machines, measured so many rounds, and then `again` what is unsettled, in two minutes."""
     tally, made = Tally(), dict[str, Machine]()
