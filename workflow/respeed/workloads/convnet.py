@@ -82,8 +82,8 @@ class Net(nn.Module):  # type: ignore[misc]
         self.outputs: dict[int, Tensor] = {}
         self.gradients: dict[int, Tensor] = {}
         self.layers = nn.ModuleList(node.layer or nn.Identity() for node in net.nodes)
-        numbers = (1 + SPARE) * (net.outputs + net.gradients)
-        spare = [zeros(PIECE) for _ in range(math.ceil(numbers / PIECE))]
+        numbers = round((1 + SPARE) * (net.outputs + net.gradients))
+        spare = [zeros(min(PIECE, numbers - begin)) for begin in range(0, numbers, PIECE)]
         self.layers.to_empty(device=spare[0].device).to(spare[0].dtype)
         for layer, arrays in zip(self.layers, learned, strict=True):
             for (name, _), array in zip(list(layer.named_parameters()), arrays, strict=True):
