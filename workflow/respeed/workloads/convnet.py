@@ -101,9 +101,10 @@ class Net(nn.Module):  # type: ignore[misc]
     def forward(self, images: Tensor) -> Tensor:
         """What the last node gives for images (B, C, H, W) in the layout of the net."""
         self._forget()
-        self.outputs[0] = y = images
+        # A view of its own: what is hooked to the images themselves would stay there.
+        self.outputs[0] = y = images.view_as(images) if images.requires_grad else images
         if images.requires_grad:
-            self._keep_gradient(0, images)
+            self._keep_gradient(0, y)
         for number, node in enumerate(self.nodes[1:], 1):
             first, *added = (self.outputs[source] for source in node.sources)
             y = self.layers[number](first)
@@ -116,7 +117,8 @@ class Net(nn.Module):  # type: ignore[misc]
         return y
 
     def _keep_gradient(self, number: int, y: Tensor) -> None:
-        y.register_hook(lambda gradient: self.gradients.__setitem__(number, gradient))
+        kept = self.gradients  # and not `self`, which holds y: a circle would keep a program's memory
+        y.register_hook(lambda gradient: kept.__setitem__(number, gradient))
 
     def _forget(self) -> None:
         self.outputs.clear()
