@@ -18,7 +18,7 @@ from respeed.analysis.cost import (
     say_who_is_cheapest,
     times_the_cheapest,
 )
-from respeed.analysis.decomposition import COMPARISONS
+from respeed.analysis.decomposition import COMPARISONS, explain
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.hardware_sheet import (
     beside_machines,
@@ -597,26 +597,6 @@ def _peaks(mine: list[Any], paper: Paper) -> list[list[str]]:
                 how = sources.get(label, "") if side.endswith("there") else "measured: a bare product on the same row"
                 rows[side, label] = [side, label, format_number(peak), how]
     return list(rows.values())
-
-
-def explain(one: Any) -> str:
-    """Why a speedup, a row of why.csv, is what it is: 72.6 = 12.3 of hardware (622 over 50.6 GFLOP/s) times 5.91 of use
-    (42 % of its peak against 7 %)."""
-    number = one.printed or format_number(one.speedup)
-    whole = f"{number} ({one.precisions})" if one.precisions else number
-    if not (one.peaks and one.peak_gflops and one.base_peak_gflops):
-        return f"{whole}: {one.reason}"
-    rates = f"{format_number(one.peak_gflops)} over {format_number(one.base_peak_gflops)} GFLOP/s"
-    factors = [f"{format_number(one.peaks)} of hardware ({rates})"]
-    if one.algorithm:
-        factors.append(f"{format_number(one.algorithm)} of the algorithm")
-    if one.shares:
-        known = one.share and one.base_share
-        both = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})" if known else ""
-        factors.append(f"{format_number(one.shares)} of use{both}")
-    if one.rest:
-        factors.append(f"{format_number(one.rest)} of all else")
-    return f"{whole} = {' times '.join(factors)}"
 
 
 def _roofline(results: Results, paper: Paper, machine: str) -> dict[str, str]:
