@@ -77,7 +77,7 @@ def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
     build_tables(smoke=False, machine="box-03")
     build_figures(smoke=False, machine="box-03")
     kinds = ("seconds", "speedup", "roofline", "scaling", "rates")
-    assert {Path(path).name for path in kept} == {f"box-03-{kind}" for kind in kinds}
+    assert {Path(path).name for path in kept} == {f"box-03-{kind}{slide}" for kind in kinds for slide in ("", "-slide")}
     for path, figure in kept.items():
         assert not overlaps(figure), path
     rbm = next(figure for path, figure in kept.items() if path.endswith("rbm/box-03-seconds"))
@@ -87,13 +87,14 @@ def test_of_many_machines_one_is_drawn_before_the_spread_of_all(
 @pytest.mark.slow
 def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record: MakeRecord) -> None:
     write_machine(make_record, ALL)
+    build_tables(smoke=False)
     found = []
     for seed in ("1", "2"):
         code = "from respeed.figures.build import build_figures; build_figures(smoke=False)"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "workflow")}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         found.append(drawn())
-    assert len(found[0]) == 39
+    assert len(found[0]) == 65
     assert found[0] == found[1]
 
 

@@ -133,7 +133,7 @@ def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> Non
         browser.wait_for("document.querySelectorAll('#app .prose table tbody tr').length === 2")
         row = "[...document.querySelector('#app .prose tbody tr').cells].map(cell => cell.innerText)"
         says, published, here, verdict = browser.evaluate(row)
-        assert (says, published, here) == (claims[0].says, "12.9x to 72.6x", "1.60x to 1.90x")
+        assert (says, published, here) == (claims[0]["says"], "12.9x to 72.6x", "1.60x to 1.90x")
         assert verdict.split() == ["reproduced", "No", "<b>GPU</b>", "&", "{none}."]
         assert browser.errors == []
 

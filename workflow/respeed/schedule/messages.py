@@ -5,6 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.inputs.files import overlooked
@@ -119,6 +121,6 @@ def cells_without_interval(target: Target) -> int:
     """How many cells rounds were measured of, but not enough clean ones."""
     judged = judge_cells(read_rounds(target.read_now()[0].records.values()))
     asked = set(target.work.cells)
-    judged = judged[[CellKey(*cell) in asked for cell in judged[CELL].itertuples(index=False)]]
+    judged = judged[np.array([CellKey(*cell) in asked for cell in judged[CELL].itertuples(index=False)], dtype=bool)]
     without = (judged["status"] == "contaminated") | (judged["step"].notna() & judged["step_low"].isna())
     return int(without.sum())
