@@ -1,0 +1,75 @@
+"""The records of two synthetic machines, and what was made of them: a change of any number or word shows here.
+
+records.tar.xz: the rounds of a real machine, their times scaled and jittered. `desk` has an accelerator besides, its
+rounds those of PyTorch on all cores at a multiple of their speed; `laptop` has the real one's hardware sheet.
+What this code makes of them is written anew by: ./run python -m tests.golden.test_golden
+"""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pypdf import PdfReader
+
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+# The records once more, as rows.
+NOT_KEPT = {"tables/rounds.csv"}
+
+
+def build(folder: Path, *stages: str) -> None:
+    """Let respeed make these of the records, in this folder, as a user does."""
+    with tarfile.open(HERE / "records.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    shutil.copytree(ROOT / "report", folder / "report", ignore=shutil.ignore_patterns("*.pdf", "*.html", "facts"))
+    for stage in stages:
+        command = [sys.executable, "-m", "respeed", stage, "--machine", "desk"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def made_tables(folder: Path) -> dict[str, str]:
+    results = folder / "results"
+    paths = (path for ending in ("csv", "md") for path in (results / "tables").rglob(f"*.{ending}"))
+    return {name: path.read_text() for path in paths if (name := str(path.relative_to(results))) not in NOT_KEPT}
+
+
+def words_of(report: Path) -> str:
+    return "".join(f"{' '.join(page.extract_text().split())}\n" for page in PdfReader(report).pages)
+
+
+def test_the_tables_of_known_records_are_the_known_tables(tmp_path: Path) -> None:
+    build(tmp_path, "tables")
+    made = made_tables(tmp_path)
+    assert sorted(made) == sorted(str(path.relative_to(HERE)) for path in (HERE / "tables").rglob("*.*"))
+    for name, text in made.items():
+        if text != (HERE / name).read_text() and name.count("/") == 1:
+            # Says which rows and columns; what it lets pass, a last digit, say, the texts below do not.
+            before, now = (pd.read_csv(folder / name) for folder in (HERE, tmp_path / "results"))
+            pd.testing.assert_frame_equal(now, before, obj=name)
+        assert text.splitlines() == (HERE / name).read_text().splitlines(), name
+
+
+@pytest.mark.slow
+def test_the_report_of_known_records_has_the_known_words(tmp_path: Path) -> None:
+    build(tmp_path, "tables", "figures", "report")
+    assert words_of(tmp_path / "report/report.pdf").splitlines() == (HERE / "report.txt").read_text().splitlines()
+
+
+def write_anew() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        build(folder, "tables", "figures", "report")
+        shutil.rmtree(HERE / "tables", ignore_errors=True)
+        for name, text in made_tables(folder).items():
+            path = HERE / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"))
+
+
+if __name__ == "__main__":
+    write_anew()
