@@ -12,7 +12,7 @@ from respeed.analysis.columns import make_frame
 from respeed.analysis.hardware import make_rates, make_scaling
 from respeed.figures.build import build_figures
 from respeed.figures.charts import draw_chart
-from respeed.figures.hardware import chart_rates, chart_scaling, why_no_curve
+from respeed.figures.machine import chart_rates, chart_scaling, why_no_curve
 from respeed.figures.style import PAGES
 from respeed.output.build import build_tables
 from respeed.report.build import build_report

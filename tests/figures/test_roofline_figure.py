@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from respeed.analysis.roofline import paper_roofs, roof_at
-from respeed.figures.roofline import draw_roofline
+from respeed.figures.machine import draw_roofline
 from respeed.figures.style import COLUMN, PAGES, SLIDE, Page, save_figure
 from respeed.inputs.papers import load_paper
 from tests.figures.boxes import outside, overlaps, words_of

@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.labels import PAPER
 from respeed.figures.charts import draw_chart
-from respeed.figures.hardware import chart_rates, chart_scaling
 from respeed.figures.learning import draw_curves, draw_pictures
+from respeed.figures.machine import chart_rates, chart_scaling, draw_roofline
 from respeed.figures.results import Results, load_results
-from respeed.figures.roofline import draw_roofline
 from respeed.figures.style import PAGES, save_figure
 from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
 from respeed.paths import results_folder

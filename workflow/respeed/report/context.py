@@ -31,8 +31,8 @@ from respeed.analysis.hardware_sheet import (
 )
 from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
-from respeed.figures.hardware import why_no_curve
 from respeed.figures.learning import shown_program
+from respeed.figures.machine import why_no_curve
 from respeed.figures.results import Results
 from respeed.figures.timings import rows_in_front
 from respeed.model.paper import Experiment, Fact, Paper

@@ -1,9 +1,11 @@
-"""The roofline of a machine, log-log: what its rows can do at most, every case a point beneath; the paper's in grey.
+"""What a machine can do at most. Its roofline, log-log: every case a point beneath; the paper's in grey. And its
+hardware sheet: what more threads bring, and what products reach.
 
-Colour tells the package, a broken line and hollow markers one core, a marker's shape the table that the case is of.
+In a roofline colour tells the package, a broken line and hollow markers one core, a marker's shape the table that the
+case is of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +13,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.hardware import INTERVAL, PRODUCT, STEP
+from respeed.analysis.hardware_sheet import place_name
 from respeed.analysis.labels import PAPER
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
-from respeed.figures.charts import ONE_CORE, draw_marks
+from respeed.figures.charts import ONE_CORE, POINT, Chart, Row, draw_marks
 from respeed.figures.labels import DASHED, SOLID, Label, Look, label_ends, make_label, move_apart, room_for, write_label
 from respeed.figures.style import (
+    COLORS,
     COLUMN,
     INK,
     LEADING,
@@ -39,6 +44,9 @@ from respeed.numbers import format_number, format_share
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0
 # What the axes show if there is neither a roof nor a point.
 WITHOUT = [1.0, 1000.0]
+
+# Many counts of threads are too near one another for all of them to stand at the axis.
+MOST_TICKS = 9
 
 
 def draw_roofline(
@@ -122,3 +130,89 @@ def _lines_of(key: Sequence[Label], width: float) -> list[list[Label]]:
         lines[-1].append(label)
         room -= label.width + GAP
     return lines
+
+
+def chart_scaling(machine: str, scaling: pd.DataFrame) -> tuple[Chart, dict[str, float]]:
+    """The speedup of a step and of its products over one thread beside the ideal, and where each number of threads lies
+    along the axis: both axes are logarithmic, so that the ideal is a straight line. With one core alone, no curve."""
+    timed = scaling[scaling["speedup"] > 0].sort_values("threads", kind="stable")
+    counts = sorted(set(timed["threads"]))
+    if len(counts) < 2:
+        timed, counts = timed[:0], []
+    ideal = pd.DataFrame({"threads": counts, "speedup": list(map(float, counts))}).assign(row="ideal", speedups="")
+    timed = timed.assign(row=timed["size"] + " " + timed["what"])
+    rows = []
+    for place, size in enumerate(dict.fromkeys(scaling["size"])):
+        for what in dict.fromkeys(scaling["what"]):
+            is_step = what == STEP
+            look = Look(COLORS[place % len(COLORS)], MARKERS[place], is_step, SOLID if is_step else DASHED)
+            rows.append(Row(f"{size} {what}", f"{what[0].upper()}{what[1:]}, {size}", look))
+    drawn = pd.concat([timed, ideal], ignore_index=True)
+    points = pd.DataFrame(
+        {
+            "row": drawn["row"], "case": drawn["threads"].map(_count_name), "value": drawn["speedup"],
+            "low": drawn.get("speedup_low"), "high": drawn.get("speedup_high"), "program": "",
+            "rounds": [tuple(map(float, text.split())) for text in drawn["speedups"]],
+        },
+        columns=POINT,
+    )  # fmt: skip
+    there = set(points["row"])
+    chart = Chart(
+        title=f"{machine}: what more threads bring",
+        note="How many times as fast so many threads are as one, each number in processes of its own, a core a thread. "
+        "Broken: the products of a step alone. Grey: the ideal.",
+        cases=tuple(map(_count_name, counts)),
+        rows=tuple(row for row in (*rows, Row("ideal", "ideal", Look(THEIRS))) if row.key in there),
+        points=points,
+        suffix="x",
+        why_empty=why_no_curve(scaling),
+        ticks=tuple(map(float, counts[-MOST_TICKS:])),
+        bars=_bars_of(set(timed["speedup_ends"]) - {""}),
+        dots="passes",
+    )
+    return chart, {_count_name(count): float(count) for count in counts}
+
+
+def _bars_of(ends: Collection[str]) -> str:
+    if INTERVAL not in ends:
+        return "lowest and highest"
+    return "95 % intervals" if len(ends) == 1 else "95 % intervals, or of few passes the lowest and the highest"
+
+
+def why_no_curve(scaling: pd.DataFrame) -> str:
+    """Why there is nothing to draw."""
+    if scaling.empty:
+        return "not measured yet"
+    if set(scaling["threads"]) == {1}:
+        return "one core: no curve"
+    if scaling["is_disturbed"].any():
+        return "disturbed in every pass"
+    return next((reason for reason in scaling["reason"] if reason), "not measured yet")
+
+
+def _count_name(count: int) -> str:
+    """As it stands at the axis: the first one says what they are."""
+    return "1 thread" if count == 1 else str(count)
+
+
+def chart_rates(machine: str, rates: pd.DataFrame) -> Chart:
+    """What square products reach in each precision on one core, all cores and every device: what else a machine reaches
+    is in other units."""
+    timed = rates[(rates["what"] == PRODUCT) & (rates["value"] > 0)]
+    names = [place_name(row.device, row.threads, row.accelerator) for row in rows_of(timed)]
+    points = timed.assign(row=names, case=timed["package"] + ", " + timed["precision"], program="")
+    points["rounds"] = [()] * len(points)
+    looks = points.drop_duplicates("row")
+    rows = tuple(
+        Row(name, name, Look(COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)], filled=threads != 1))
+        for place, (name, threads) in enumerate(zip(looks["row"], looks["threads"].fillna(0), strict=True))
+    )
+    return Chart(
+        title=f"{machine}: what a square product reaches",
+        note="GFLOP/s by library and precision. Hollow: one core.",
+        cases=tuple(dict.fromkeys(points["case"])),
+        rows=rows,
+        points=points[POINT].reset_index(drop=True),
+        more=", GFLOP/s",
+        bars="95 % intervals, or of few passes the lowest and the highest",
+    )
