@@ -1,0 +1,164 @@
+"""The operations and bytes of a step, which rates, rooflines and memory's share follow from: for every workload the sum
+as a person writes it down for one small case, and what torch's own operations do, counted while a step runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from respeed.backends import make_backend
+from respeed.inputs.registry import workloads
+from respeed.model.paper import Case
+from respeed.workloads import load_workload, part_weights
+from tests.conformance.programs import case_of
+
+# Visible 37, hidden 53, batch 29: a product of all three, and the arrays between.
+VHB, VH = 2 * 37 * 53 * 29, 37 * 53
+# A net of 37, 53, 53, 53 and 7 units: the weights of its layers, in multiplications an example.
+FIRST, MIDDLE, LAST = 37 * 53, 53 * 53, 53 * 7
+# Its forward, gradient and, but for the first layer, error: two, three, three products.
+NET = 2 * 29 * (2 * FIRST + 3 * (2 * MIDDLE + LAST))
+# Weights read forward and backward (the first: forward only) and read and written by the update; outputs written, read
+# by the next layer, its slope and its gradient; errors written, read by gradient, bias and the layer beneath.
+NET_NUMBERS = (
+    3 * FIRST + 4 * (2 * MIDDLE + LAST) + 29 * (2 * 37 + 4 * (3 * 53 + 7) + 3 * 53 + 4 * (2 * 53 + 7))
+)  # fmt: skip
+# A layer that learns, and a mini-batch handed up through those below: weights, units below and above.
+RBM_NUMBERS = 5 * VH + 29 * (6 * 37 + 12 * 53), 5 * MIDDLE + 29 * (6 * 53 + 12 * 53)
+CODER_NUMBERS = 5 * VH + 29 * (8 * 37 + 6 * 53), 5 * MIDDLE + 29 * (8 * 53 + 6 * 53)
+UP_FIRST, UP_MIDDLE = FIRST + 29 * (37 + 53), MIDDLE + 29 * (53 + 53)
+# Two epochs of three layers, the second and third fed through one and two layers; three epochs of the net.
+PRETRAINED = 2 * (5 * VHB + (5 * 2 * MIDDLE * 29 + VHB) + (5 * 2 * MIDDLE * 29 + VHB + 2 * MIDDLE * 29)) + 3 * NET
+
+
+def pretrained_numbers(first: int, middle: int) -> int:
+    return 2 * (first + (middle + UP_FIRST) + (middle + UP_FIRST + UP_MIDDLE)) + 3 * NET_NUMBERS
+
+
+# Of a batch of 31: 49 pixels, 37 bases; examples, coefficients, bases before and after, two square matrices.
+SPARSE_NUMBERS = 31 * 49 + 31 * 37 + 2 * 37 * 49 + 2 * 37 * 37
+
+# Workload: operations of a step (None where nobody can say beforehand), and bytes, of its "odd" case.
+COUNTS: dict[str, tuple[int | None, int]] = {
+    "matmul": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
+    "matmul_threads": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
+    # LU, 2/3 n^3, and the inverse of it, 4/3 n^3; a matrix read, a matrix written.
+    "inverse": (2 * 67**3, 4 * 2 * 67**2),
+    "rbm": (5 * VHB, 4 * RBM_NUMBERS[0]),
+    "rbm_streamed": (5 * VHB, 4 * (RBM_NUMBERS[0] + 29 * 37)),
+    "rbm_up": (VHB, 4 * UP_FIRST),
+    # One Gibbs step from the chain, and the data's half: W five times; v0, h0, both layers' gradient, and samples.
+    "rbm_pcd": (5 * VHB, 4 * (5 * VH + 29 * (4 * 37 + 4 * 53 + 3 * 37 + 3 * 53))),
+    "cd1_products": (31 * 5 * VHB, 31 * 4 * (4 * VH + 29 * (5 * 37 + 5 * 53))),
+    # 9 x 9 places in an image of 33 x 33, each a patch of 9 x 9 with 7 units; 11 images.
+    "patches": (10 * 11 * 81 * 81 * 7, 4 * (3 * 81 * 81 * 7 + 3 * 11 * 81 * 7 + 4 * 11 * 33 * 33)),
+    "autoencoder": (5 * VHB, 4 * CODER_NUMBERS[0]),
+    "mlp": (NET, 4 * NET_NUMBERS),
+    "dbn": (PRETRAINED, 4 * pretrained_numbers(*RBM_NUMBERS)),
+    "sda": (PRETRAINED, 4 * pretrained_numbers(*CODER_NUMBERS)),
+    # Forward and gradient; weights read, read and written; examples twice; outputs and errors four and three times.
+    "softmax_regression": (2 * 2 * 29 * 37 * 7, 4 * (3 * 37 * 7 + 29 * (2 * 37 + 4 * 7 + 3 * 7))),
+    # 139 examples in mini-batches of 29, which is 4.79 of them.
+    "softmax_cost": (2 * 2 * 139 * 37 * 7, round(4 * (139 * (2 * 37 + 5 * 7 + 2) + 3 * 139 / 29 * 37 * 7))),
+    # 53 inputs, 37 hidden, 7 classes: no error below the first layer; parameters and changes read and written.
+    "data_parallel": (
+        2 * 31 * (2 * 53 * 37 + 3 * 37 * 7), 4 * (4 * (53 * 37 + 37 + 37 * 7 + 7) + 2 * 31 * 53)
+    ),
+    "sparse_parallel": (None, 4 * SPARSE_NUMBERS),
+    "sparse_descent": (None, 4 * SPARSE_NUMBERS),
+    "sparse_feature_sign": (None, 4 * SPARSE_NUMBERS),
+    "vector_sum": (70001, 4 * 3 * 70001),
+    "vector_sum_copied": (70001, 4 * 3 * 70001),
+    "vector_sum_threads": (70001, 4 * 3 * 70001),
+    "memory_copy": (None, 4 * 2 * 70001),
+    # Over the bus, once.
+    "copies": (None, 4 * 70001),
+    "small_step": (None, 4 * 2 * 3),
+}  # fmt: skip
+
+# What a step does by products that torch does in this process; a convolutional net has too many layers to write down.
+WITH_PRODUCTS = (
+    "matmul", "matmul_threads", "rbm", "rbm_streamed", "rbm_up", "rbm_pcd", "cd1_products", "patches", "autoencoder",
+    "mlp", "dbn", "sda", "softmax_regression", "softmax_cost", "convnet",
+)  # fmt: skip
+# Steps of one operation, which read and write no more than they must.
+SINGLE = ("matmul", "matmul_threads", "vector_sum", "vector_sum_copied", "vector_sum_threads", "memory_copy")
+VIEWS = {"view", "t", "transpose", "slice", "select", "as_strided", "detach", "unsqueeze", "expand", "alias"}
+
+
+class Moved(TorchDispatchMode):
+    """The bytes that torch's operations read and write: every array that one is given, or makes, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ not in VIEWS:
+            leaves = torch.utils._pytree.tree_leaves((args, kwargs, out))
+            arrays = {(one.data_ptr(), one.shape): one.nbytes for one in leaves if isinstance(one, torch.Tensor)}
+            self.bytes += sum(arrays.values())
+        return out
+
+
+def run_on_torch(name: str) -> tuple[float, float]:
+    """Operations and bytes of a step, by torch's own counter and by what its operations are given."""
+    case, module = case_of(name, "odd"), load_workload(name)
+    backend = make_backend("torch", device="cpu", precision="fp32", threads=1, seed=1)
+    program: Any = module.build(backend, case, module.inputs(case, seed=5))
+    weights = part_weights(module, case)
+    parts: Mapping[str, Any] = program.parts if weights else {"": program.step}
+    flops = moved = 0.0
+    for part, run in parts.items():
+        with FlopCounterMode(display=False) as counted, Moved() as bytes_:
+            run()
+        flops += weights.get(part, 1.0) * counted.get_total_flops()
+        moved += weights.get(part, 1.0) * bytes_.bytes
+    return flops, moved
+
+
+def test_every_workload_has_its_counts_here() -> None:
+    assert {*COUNTS, "convnet"} == set(workloads())
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_step_counts_what_a_person_writes_down(name: str) -> None:
+    case, module = case_of(name, "odd"), load_workload(name)
+    flops, moved = COUNTS[name]
+    assert module.flops(case) == flops
+    assert module.traffic_bytes(case) == pytest.approx(moved, abs=0.6)
+
+
+@pytest.mark.parametrize("name", WITH_PRODUCTS)
+def test_a_step_counts_what_torch_counts(name: str) -> None:
+    """Torch counts sums of rows too, which are products with ones: less than 2 % at these sizes."""
+    case, module = case_of(name, "odd"), load_workload(name)
+    counted, _ = run_on_torch(name)
+    assert module.flops(case) <= counted <= 1.02 * module.flops(case)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_step_of_one_operation_moves_what_torch_is_given(name: str) -> None:
+    case, module = case_of(name, "odd"), load_workload(name)
+    assert module.traffic_bytes(case) == run_on_torch(name)[1]
+
+
+def test_an_inverse_costs_what_elimination_counts() -> None:
+    """By Gauss and Jordan: every other row loses a multiple of the pivot's, in the n columns that are neither done on
+    the left nor still the identity's on the right."""
+    n, done = 40, 0
+    a = np.random.default_rng(1).random((n, n)) + n * np.eye(n)
+    rows = np.hstack([a, np.eye(n)])
+    for pivot in range(n):
+        alive = slice(pivot + 1, pivot + n + 1)
+        rows[pivot, alive] /= rows[pivot, pivot]
+        for row in set(range(n)) - {pivot}:
+            rows[row, alive] -= rows[row, pivot] * rows[pivot, alive]
+            done += 2 * len(rows[row, alive])
+    assert rows[:, n:] @ a == pytest.approx(np.eye(n))
+    assert done == pytest.approx(load_workload("inverse").flops(Case("forty", "inverse", {"size": n})), rel=1.5 / n)
