@@ -46,9 +46,12 @@ def test_visible_devices_are_numbered_as_cuda_numbers_them(
         ("tpu:2", "no TPU device 2: there are 2, numbered from 0"),
     ],
 )
-def test_a_device_is_there_if_its_number_is(device: str, reason: str | None) -> None:
-    assert accelerators.missing_device(device, {"cuda": 2, "xpu": None, "mps": 1, "tpu": 2}) == reason
-    assert accelerators.missing_device(device, {}) in (None, f"no {device.partition(':')[0].upper()} device")
+def test_a_device_is_there_if_its_number_is(monkeypatch: pytest.MonkeyPatch, device: str, reason: str | None) -> None:
+    counts = {"cuda": 2, "xpu": None, "mps": 1, "tpu": 2}
+    monkeypatch.setattr(accelerators, "device_counts", lambda: counts)
+    assert accelerators.missing_device(device) == reason
+    counts.clear()
+    assert accelerators.missing_device(device) in (None, f"no {device.partition(':')[0].upper()} device")
 
 
 @pytest.mark.parametrize("hidden", ["", "-1"])
@@ -61,12 +64,16 @@ def test_a_device_that_is_hidden_is_not_there_and_has_no_number(monkeypatch: pyt
     accelerators.accelerator_names.cache_clear()
 
 
-def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(tmp_path: Path) -> None:
+def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     v5e, network_card, another = ("0x1ae0", "0x0063"), ("0x1ae0", "0x0042"), ("0x10de", "0x0063")
     for place, (vendor, device) in enumerate([v5e, network_card, v5e, another]):
         folder = tmp_path / f"0000:00:0{place}.0"
         folder.mkdir()
         (folder / "vendor").write_text(f"{vendor}\n")
         (folder / "device").write_text(f"{device}\n")
-    assert accelerators.count_tpus(tmp_path) == 2
-    assert accelerators.count_tpus(tmp_path / "no bus") == 0
+    monkeypatch.setattr(accelerators, "BUS", tmp_path)
+    assert accelerators.device_counts()["tpu"] == 2
+    monkeypatch.setattr(accelerators, "BUS", tmp_path / "no bus")
+    assert "tpu" not in accelerators.device_counts()

@@ -1,5 +1,6 @@
 """Which CPUs are a core, a socket, a kind: from the files that Linux has of them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,15 @@ def cpu_files(number: int, siblings: str, socket: int = 0, **others: int) -> dic
     return files | {f"{at}/{name.replace('__', '/')}": str(value) for name, value in others.items()}
 
 
+Allow = Callable[..., None]
+
+
 @pytest.fixture
-def allow(monkeypatch: pytest.MonkeyPatch) -> object:
+def allow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Allow:
+    """Lets this process run on those CPUs, of a machine whose files lie in `tmp_path`."""
+    monkeypatch.setattr(cpu, "SYS", tmp_path)
+    cpu._cores.cache_clear()
+
     def allow(*cpus: int) -> None:
         monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _: set(cpus), raising=False)
 
@@ -32,63 +40,49 @@ def allow(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_cores_have_their_logical_cpus_and_their_socket_and_siblings_of_one_count_once(
-    tmp_path: Path, allow: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, allow: Allow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(8):
         write(tmp_path, cpu_files(n, f"{n % 4},{n % 4 + 4}", socket=n % 4 // 2))
-    allow(*range(8))  # type: ignore[operator]
-    assert cpu.usable_topology(tmp_path) == tuple(Core((n, n + 4), n // 2) for n in range(4))
+    assert cpu.socket_count() == 2
+    allow(*range(8))
+    assert cpu.usable_topology() == tuple(Core((n, n + 4), n // 2) for n in range(4))
     monkeypatch.setattr(cpu, "cpu_quota", lambda: None)
-    assert cpu.usable_cores(tmp_path) == (0, 1, 2, 3)
-    allow(1, 3, 7)  # type: ignore[operator]
-    assert cpu.usable_topology(tmp_path) == (Core((1,), 0), Core((3, 7), 1))
-    assert cpu.usable_cores(tmp_path) == (1, 3)
+    assert cpu.usable_cores() == (0, 1, 2, 3)
+    allow(1, 3, 7)
+    assert cpu.usable_topology() == (Core((1,), 0), Core((3, 7), 1))
+    assert cpu.usable_cores() == (1, 3)
     monkeypatch.setattr(cpu, "cpu_quota", lambda: 1.5)
-    assert cpu.usable_cores(tmp_path) == (1,)
+    assert cpu.usable_cores() == (1,)
 
 
-def kinds(tmp_path: Path) -> list[str | None]:
-    return [core.kind for core in cpu.usable_topology(tmp_path) or ()]
-
-
-def test_a_hybrid_cpu_has_performance_and_efficiency_cores(tmp_path: Path, allow: object) -> None:
-    for n, siblings in enumerate(("0-1", "0-1", "2", "3")):
-        write(tmp_path, cpu_files(n, siblings))
-    write(tmp_path, {"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"})
-    allow(*range(4))  # type: ignore[operator]
-    assert kinds(tmp_path) == ["performance", "efficiency", "efficiency"]
+BIG, SMALL = "performance", "efficiency"
+ONE_KIND = {"cpu_core/cpus": "0-3"}
 
 
 @pytest.mark.parametrize(
-    ("file", "values", "expected"),
+    ("file", "values", "named", "kinds"),
     [
-        ("cpu_capacity", (530, 530, 1024, 1024), ["efficiency"] * 2 + ["performance"] * 2),
-        ("cpufreq__cpuinfo_max_freq", (5100000, 5000000, 3300000, 3300000), ["performance"] * 2 + ["efficiency"] * 2),
-        ("cpufreq__cpuinfo_max_freq", (5800000, 5500000, 5500000, 5300000), [None] * 4),
-        ("cpu_capacity", (1024, 1024, 1024, 1024), [None] * 4),
+        ("other", (0, 0, 0, 0), {"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"}, [BIG, BIG, SMALL, SMALL]),
+        ("cpu_capacity", (530, 530, 1024, 1024), {}, [SMALL, SMALL, BIG, BIG]),
+        ("cpufreq__cpuinfo_max_freq", (5100000, 5000000, 3300000, 3300000), {}, [BIG, BIG, SMALL, SMALL]),
+        ("cpufreq__cpuinfo_max_freq", (5800000, 5500000, 5500000, 5300000), ONE_KIND, [None] * 4),
+        ("cpu_capacity", (1024, 1024, 1024, 1024), {}, [None] * 4),
     ],
 )
 def test_cores_that_can_do_much_less_are_efficiency_cores(
-    tmp_path: Path, allow: object, file: str, values: tuple[int, ...], expected: list[str | None]
+    tmp_path: Path, allow: Allow, file: str, values: tuple[int, ...], named: dict[str, str], kinds: list[str | None]
 ) -> None:
     for n, value in enumerate(values):
         write(tmp_path, cpu_files(n, str(n), **{file: value}))
-    allow(*range(4))  # type: ignore[operator]
-    assert kinds(tmp_path) == expected
+    write(tmp_path, named)
+    allow(*range(4))
+    assert [core.kind for core in cpu.usable_topology() or ()] == kinds
 
 
 def test_a_system_that_binds_nobody_to_cpus_tells_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(cpu.os, "sched_getaffinity", raising=False)
     assert cpu.usable_topology() is None
-
-
-def test_macos_tells_how_many_cores_of_each_kind_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = {"hw.perflevel0.physicalcpu": 8, "hw.perflevel1.physicalcpu": 4}
-    monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(cpu, "output_of", lambda *command: str(counts[command[-1]]))
-    assert cpu.kind_counts() == {"performance": 8, "efficiency": 4}
-    counts["hw.perflevel1.physicalcpu"] = 0
-    assert cpu.kind_counts() == {}
 
 
 cpu_sets = st.sets(st.integers(0, 300), min_size=1, max_size=20)
@@ -112,8 +106,12 @@ def test_facts_hold_every_core(made: list[Core]) -> None:
     assert sorted(map(repr, cores_of_facts(cores_as_facts(made)))) == sorted(map(repr, made))
 
 
-def test_a_mac_tells_its_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0\n"
+def test_a_mac_tells_its_kinds_of_cores_and_vector_extensions_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"hw.perflevel0.physicalcpu": "8", "hw.perflevel1.physicalcpu": "4"}
+    flags = "hw.optional.AdvSIMD: 1\nhw.optional.arm.FEAT_BF16: 1\nhw.optional.arm.FEAT_FP16: 1\nhw.optional.avx2_0: 0"
     monkeypatch.setattr(cpu.platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(cpu, "output_of", lambda *_: told)
+    monkeypatch.setattr(cpu, "output_of", lambda *command: counts.get(command[-1], flags))
     assert cpu.cpu_flags() == ["asimd", "asimdhp", "bf16"]
+    assert cpu.kind_counts() == {"performance": 8, "efficiency": 4}
+    counts["hw.perflevel1.physicalcpu"] = "0"
+    assert cpu.kind_counts() == {}

@@ -51,6 +51,11 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, int | None]],
     return make
 
 
+@pytest.fixture(autouse=True)
+def _zones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy, "POWERCAP", tmp_path)
+
+
 def zone(powercap: Path, place: str, name: str, microjoules: int = 5_000_000) -> None:
     folder = powercap / f"intel-rapl:{place}"
     folder.mkdir(parents=True)
@@ -62,7 +67,7 @@ def zone(powercap: Path, place: str, name: str, microjoules: int = 5_000_000) ->
 def test_every_package_counts_and_no_part_of_one(tmp_path: Path) -> None:
     for place, name in (("0", "package-0"), ("0:0", "core"), ("0:1", "dram"), ("1", "package-1"), ("2", "psys")):
         zone(tmp_path, place, name)
-    counters, why_not = cpu_counters(tmp_path)
+    counters, why_not = cpu_counters()
     assert [counter.domain for counter in counters] == ["package-0", "package-1"]
     assert why_not == ""
     assert counters[0].read() == pytest.approx(5.0)
@@ -70,22 +75,22 @@ def test_every_package_counts_and_no_part_of_one(tmp_path: Path) -> None:
 
 
 def test_a_machine_whose_counters_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cpu_counters(tmp_path) == (
+    assert cpu_counters() == (
         [],
         f"this system shows no counter of a CPU's energy ({tmp_path}/intel-rapl:0 is not there)",
     )
     zone(tmp_path, "0", "package-0")
     (tmp_path / "intel-rapl:0/energy_uj").write_text("")
-    assert cpu_counters(tmp_path) == ([], f"{tmp_path}/intel-rapl:0/energy_uj cannot be read")
+    assert cpu_counters() == ([], f"{tmp_path}/intel-rapl:0/energy_uj cannot be read")
 
     def refuse(path: Path) -> float:
         raise PermissionError(13, "Permission denied", path)
 
     with monkeypatch.context() as patched:
         patched.setattr(energy, "_joules", refuse)
-        assert cpu_counters(tmp_path) == ([], f"{tmp_path} is readable by root only")
+        assert cpu_counters() == ([], f"{tmp_path} is readable by root only")
     monkeypatch.setattr(energy.platform, "system", lambda: "Darwin")
-    assert "macOS" in energy_counters("cpu", powercap=tmp_path)[1]
+    assert "macOS" in energy_counters("cpu")[1]
 
 
 def test_a_row_on_a_gpu_counts_that_device_and_the_packages(
@@ -94,7 +99,7 @@ def test_a_row_on_a_gpu_counts_that_device_and_the_packages(
     zone(tmp_path, "0", "package-0")
     devices: dict[str, int | None] = {"00000000:01:00.0": 1, PCI: 7_000}
     driver(devices)
-    counters, why_not = energy_counters("cuda:1", PCI, tmp_path)
+    counters, why_not = energy_counters("cuda:1", PCI)
     assert [counter.domain for counter in counters] == ["GPU", "package-0"]
     assert why_not == ""
     assert counters[0].read() == pytest.approx(7.0)
@@ -120,17 +125,17 @@ def test_without_its_own_counter_a_row_on_a_device_has_none_at_all(
 ) -> None:  # fmt: skip
     zone(tmp_path, "0", "package-0")
     driver(devices)
-    counters, why_not = energy_counters(device, pci, tmp_path)
+    counters, why_not = energy_counters(device, pci)
     assert counters == []
     assert why in why_not
 
 
 def test_a_line_says_what_can_be_read(tmp_path: Path, driver: Callable[[dict[str, int | None]], None]) -> None:
     driver({PCI: 1, "00000000:42:00.0": None})
-    assert energy_in_a_line(tmp_path).endswith("1 of 2 NVIDIA devices")
-    assert "not measured" in energy_in_a_line(tmp_path)
+    assert energy_in_a_line().endswith("1 of 2 NVIDIA devices")
+    assert "not measured" in energy_in_a_line()
     zone(tmp_path, "0", "package-0")
-    assert energy_in_a_line(tmp_path) == "package-0; 1 of 2 NVIDIA devices"
+    assert energy_in_a_line() == "package-0; 1 of 2 NVIDIA devices"
 
 
 RANGE = 65532.610987

@@ -43,7 +43,7 @@ WATTS = 80.0
 # What is free before and after a limit of 100 MB more than there is, in a process that shares 500 MB, as libraries are.
 LIMITED = """
 import mmap, resource, sys, psutil
-from respeed.machine.memory import memory_free
+from respeed.machine.limits import memory_free
 shared = mmap.mmap(-1, 500_000_000)
 before, used = memory_free(), psutil.Process().memory_info()
 limit, counted = sys.argv[1:]
@@ -103,7 +103,7 @@ def test_a_net_whose_numbers_overflow_while_it_is_timed_shows_no_time(rate: floa
 def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a control group, or in fp64 twice as much of the host's."""
     with monkeypatch.context() as patched:
-        patched.setattr("respeed.machine.cgroup.memory_left", lambda: 100_000_000)
+        patched.setattr("respeed.machine.limits.memory_left", lambda: 100_000_000)
         spec, one = replace(SPEC, cases=(LARGE, SPEC.cases[0])), bench()
         large, small = (measure_case(spec, index, one) for index in range(2))
     assert is_without_times(large, "not-run", r"needs \d+\.\d GB of memory, has \d+\.\d$")

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.machine.cpu import Core, usable_cores
-from respeed.machine.memory import cache_bytes
+from respeed.machine.cpu import Core, cache_bytes, usable_cores
 from respeed.measure import gauge as measuring
 from respeed.measure.gauge import measure_gauge
 from respeed.paths import NAME, hardware_path

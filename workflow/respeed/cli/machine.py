@@ -2,9 +2,12 @@
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import psutil
 from tabulate import tabulate
 
 from respeed.backends import make_backend, scipy_backend
@@ -12,10 +15,10 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.profiles import Profile, read_profiles
-from respeed.machine.cpu import cores_of_facts, show_list, usable_cores
+from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, usable_cores, usable_topology
 from respeed.machine.description import describe_machine, machine_slug
-from respeed.machine.doctor import Finding, examine_machine
 from respeed.machine.energy import energy_in_a_line
+from respeed.machine.limits import cpu_quota, memory_left
 from respeed.machine.software import library_label
 from respeed.measure.bench import make_bench
 from respeed.measure.lock import Holder, who_measures
@@ -23,6 +26,11 @@ from respeed.protocol import REAL, quiet_probe
 from respeed.records.fingerprint import FIELDS
 from respeed.schedule.availability import resolve_threads
 
+# A process that takes more than this of one core while we look will take it while we measure.
+BUSY_SHARE = 0.05
+# Steal time above this share of the cores says that the host gives them to others.
+STEAL_SHARE = 0.01
+LOOK_SECONDS = 1.0
 # Probes of a few milliseconds each: a second of what a round would see.
 PROBES = 200
 # With more than this share of its probes slow, a machine would have most of its blocks discarded.
@@ -44,43 +52,27 @@ def show_hardware() -> None:
     print("\n" + tabulate([[name, *rows[name]] for name in sorted(rows)], headers, disable_numparse=True))
 
 
-def _lines(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
-    shown = {
-        **machine,
+def _lines(machine: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    kinds = ", ".join(f"{count} {kind} cores" for kind, count in machine["core_kinds"].items())
+    devices = [f"{kind}: {'some' if count is None else count}" for kind, count in machine["devices"].items()]
+    words = {
         "memory_bytes": f"{machine['memory_bytes'] / 2**30:.1f} GiB",
-        "core_kinds": ", ".join(f"{count} {kind} cores" for kind, count in machine["core_kinds"].items())
-        or "all alike",
+        "core_kinds": kinds or "all alike",
         "blas": f"{library_label(machine['blas'])}, of SciPy",
-        "devices": ", ".join(
-            f"{kind}: {'some' if count is None else count}" for kind, count in machine["devices"].items()
-        ),
+        "devices": devices,
     }
-    del shown["cores"]
-    lines = [(key.replace("_bytes", "").replace("_", " "), _text(value)) for key, value in shown.items()]
-    return [*lines, *_cpus(machine)]
-
-
-def _cpus(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A line for each socket and kind of cores, in the words that a profile's `cpus` may use."""
-    lines = []
+    for key, value in (machine | words).items():
+        if key != "cores":
+            text = ", ".join(value) if isinstance(value, list) else value
+            yield key.replace("_bytes", "").replace("_", " "), "none" if text in (None, "") else str(text)
+    # Each socket and kind of cores, in the words that a profile's `cpus` may use.
     for group in machine["cores"] or ():
         names = [f"socket {group['socket']}" if group["socket"] is not None else "", group["kind"] or ""]
         cores = cores_of_facts([group])
         cpus = show_list(cpu for core in cores for cpu in core.cpus)
         per_core = max(len(core.cpus) for core in cores)
-        lines.append(
-            (
-                " ".join(filter(None, names)) or "cores",
-                f"{len(cores)} usable, CPU {cpus}" + f", {per_core} a core" * (per_core > 1),
-            )
-        )
-    return lines
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(value) or "none"
-    return "none" if value in (None, "") else str(value)
+        many = f", {per_core} a core" if per_core > 1 else ""
+        yield " ".join(filter(None, names)) or "cores", f"{len(cores)} usable, CPU {cpus}{many}"
 
 
 def _price(machine: str) -> str:
@@ -102,19 +94,79 @@ def _applies(profile: Profile) -> tuple[str, str]:
     return "yes", f"{threads} thread{'s' if threads > 1 else ''}{where}{named}"
 
 
+class Finding(NamedTuple):
+    """One thing that was looked at. `advice` is empty where nothing is to be done."""
+
+    subject: str
+    found: str
+    advice: str = ""
+
+
 def examine() -> int:
     """Print what was found and what to do about it; the exit code is 1 if the machine is not fit."""
     holder = who_measures()
-    findings = [*examine_machine(), _jax(), _lock(holder), *_steadiness(holder)]
-    rows = [[finding.subject, finding.found, finding.advice or "–"] for finding in findings]
+    findings = [*_cpu(), *_others(), *_system(), _jax(), _lock(holder), *_steadiness(holder)]
+    rows = [(subject, found, advice or "–") for subject, found, advice in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
-    print(
-        "\nfit to measure"
-        if fit
-        else "\nnot quite fit to measure: see the last column; what is disturbed will be marked"
-    )
+    unfit = "not quite fit to measure: see the last column; what is disturbed will be marked"
+    print("\nfit to measure" if fit else f"\n{unfit}")
     return 0 if fit else 1
+
+
+def _cpu() -> Iterator[Finding]:
+    logical, quota, topology = os.cpu_count() or 1, cpu_quota(), usable_topology()
+    yield Finding("cores", f"{len(usable_cores())} physical cores usable, {logical} logical CPUs")
+    if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < logical:
+        yield Finding("affinity", f"this shell may use {len(os.sched_getaffinity(0))} of them", "start without taskset")
+    if quota is None:
+        yield Finding("CPU quota", "none")
+    else:
+        cores = psutil.cpu_count(logical=False) or 1 if topology is None else len(topology)
+        advice = "" if quota >= cores else "raise the container's CPU limit, or expect fewer threads"
+        yield Finding("CPU quota", f"{quota:g} CPUs", advice)
+    if governor := frequency_governor():
+        faster = "set it to performance: sudo cpupower frequency-set -g performance"
+        yield Finding("frequency governor", governor, "" if governor == "performance" else faster)
+
+
+def _others() -> Iterator[Finding]:
+    """Look for a second at what runs: processes by name, and what the host keeps from us."""
+    for _ in psutil.process_iter(["cpu_percent"]):  # each share is one since this
+        pass
+    steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
+    processes = [(one.info["cpu_percent"] or 0.0, one) for one in psutil.process_iter(["cpu_percent", "name"])]
+    busy = sorted((one for one in processes if one[0] > 100 * BUSY_SHARE), key=lambda one: -one[0])
+    names = [
+        f"{one.info['name'] or f'process {one.pid}'} ({percent:.0f}% of a core)"
+        for percent, one in busy
+        if one.pid != os.getpid()
+    ]
+    advice = "close it, or measure later" if names else ""
+    yield Finding("other programs", ", ".join(names[:4]) or "none busy", advice)
+    if steal > STEAL_SHARE:
+        yield Finding("host", f"gives {steal:.0%} of our time to others", "use a host of your own, or more rounds")
+
+
+def _system() -> Iterator[Finding]:
+    if battery := psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None:
+        if battery.power_plugged:
+            yield Finding("power", "mains")
+        else:
+            yield Finding("power", "battery", "plug it in: clocks are lower on battery")
+    memory, swap, left = psutil.virtual_memory(), psutil.swap_memory(), memory_left()
+    advice = "close programs: memory was swapped out" if swap.used > 0.1 * memory.total else ""
+    limit = "" if left is None else f"; the control group leaves {left / 2**30:.1f}"
+    free = f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free{limit}"
+    yield Finding("memory", free, advice)
+    if Path("/proc/self/schedstat").exists():
+        yield Finding("disturbances", "the kernel tells how long threads wait for a core")
+    else:
+        yield Finding(
+            "disturbances",
+            "this kernel does not tell how long threads wait for a core",
+            "only the reference probe can see a busy neighbour here; keep the machine idle",
+        )
 
 
 def _jax() -> Finding:

@@ -7,7 +7,7 @@ import ctypes
 import functools
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from respeed.machine.process import read_word
 
 # Of accelerators: what people call them.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
-# On the PCI bus: the vendor, of network cards as well, and its TPUs: v2 and v3, plc, v4, v5p, v5e, v6e, 7x.
+# The PCI bus, and on it the vendor, of network cards as well, and its TPUs: v2 and v3, plc, v4, v5p, v5e, v6e, 7x.
+BUS = Path("/sys/bus/pci/devices")
 _GOOGLE = "0x1ae0"
 _TPUS = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
 # What the library of the pretended GPU alone has, whatever it is called.
@@ -104,6 +105,16 @@ def accelerator_driver() -> str | None:
         return str(driver.nvmlSystemGetDriverVersion()) if driver else None
 
 
+def accelerator_bytes() -> dict[str, int]:
+    """By name, the memory of one NVIDIA device of those that the driver shows; empty where there is none."""
+    with nvml() as driver:
+        handles = device_handles(driver) if accelerator_names() else []
+        return {
+            str(driver.nvmlDeviceGetName(handle)): int(driver.nvmlDeviceGetMemoryInfo(handle).total)
+            for handle in handles
+        }
+
+
 def device_counts() -> dict[str, int | None]:
     """How many devices there are of every kind that is here, as torch calls and numbers them, and TPUs as JAX does;
     None where it is not told without loading either."""
@@ -116,30 +127,21 @@ def device_counts() -> dict[str, int | None]:
         found["xpu"] = None
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         found["mps"] = 1
-    if tpus := count_tpus():
+    googles = [path for path in BUS.glob("*") if read_word(path / "vendor") == _GOOGLE]
+    if tpus := sum(read_word(path / "device") in _TPUS for path in googles):
         found["tpu"] = tpus
     return found
 
 
-def count_tpus(devices: Path = Path("/sys/bus/pci/devices")) -> int:
-    """How many chips of Google's TPUs the bus shows."""
-    try:
-        found = [read_word(path / "device") for path in devices.iterdir() if read_word(path / "vendor") == _GOOGLE]
-    except OSError:  # no such bus
-        return 0
-    return sum(device in _TPUS for device in found)
-
-
-def missing_device(device: str, counts: Mapping[str, int | None] | None = None) -> str | None:
-    """Why a profile for `device` cannot run where there are so many devices (by default here); None if nothing speaks
-    against it.
+def missing_device(device: str) -> str | None:
+    """Why a profile for `device` cannot run here; None if nothing speaks against it.
 
     The last word has the backend, in the round itself; this is what can be known without loading it.
     """
     kind, index = split_device(device)
     if kind not in NAMES:
         return None
-    counts = device_counts() if counts is None else counts
+    counts = device_counts()
     if kind not in counts:
         return f"no {NAMES[kind]} device"
     there = counts[kind]

@@ -1,5 +1,6 @@
-"""The CPU: its name and vector extensions, and which logical CPUs form a core, of which socket and kind."""
+"""The CPU: its name, caches and vector extensions, and which logical CPUs form a core, of which socket and kind."""
 
+import contextlib
 import functools
 import math
 import os
@@ -13,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from respeed.machine.cgroup import cpu_quota
+from respeed.machine.limits import cpu_quota
 from respeed.machine.process import output_of, read_word
 
 # What a hardware profile may say of its CPUs in words; a kind's word is also what a machine's facts call it.
@@ -98,6 +99,7 @@ def cores_of_facts(facts: Iterable[Mapping[str, Any]]) -> tuple[Core, ...]:
     )
 
 
+# What Linux tells of its devices.
 SYS = Path("/sys/devices")
 # A core is an efficiency core if it can do less than this share of what the fastest can. Cores of one kind that differ
 # by the luck of the die come within 10 %; small ones of CPUs that have both reach 30 to 65 %.
@@ -105,22 +107,22 @@ ALIKE = 0.7
 PERFORMANCE, EFFICIENCY = KINDS
 
 
-def usable_topology(sys: Path = SYS) -> tuple[Core, ...] | None:
+def usable_topology() -> tuple[Core, ...] | None:
     """The cores that this process may run on, with those of their logical CPUs that it may use, in the order of their
     first; None where the system binds no process to CPUs (macOS)."""
     if not hasattr(os, "sched_getaffinity"):
         return None
-    return _cores(tuple(sorted(os.sched_getaffinity(0))), sys)
+    return _cores(tuple(sorted(os.sched_getaffinity(0))))
 
 
 @functools.lru_cache(maxsize=8)  # hundreds of small files, which stay as they are
-def _cores(allowed: tuple[int, ...], sys: Path) -> tuple[Core, ...]:
-    kinds = _kinds(allowed, sys)
+def _cores(allowed: tuple[int, ...]) -> tuple[Core, ...]:
+    kinds = _kinds(allowed)
     groups: dict[str, list[int]] = {}
     for cpu in allowed:
-        groups.setdefault(read_word(_of(cpu, sys) / "topology/thread_siblings_list") or str(cpu), []).append(cpu)
+        groups.setdefault(_told_of(cpu, "topology/thread_siblings_list") or str(cpu), []).append(cpu)
     return tuple(
-        Core(tuple(cpus), _number(read_word(_of(cpus[0], sys) / "topology/physical_package_id")), kinds.get(cpus[0]))
+        Core(tuple(cpus), _number(_told_of(cpus[0], "topology/physical_package_id")), kinds.get(cpus[0]))
         for cpus in groups.values()
     )
 
@@ -134,35 +136,36 @@ def kind_counts() -> dict[str, int]:
     return dict(zip(KINDS, counts, strict=True)) if all(counts) else {}
 
 
-def _kinds(allowed: tuple[int, ...], sys: Path) -> dict[int, str]:
+def _kinds(allowed: tuple[int, ...]) -> dict[int, str]:
     """The kind of each CPU; nothing where all are alike, or nothing is told."""
     named = {
-        kind: parse_list(read_word(sys / folder / "cpus")) or ()
+        kind: parse_list(read_word(SYS / folder / "cpus")) or ()
         for kind, folder in ((PERFORMANCE, "cpu_core"), (EFFICIENCY, "cpu_atom"))
     }
     if all(named.values()):
         return {cpu: kind for kind, cpus in named.items() for cpu in cpus}
+    there = {int(path.name[3:]) for path in (SYS / "system/cpu").glob("cpu[0-9]*")}
     for file in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
-        able = {cpu: _number(read_word(_of(cpu, sys) / file)) or 0 for cpu in _all_cpus(sys) | set(allowed)}
+        able = {cpu: _number(_told_of(cpu, file)) or 0 for cpu in there | set(allowed)}
         most = max(able.values(), default=0)
         if most and any(value < ALIKE * most for value in able.values() if value):
             return {cpu: PERFORMANCE if value >= ALIKE * most else EFFICIENCY for cpu, value in able.items() if value}
     return {}
 
 
-def _all_cpus(sys: Path) -> set[int]:
-    return {int(path.name[3:]) for path in (sys / "system/cpu").glob("cpu[0-9]*")}
+def _told_of(cpu: int, file: str) -> str:
+    return read_word(SYS / f"system/cpu/cpu{cpu}" / file)
 
 
-def _of(cpu: int, sys: Path) -> Path:
-    return sys / f"system/cpu/cpu{cpu}"
+def _told_of_all(file: str) -> set[str]:
+    """What is told of any CPU."""
+    return {read_word(path) for path in (SYS / "system/cpu").glob(f"cpu[0-9]*/{file}")} - {""}
 
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-_SYS_CPU = SYS / "system/cpu"
 # The vector extensions that decide how fast a product can be, as Linux calls them.
 INSTRUCTIONS = (
     "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
@@ -183,9 +186,9 @@ def cpu_model() -> str:
     return found or platform.processor() or platform.machine() or "unknown CPU"
 
 
-def usable_cores(sys: Path = SYS) -> tuple[int, ...]:
+def usable_cores() -> tuple[int, ...]:
     """One logical CPU for each physical core that this process may run on, as many as its CPU quota pays for."""
-    cores = usable_topology(sys)
+    cores = usable_topology()
     firsts = [core.cpus[0] for core in cores] if cores else list(range(psutil.cpu_count(logical=False) or 1))
     return tuple(sorted(firsts))[: paid_cpus(cpu_quota())]
 
@@ -195,38 +198,42 @@ def paid_cpus(quota: float | None) -> int | None:
     return None if quota is None else max(1, math.floor(quota))
 
 
-def socket_count(sys_cpu: Path = _SYS_CPU) -> int | None:
+def socket_count() -> int | None:
     """How many CPU packages the machine has; None where the system does not tell."""
-    found = set()
-    for path in sys_cpu.glob("cpu[0-9]*/topology/physical_package_id"):
-        found.add(path.read_text().strip())
-    return len(found) or None
+    return len(_told_of_all("topology/physical_package_id")) or None
 
 
 def frequency_governor() -> str | None:
     """The rule by which the kernel sets the clocks; None where it leaves that to others (virtual machines)."""
-    found = {path.read_text().strip() for path in _SYS_CPU.glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    return ", ".join(sorted(found)) or None
+    return ", ".join(sorted(_told_of_all("cpufreq/scaling_governor"))) or None
+
+
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def cache_bytes(cpus: Collection[int], sys_cpu: Path = SYS / "system/cpu") -> dict[str, int]:
+    """By level, such as L2, all data caches that these CPUs have, together; empty where the system does not tell."""
+    caches: dict[tuple[str, str], int] = {}
+    for path in (path for cpu in cpus for path in sorted((sys_cpu / f"cpu{cpu}/cache").glob("index[0-9]*"))):
+        try:
+            kind, level, size, shared = (
+                (path / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
+            )
+            if kind != "Instruction":
+                caches[f"L{level}", shared] = int(size[:-1]) * _UNITS[size[-1]]
+        except (OSError, ValueError, KeyError, IndexError):
+            continue
+    levels = sorted({level for level, _ in caches})
+    return {level: sum(size for (found, _), size in caches.items() if found == level) for level in levels}
 
 
 def cpu_flags() -> list[str]:
     """Those of `INSTRUCTIONS` that the CPU has."""
     if platform.system() == "Darwin":
-        return _flags_of_macos()
-    try:
+        has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
+        return sorted({_ON_MACOS[name] for name in has if name in _ON_MACOS})
+    text = ""
+    with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return []
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in {"flags", "Features"}:
-            return sorted({*INSTRUCTIONS} & {*value.split()})
-    return []
-
-
-def _flags_of_macos() -> list[str]:
-    lines = (
-        line.removeprefix("hw.optional.").partition(": ") for line in output_of("sysctl", "hw.optional").splitlines()
-    )
-    has = {name for name, _, value in lines if value == "1"}
-    return sorted({flag for name, flag in _ON_MACOS.items() if name in has})
+    told_of = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return sorted({*INSTRUCTIONS} & {*(told_of[1].split() if told_of else ())})

@@ -5,16 +5,13 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from respeed.machine.accelerators import accelerator_driver, accelerator_names, device_counts
-from respeed.machine.cgroup import cpu_quota
 from respeed.machine.cpu import (
-    Core,
     cores_as_facts,
     cpu_flags,
     cpu_model,
@@ -24,6 +21,7 @@ from respeed.machine.cpu import (
     usable_cores,
     usable_topology,
 )
+from respeed.machine.limits import cpu_quota
 from respeed.machine.process import output_of, read_word
 from respeed.machine.software import scipy_library
 
@@ -59,7 +57,7 @@ def describe_machine() -> dict[str, Any]:
         "physical_cores": psutil.cpu_count(logical=False),
         "usable_cores": len(cores),
         "cores": None if topology is None else cores_as_facts(topology),
-        "core_kinds": _kinds(topology) if topology else kind_counts(),
+        "core_kinds": dict(Counter(core.kind for core in topology if core.kind)) if topology else kind_counts(),
         "logical_cpus": os.cpu_count(),
         "cpu_quota": cpu_quota(),
         "frequency_governor": frequency_governor(),
@@ -71,11 +69,6 @@ def describe_machine() -> dict[str, Any]:
         "host": host_mark(),
         "system": f"{platform.system()} {platform.release()}",
     }
-
-
-def _kinds(cores: Iterable[Core]) -> dict[str, int]:
-    """How many of the cores are of each kind; nothing where all are alike."""
-    return dict(Counter(core.kind for core in cores if core.kind))
 
 
 def host_mark(files: tuple[Path, ...] = _HOST_FILES) -> str | None:

@@ -2,6 +2,7 @@
 and what two readings of one say.
 """
 
+import contextlib
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from respeed.machine.accelerators import device_handles, nvml
 from respeed.machine.process import read_word
 
-_POWERCAP = Path("/sys/class/powercap")
+POWERCAP = Path("/sys/class/powercap")
 # No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
 MOST_WATTS = 1000.0
 
@@ -44,34 +45,34 @@ class EnergyCounter:
 Found = tuple[list[EnergyCounter], str]
 
 
-def energy_counters(device: str, pci: str | None = None, powercap: Path = _POWERCAP) -> Found:
+def energy_counters(device: str, pci: str | None = None) -> Found:
     """The counters of a row on the device, and why it has none; the reason is empty where it has.
 
     Those of the CPU's packages, and of an accelerator, whose address is `pci`, its own too: without that the
     others would say too little, and none count.
     """
-    packages, why_not = cpu_counters(powercap)
+    packages, why_not = cpu_counters()
     if device == "cpu":
         return packages, why_not
     own, why_not = _device_counters(device, pci)
     return ([*own, *packages], "") if own else ([], why_not)
 
 
-def cpu_counters(powercap: Path = _POWERCAP) -> Found:
+def cpu_counters() -> Found:
     """RAPL's, one for each package: on AMD's CPUs too, under the same name. The parts of a package (cores, memory) are
     in it, or beside it on some machines only."""
     if platform.system() == "Darwin":
         return [], "macOS shows the counters of its CPU to root only"
-    zones = [path for path in sorted(powercap.glob("intel-rapl:*")) if read_word(path / "name").startswith("package")]
+    zones = [path for path in sorted(POWERCAP.glob("intel-rapl:*")) if read_word(path / "name").startswith("package")]
     if not zones:
-        return [], f"this system shows no counter of a CPU's energy ({powercap}/intel-rapl:0 is not there)"
+        return [], f"this system shows no counter of a CPU's energy ({POWERCAP}/intel-rapl:0 is not there)"
     counters = []
     for zone in zones:
         try:
             wraps_at = _joules(zone / "max_energy_range_uj")
             _joules(zone / "energy_uj")
         except PermissionError:
-            return [], f"{powercap} is readable by root only"
+            return [], f"{POWERCAP} is readable by root only"
         except (OSError, ValueError):
             return [], f"{zone}/energy_uj cannot be read"
         counters.append(EnergyCounter(read_word(zone / "name"), partial(_joules, zone / "energy_uj"), wraps_at))
@@ -113,18 +114,14 @@ def _reader(pynvml: Any, handle: Any) -> Callable[[], float]:
     return read
 
 
-def energy_in_a_line(powercap: Path = _POWERCAP) -> str:
+def energy_in_a_line() -> str:
     """What can be read here, for people: the CPU's packages by name, and of how many NVIDIA devices."""
-    packages, why_not = cpu_counters(powercap)
-    texts = [", ".join(counter.domain for counter in packages) or f"CPU not measured: {why_not}"]
+    packages, why_not = cpu_counters()
+    text = ", ".join(counter.domain for counter in packages) or f"CPU not measured: {why_not}"
     with nvml() as driver:
-        tell = [_tells_energy(driver, handle) for handle in device_handles(driver)]
-    return "; ".join(texts + ([f"{sum(tell)} of {len(tell)} NVIDIA devices"] if tell else []))
-
-
-def _tells_energy(driver: Any, handle: Any) -> bool:
-    try:
-        driver.nvmlDeviceGetTotalEnergyConsumption(handle)
-    except driver.NVMLError:
-        return False
-    return True
+        devices, telling = device_handles(driver), 0
+        for handle in devices:
+            with contextlib.suppress(driver.NVMLError):
+                driver.nvmlDeviceGetTotalEnergyConsumption(handle)
+                telling += 1
+    return f"{text}; {telling} of {len(devices)} NVIDIA devices" if devices else text

@@ -12,7 +12,7 @@ import numpy as np
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.energy import FEWEST_UPDATES, energy_counters
-from respeed.machine.memory import memory_free
+from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
 from respeed.machine.software import blas_libraries, package_versions, telling_environment
 from respeed.measure.bench import Bench, make_bench, measure_ceilings, shares_cores, thread_complaint

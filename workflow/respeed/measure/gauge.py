@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.hardware import disturbed_profiles
-from respeed.machine.cpu import usable_cores
-from respeed.machine.memory import accelerator_bytes, cache_bytes
+from respeed.machine.accelerators import accelerator_bytes
+from respeed.machine.cpu import cache_bytes, usable_cores
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.turn import measure_turn

@@ -12,7 +12,7 @@ from typing import Any
 
 from respeed.errors import UserError
 from respeed.machine.accelerators import refuse_pretended
-from respeed.machine.cgroup import memory_kills
+from respeed.machine.limits import memory_kills
 from respeed.machine.software import source_commit
 from respeed.measure.environment import process_options
 from respeed.measure.lock import Held, machine_lock

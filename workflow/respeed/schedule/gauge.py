@@ -14,9 +14,8 @@ from respeed.analysis.hardware_sheet import CACHES
 from respeed.errors import UserError
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.inputs.registry import backends, runs, workloads
-from respeed.machine.cpu import KINDS, Core, usable_cores, usable_topology
+from respeed.machine.cpu import KINDS, Core, cache_bytes, usable_cores, usable_topology
 from respeed.machine.description import describe_machine
-from respeed.machine.memory import cache_bytes
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.protocol import GAUGE, SMOKE

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from respeed.machine.cgroup import quota_throttles
+from respeed.machine.limits import quota_throttles
 from respeed.timing.clock import slept_seconds
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
