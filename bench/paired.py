@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from respeed.analysis.estimates import estimate_location, smallest_sample
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind
-from respeed.measure.environment import child_environment
 from respeed.measure.lock import machine_lock
+from respeed.measure.worker import child_environment
 from respeed.timing.clock import seconds_now
 
 PAIRS = 15

@@ -102,8 +102,7 @@ def _measure(experiment: str, name: str, profile: str) -> None:
 def _round(spec: RoundSpec, backend: Any) -> Callable[[Case], None]:
     """What measures a case as a round does, few steps of it: they add nothing to the peak. A case that cannot be
     measured ends the process."""
-    from respeed.measure.bench import make_bench
-    from respeed.measure.case import measure_case
+    from respeed.measure.case import make_bench, measure_case
 
     bench, _ = make_bench(backend)
 

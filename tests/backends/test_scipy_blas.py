@@ -15,7 +15,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.registry import backends, workloads
 from respeed.machine import software
 from respeed.machine.software import LIBRARIES
-from respeed.measure.correctness import TOLERANCE
+from respeed.measure.case import TOLERANCE
 from tests.conformance.programs import case_of, errors_of
 
 

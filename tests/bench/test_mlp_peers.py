@@ -7,7 +7,7 @@ import pytest
 from mlp_peers import TutorialNumPy, TutorialTorch
 
 from respeed.backends import make_backend
-from respeed.measure.correctness import TOLERANCE
+from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import mlp
 

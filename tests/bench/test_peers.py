@@ -8,7 +8,7 @@ import torch
 from rbm_peers import NaiveNumPy, NaiveTorch, _scikit_learn
 
 from respeed.backends import make_backend
-from respeed.measure.correctness import TOLERANCE
+from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, rbm
 

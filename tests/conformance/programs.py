@@ -11,7 +11,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_papers
 from respeed.inputs.registry import backends, workloads
 from respeed.machine.software import scipy_library
-from respeed.measure.correctness import state_errors
+from respeed.measure.case import state_errors
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 

@@ -6,7 +6,7 @@ import pytest
 
 from respeed.backends import REQUIRED, BackendContract, Facts, Required
 from respeed.inputs.registry import backends, workloads
-from respeed.measure.correctness import TOLERANCE
+from respeed.measure.case import TOLERANCE
 from respeed.workloads import load_workload
 from tests.conformance.programs import CPUS, WORKLOADS, backend_or_skip, case_of, programs
 

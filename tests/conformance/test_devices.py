@@ -11,9 +11,7 @@ from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import backends, workloads
-from respeed.measure.bench import make_bench
-from respeed.measure.case import measure_case
-from respeed.measure.correctness import TOLERANCE, what_is_wrong
+from respeed.measure.case import TOLERANCE, make_bench, measure_case, what_is_wrong
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec

@@ -9,7 +9,7 @@ from respeed.backends import BackendContract
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
 from respeed.inputs.registry import backends, runs
-from respeed.measure.correctness import TOLERANCE, what_is_wrong
+from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from tests.conformance.programs import (

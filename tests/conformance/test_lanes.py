@@ -9,7 +9,7 @@ import pytest
 
 from respeed.backends import BackendContract, make_backend
 from respeed.inputs.registry import backends
-from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.case import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import cd1_products, patches
 from tests.conformance.programs import CPUS

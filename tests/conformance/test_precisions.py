@@ -8,7 +8,7 @@ import pytest
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import runs
-from respeed.measure.correctness import TOLERANCE, what_is_wrong
+from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from tests.conformance.programs import (

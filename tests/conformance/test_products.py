@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from respeed.backends import BackendContract
 from respeed.inputs.registry import workloads
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload
 from tests.conformance.programs import (

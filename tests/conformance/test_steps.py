@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from respeed.inputs.registry import workloads
-from respeed.measure.correctness import TOLERANCE, what_is_wrong
+from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from tests.conformance.programs import (

@@ -20,16 +20,25 @@ from respeed.analysis.rounds import step_energy
 from respeed.backends import BackendContract, make_backend, openblas
 from respeed.errors import NotMeasurable
 from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
-from respeed.measure.bench import COPY_BYTES, Bench, make_bench, measure_ceilings
-from respeed.measure.case import derive_seed, is_disturbed, measure_case
-from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
+from respeed.measure.case import (
+    COPY_BYTES,
+    TOLERANCE,
+    Bench,
+    derive_seed,
+    is_disturbed,
+    make_bench,
+    measure_case,
+    measure_ceilings,
+    state_errors,
+    what_is_wrong,
+)
 from respeed.measure.turn import _shuffled
 from respeed.measure.worker import _run
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.protocol import REAL, Block
 from respeed.schedule.spec import RoundSpec, make_spec
-from respeed.timing.energy import NO_METER, Meter, make_meter
+from respeed.timing.blocks import NO_METER, Meter, make_meter
 from respeed.workloads import load_workload
 
 ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
@@ -225,7 +234,7 @@ def test_the_ceiling_of_copies_is_of_as_many_bytes_in_every_precision(
 ) -> None:
     made, copied = backend(precision), []
     monkeypatch.setattr(made, "copy", lambda source, out: copied.append((source.nbytes, out.nbytes)))
-    monkeypatch.setattr("respeed.measure.bench._product_rate", lambda backend: 1.0)
+    monkeypatch.setattr("respeed.measure.case._product_rate", lambda backend: 1.0)
     measure_ceilings(made)
     assert set(copied) == {(COPY_BYTES, COPY_BYTES)}
 

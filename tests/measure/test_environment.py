@@ -3,7 +3,7 @@
 import pytest
 
 from respeed.machine.software import library_name, telling_environment
-from respeed.measure.environment import child_environment
+from respeed.measure.worker import child_environment
 from tests.measure.test_turn import FOREIGN
 
 

@@ -16,8 +16,7 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
-from respeed.measure.bench import shares_cores, thread_complaint
-from respeed.measure.case import _threads_allowed
+from respeed.measure.case import _threads_allowed, shares_cores, thread_complaint
 from respeed.measure.lock import machine_lock
 from respeed.measure.turn import measure_spec, measure_turn
 from respeed.paths import RoundId
@@ -42,7 +41,7 @@ def proof(
         if {backend!r} == "torch": import torch
         {after_import}
         from respeed.backends import make_backend
-        from respeed.measure.bench import make_bench
+        from respeed.measure.case import make_bench
         # The backend sets no limit itself here: what the environment says is what counts.
         steers = {{"torch": "torch", "openblas": "_scipy_blas"}}[{backend!r}]
         module = __import__(f"respeed.backends.{{steers}}", fromlist=["Backend"])
@@ -174,7 +173,7 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
         from respeed.machine.cpu import usable_cores
         bind(tuple(usable_cores())[:2])
         from respeed.backends import make_backend
-        from respeed.measure.bench import make_bench
+        from respeed.measure.case import make_bench
         made = make_backend("jax", device="cpu", precision="fp32", threads=2, seed=1)
         print(json.dumps([made.describe()["threads_set"], make_bench(made)[1]]))
     """

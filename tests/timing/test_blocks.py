@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 
 from respeed.machine.energy import EnergyCounter
 from respeed.protocol import REAL, Block, contamination, quiet_probe
-from respeed.timing import blocks, energy, probe, warmup
-from respeed.timing.blocks import Timer
-from respeed.timing.disturbance import difference, take_snapshot
-from respeed.timing.energy import STILL_SECONDS, Meter, make_meter
-from respeed.timing.probe import Probe, make_probe
-from respeed.timing.warmup import warm_up
+from respeed.timing import blocks, disturbance
+from respeed.timing.blocks import STILL_SECONDS, Meter, Timer, make_meter, warm_up
+from respeed.timing.disturbance import Probe, difference, make_probe, take_snapshot
 
 CLEAN = Block(
     sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), run_delay_seconds=0.0,
@@ -55,7 +52,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (warmup, blocks, probe, energy):
+    for module in (blocks, disturbance):
         monkeypatch.setattr(module, "seconds_now", lambda: made.now)
     return made
 

@@ -1,7 +1,7 @@
 """How far a first step is from float64."""
 
 from respeed.backends import BackendContract
-from respeed.measure.correctness import state_errors
+from respeed.measure.case import state_errors
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import convnet
 from respeed.workloads._networks import Linear, Network, Normalization

@@ -8,7 +8,7 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.backends._torch_replicas import _pool
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.timing.disturbance import difference, take_snapshot
 from respeed.workloads import data_parallel

@@ -5,7 +5,7 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.kernels.blas import LuFactors
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import inverse
 from tests.workloads.agrees import largest_error

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, mlp, softmax_cost, softmax_regression
 from respeed.workloads._common import activated, softmax

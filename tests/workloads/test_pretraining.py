@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from respeed.backends import make_backend
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import dbn, load_workload, part_weights, sda
 

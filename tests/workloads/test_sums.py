@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from respeed.backends import make_backend
 from respeed.backends._torch_device import HostTwin
 from respeed.errors import NotMeasurable
-from respeed.measure.correctness import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import _sums, load_workload, vector_sum
 from tests.workloads.agrees import largest_error

@@ -20,7 +20,7 @@ from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
 from respeed.machine.limits import cpu_quota, memory_left
 from respeed.machine.software import library_label
-from respeed.measure.bench import make_bench
+from respeed.measure.case import make_bench
 from respeed.measure.lock import Holder, who_measures
 from respeed.protocol import REAL, quiet_probe
 from respeed.records.fingerprint import FIELDS

@@ -1,10 +1,14 @@
-"""The rounds of a turn, case by case: build, check, warm up, time."""
+"""The rounds of a turn, case by case: build, check, warm up, time.
+
+What all cases of a round share is a bench: the backend, and the reference probe on its threads. Whether a result is
+right is said against plain NumPy in float64.
+"""
 
 import gc
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +19,27 @@ from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
 from respeed.machine.software import blas_libraries, package_versions, telling_environment
-from respeed.measure.bench import Bench, make_bench, measure_ceilings, shares_cores, thread_complaint
-from respeed.measure.correctness import TOLERANCE, state_errors, what_is_wrong
-from respeed.measure.worker import untimed
 from respeed.model.paper import Case
 from respeed.model.precision import number_bytes
 from respeed.protocol import REAL, Block, contamination, quiet_probe
-from respeed.schedule.spec import RoundSpec
-from respeed.timing.blocks import Timer
+from respeed.schedule.spec import RoundSpec, untimed
+from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
 from respeed.timing.clock import seconds_now
-from respeed.timing.energy import NO_METER, make_meter
-from respeed.timing.warmup import Warmup, warm_up
-from respeed.workloads import Inputs, Program, Workload, load_workload, part_weights
+from respeed.timing.disturbance import Probe, make_probe, prove_threads, shortest_seconds
+from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, matmul, part_weights
+from respeed.workloads._common import CHUNK, Drawn
+
+# Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
+PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
+# Up to so many threads every BLAS was seen to use all of them for the probe.
+MANY = 8
+# Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
+MOST_TAKEN = 1.05
+# Squares are doubled until one takes this long: what is shorter does not fill a device with many cores.
+PRODUCT_SECONDS = 0.005
+SIDES = (1024, 2048, 4096, 8192)
+# Several times larger than any cache but the largest; read and written once each.
+COPY_BYTES = 64 * 2**20
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them.
@@ -41,6 +54,83 @@ FIRST_COUNTS = 1.0
 
 # A counter of energy that would take longer is not waited for.
 MOST_SECONDS = 4.0
+
+# Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
+# and to 3e-8 or more where nothing but their products, or what is between these, is of fp32. Steps in fp32 come to at
+# most 6e-5; the same steps with their inputs rounded to TF32's ten bits come to 2e-4 to 1.1e-3, cut off after ten to
+# 2.4e-3; in fp16 they come to 3e-4 to 7e-4, in bf16, of seven bits, to 2.7e-3 to 5e-3: at smoke sizes as at real ones.
+# So bf16 does not pass as fp16, neither these nor TF32 as fp32, and nothing in fp32 as fp64.
+TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.5e-2}
+
+# Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
+VECTORS = 8
+
+
+@dataclass(frozen=True)
+class Bench:
+    """`probes` collects the seconds of every probe of the process, after those of its profile in this session so far;
+    `rehearsed` the workloads that it has run before."""
+
+    backend: BackendContract
+    probe: Probe
+    probes: list[float]
+    rehearsed: set[str] = field(default_factory=set)
+    meter: Meter = NO_METER
+
+
+def make_bench(
+    backend: BackendContract, probes: Sequence[float] = (), meter: Meter = NO_METER
+) -> tuple[Bench, dict[str, Any]]:
+    """Build the probe and prove on it how many threads really run."""
+    program = matmul.build(backend, PROBE, matmul.inputs(PROBE, seed=0))
+    probe = make_probe(program.step, backend.sync)
+    return Bench(backend, probe, list(probes), meter=meter), prove_threads(probe)
+
+
+def shares_cores(backend: BackendContract) -> bool:
+    """Whether the threads of its library share the row's CPUs by design; what does not offer to say so does not."""
+    return bool(getattr(backend, "shares_cores", False))
+
+
+def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
+    """Why nothing of this round may count: another number of threads ran than was asked for. Where these share their
+    CPUs, the one that asks may work beside them, but they may not take the time of more CPUs than they are threads.
+    None if all is well."""
+    ran = proof["threads_ran"]
+    if not spec.profile.is_cpu:
+        return None
+    if is_shared and (taken := proof["cpus_taken"]) > MOST_TAKEN * spec.threads:
+        return f"took the time of {taken:.1f} CPUs, {spec.threads} asked"
+    if ran is None or ran in (spec.threads, spec.threads + is_shared):
+        return None
+    # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
+    if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
+        return None
+    return f"{ran} thread{'s' if ran != 1 else ''} ran, {spec.threads} asked"
+
+
+def measure_ceilings(backend: BackendContract) -> dict[str, float]:
+    """Measured in every round: `flops_per_second` of a square product, and `bytes_per_second` of a copy, of which bytes
+    read and written both count."""
+    return {"flops_per_second": _product_rate(backend), "bytes_per_second": _copy_rate(backend)}
+
+
+def _product_rate(backend: BackendContract) -> float:
+    best = 0.0
+    for side in SIDES:
+        case = Case("ceiling", "matmul", {"m": side, "k": side, "n": side})
+        program = matmul.build(backend, case, matmul.inputs(case, seed=0))
+        seconds = shortest_seconds(program.step, backend.sync)
+        best = max(best, matmul.flops(case) / seconds)
+        if seconds >= PRODUCT_SECONDS:
+            break
+    return best
+
+
+def _copy_rate(backend: BackendContract) -> float:
+    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
+    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
+    return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)
 
 
 def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Callable[..., None]) -> None:
@@ -307,3 +397,56 @@ def _steps(program: Program, timer: Timer, count: int) -> None:
     for _ in range(count):
         program.step()
     timer.sync()
+
+
+def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str, float]:
+    """max |state - expected| / max |expected| of each array that the reference gives; NaN where it is not finite.
+
+    An array that the program was given (in `inputs`) is compared by what the step changed in it: against the change,
+    not against the parameter, must an error show. A product is compared by what it does to random vectors.
+    """
+    errors = {}
+    for name, reference in expected.items():
+        if isinstance(reference, Product):
+            vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[-1], VECTORS))
+            right = _applied(reference, vectors)
+            found = _times(state[name], vectors, inputs.get(name))
+        else:
+            right = reference
+            found = state[name] if name not in inputs else np.subtract(state[name], inputs[name], dtype=np.float64)
+        scale = float(np.abs(right).max())
+        largest = float(np.abs(found - right).max())
+        errors[name] = largest / scale if scale > 0 else largest
+    return errors
+
+
+def _applied(product: Product, vectors: np.ndarray) -> np.ndarray:
+    """factor left @ (right @ vectors) in float64, the rows of a stack one below another."""
+    if isinstance(product.left, np.ndarray) and product.left.ndim == 2:
+        return product.factor * _times(product.left, _times(product.right, vectors))
+    pairs = zip(product.left, product.right, strict=True)
+    return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])
+
+
+def _times(matrix: np.ndarray, vectors: np.ndarray, before: Drawn | None = None) -> np.ndarray:
+    """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
+    matrix = matrix.reshape(-1, matrix.shape[-1])
+    out = np.empty((len(matrix), vectors.shape[1]))
+    for rows, values in before.as_matrix().chunks() if before is not None else _chunks(matrix):
+        out[rows] = np.subtract(matrix[rows], values, dtype=np.float64) @ vectors
+    return out
+
+
+def _chunks(matrix: np.ndarray) -> Iterator[tuple[slice, float]]:
+    """As of a Drawn matrix of zeros."""
+    step = max(1, CHUNK // matrix.shape[1])
+    for start in range(0, len(matrix), step):
+        yield slice(start, start + step), 0.0
+
+
+def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:
+    """One line that names the worst array, if any is off; None if all is right. Not-a-number is wrong."""
+    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
+    if errors[worst] <= tolerance:
+        return None
+    return f"wrong result: {worst} is off by {errors[worst]:.2g} of its largest value, {tolerance:.0e} allowed"

@@ -19,8 +19,8 @@ from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind, die_with_parent, private_stdout
 from respeed.machine.software import source_commit
-from respeed.measure.environment import process_options
 from respeed.measure.lock import machine_lock
+from respeed.measure.worker import process_options
 from respeed.model.paper import Case
 from respeed.paths import ROOT, parse_learning_path
 from respeed.records.models import LEARNING_SCHEMA

@@ -14,13 +14,12 @@ from respeed.errors import UserError
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.limits import memory_kills
 from respeed.machine.software import source_commit
-from respeed.measure.environment import process_options
 from respeed.measure.lock import Held, machine_lock
-from respeed.measure.worker import untimed
+from respeed.measure.worker import process_options
 from respeed.paths import ROOT, RoundId
 from respeed.records.models import SCHEMA
 from respeed.schedule.availability import describe_as
-from respeed.schedule.spec import RoundSpec
+from respeed.schedule.spec import RoundSpec, untimed
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # What a record must be able to say about where it comes from (Hoefler and Belli, SC 2015, rule 9): a number without

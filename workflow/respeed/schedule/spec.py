@@ -87,6 +87,26 @@ def make_spec(
     return spec if cases is None else _only(spec, cases)
 
 
+def untimed(case: Case, status: str, reason: str | None = None) -> dict[str, Any]:
+    """The facts of a case for the record, as long as nothing was timed."""
+    return {
+        "case": case.name,
+        "workload": case.workload,
+        "parameters": dict(case.parameters),
+        "flops": None,
+        "traffic_bytes": None,
+        "memory_bytes": None,
+        "parts": {},
+        "status": status,
+        "reason": reason,
+        "errors": {},
+        "tolerance": None,
+        "warmup": None,
+        "blocks": [],
+        "wall_seconds": 0.0,
+    }
+
+
 def _only(spec: RoundSpec, cases: tuple[Case, ...]) -> RoundSpec:
     """The round of some of its cases: of the same measurement, so of the same digest."""
     wanted = {(case.name, case.workload) for case in cases}

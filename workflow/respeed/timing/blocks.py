@@ -1,14 +1,140 @@
-"""Times blocks of steps. One ruler for every profile: the host's clock, the device synchronised at both ends."""
+"""Times steps: warm-up until their time has settled, then blocks. One ruler for every profile: the host's clock, the
+device synchronised at both ends. Counters of energy are read at the ends of blocks, outside of what is timed.
+"""
 
 import math
-from collections.abc import Callable, Iterable
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+from respeed.machine.energy import EnergyCounter
 from respeed.protocol import Block, TimingProtocol, contamination, quiet_probe
 from respeed.timing.clock import seconds_now
-from respeed.timing.disturbance import difference, take_snapshot
-from respeed.timing.energy import NO_METER, Meter
-from respeed.timing.probe import Probe
+from respeed.timing.disturbance import Probe, difference, take_snapshot
+
+# Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
+# than they are in a block, and blocks sized by that would be too short.
+AHEAD = 32
+# A counter that does not move for so long stands still: those of NVIDIA's devices move every 20 to 100 ms, RAPL's every
+# millisecond.
+STILL_SECONDS = 0.5
+# The first change seen ends a wait of unknown length; the periods are those after it.
+CHANGES = 4
+
+# Of each counter what it said, None for one that was gone; and when.
+Reading = tuple[tuple[float | None, ...], float]
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
+    the first step took where that needed no warm-up.
+    """
+
+    steps: int
+    seconds: float
+    settled: bool
+    step_seconds: float
+
+
+def warm_up(
+    step: Callable[[], None],
+    sync: Callable[[], None],
+    protocol: TimingProtocol,
+    *,
+    synchronous: bool = True,
+    first_seconds: float = math.nan,
+) -> Warmup:
+    """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
+
+    `first_seconds` is what the step before took. If that is longer than a window, it counts as the first window.
+    """
+    began = seconds_now()
+    steps, previous = 0, first_seconds if first_seconds > protocol.warmup_window_seconds else math.nan
+    while True:
+        median, count = _window(step, sync, protocol.warmup_window_seconds, 1 if synchronous else AHEAD)
+        steps += count
+        elapsed = seconds_now() - began
+        if median > protocol.block_seconds:
+            return Warmup(steps, elapsed, True, median)
+        agreed = abs(median - previous) <= protocol.warmup_agreement * median
+        if (agreed and elapsed >= protocol.warmup_seconds) or elapsed >= max(protocol.warmup_cap_seconds, 4 * median):
+            return Warmup(steps, elapsed, agreed, median)
+        previous = median
+
+
+def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, together: int) -> tuple[float, int]:
+    """Median step time over at least `seconds`, `together` steps between synchronisations, and their number."""
+    times: list[float] = []
+    end = seconds_now() + seconds
+    while not times or seconds_now() < end:
+        start = seconds_now()
+        for _ in range(together):
+            step()
+        sync()
+        times.append((seconds_now() - start) / together)
+    return statistics.median(times), together * len(times)
+
+
+@dataclass(frozen=True)
+class Meter:
+    """The counters of a row, the slowest of which moves every `update_seconds`. Without any, every block has used
+    nothing that is known."""
+
+    counters: tuple[EnergyCounter, ...] = ()
+    update_seconds: float = 0.0
+
+    def read(self) -> Reading:
+        return tuple(_read(counter) for counter in self.counters), seconds_now() if self.counters else 0.0
+
+    def joules(self, before: Reading, after: Reading) -> dict[str, float]:
+        """What was used between two readings, by domain; empty where any of the counters does not tell."""
+        seconds = after[1] - before[1]
+        used = {}
+        for counter, first, last in zip(self.counters, before[0], after[0], strict=True):
+            joules = None if first is None or last is None else counter.between(first, last, seconds)
+            if joules is None:
+                return {}
+            used[counter.domain] = joules
+        return used
+
+
+NO_METER = Meter()
+
+
+def make_meter(counters: Sequence[EnergyCounter], why_not: str) -> tuple[Meter, dict[str, Any]]:
+    """The meter of a row, and its facts for the record: how often each counter moves, or why there is no meter."""
+    periods = {counter.domain: _period(counter) for counter in counters}
+    still = [domain for domain, period in periods.items() if period is None]
+    if still:
+        why_not = f"the counter of {still[0]} stands still"
+    slowest = max(filter(None, periods.values()), default=0.0)
+    meter = NO_METER if why_not else Meter(tuple(counters), slowest)
+    return meter, {"update_seconds": {} if why_not else periods, "reason": why_not or None}
+
+
+def _period(counter: EnergyCounter) -> float | None:
+    """Seconds between two changes of the counter, the median of a few, as who polls may be kept from it for a moment;
+    None where it does not change."""
+    moments: list[float] = []
+    last, since = _read(counter), seconds_now()
+    while len(moments) < CHANGES:
+        value, now = _read(counter), seconds_now()
+        if value is None or now - since > STILL_SECONDS:
+            return None
+        if value != last:
+            moments.append(now)
+            last, since = value, now
+    return statistics.median(after - before for before, after in pairwise(moments))
+
+
+def _read(counter: EnergyCounter) -> float | None:
+    try:
+        return counter.read()
+    except (OSError, ValueError):
+        return None
 
 
 @dataclass(frozen=True)

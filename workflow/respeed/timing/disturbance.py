@@ -1,17 +1,26 @@
-"""What the kernel can tell about what disturbed a block: waiting, throttling, page faults, sleep; threads that ran."""
+"""What disturbed a block. What the kernel can tell: waiting, throttling, page faults, sleep, and the threads that ran.
+And the reference probe, a product of fixed size, timed before and after each block, that sees what the kernel cannot.
+"""
 
+import math
 import resource
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from respeed.machine.limits import quota_throttles
-from respeed.timing.clock import slept_seconds
+from respeed.timing.clock import computed_seconds, seconds_now, slept_seconds
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
 SHORTEST_SLEEP = 0.1
+# Long enough that what stops the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
+# probe slow: of probes of 5 ms, 9 took more than 1.7 times a quiet one, beside blocks that were 1.01 times as long.
+PROBE_SECONDS = 0.01
+# Long enough for every thread of a pool to be seen at work.
+PROOF_SECONDS = 0.05
+REPEATS = 3
 
 _TASKS = Path("/proc/self/task")
 _CPUS = Path("/sys/devices/system/cpu")
@@ -92,3 +101,60 @@ def _clock_throttles() -> int | None:
         except (OSError, ValueError):
             continue
     return sum(counts) if counts else None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """`repeats` products are one probe; their number is fixed once, so that all probes of a round do the same work."""
+
+    product: Callable[[], None]
+    sync: Callable[[], None]
+    repeats: int
+
+    def seconds(self) -> float:
+        """Seconds a product, over one probe. One more goes before: what ran last has the caches, and threads may sleep;
+        after a program was built or checked the first product took twice as long on a quiet machine."""
+        self.product()
+        self.sync()
+        start = seconds_now()
+        for _ in range(self.repeats):
+            self.product()
+        self.sync()
+        return (seconds_now() - start) / self.repeats
+
+
+def make_probe(product: Callable[[], None], sync: Callable[[], None]) -> Probe:
+    """Warm the product up and choose how often to repeat it."""
+    for _ in range(5):
+        one = Probe(product, sync, 1).seconds()
+    return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
+
+
+def prove_threads(probe: Probe) -> dict[str, Any]:
+    """How many threads really ran during the probe's product, how long they waited for a core, and how many CPUs' whole
+    time they took."""
+    begin, computed = seconds_now(), computed_seconds()
+    before = take_snapshot()
+    while seconds_now() < begin + PROOF_SECONDS:
+        probe.seconds()
+    seen = difference(before, take_snapshot())
+    taken = (computed_seconds() - computed) / (seconds_now() - begin)
+    return {
+        "threads_ran": seen["threads_ran"],
+        "run_delay_seconds": seen["run_delay_seconds"],
+        "cpus_taken": round(taken, 3),
+    }
+
+
+def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of `repeats` runs of a step that does nothing else, after two that do not count. A ceiling
+    is a best case by definition."""
+    best = float("inf")
+    for run in range(repeats + 2):
+        sync()
+        start = seconds_now()
+        step()
+        sync()
+        if run >= 2:
+            best = min(best, seconds_now() - start)
+    return best
