@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs.__main__ import FORMS
-from respeed.inputs.files import from_here, read_bounded
+from respeed.inputs.files import MAX_BYTES, from_here, read_bounded, read_yaml
 from respeed.inputs.forms import Mistakes, fit
-from respeed.inputs.papers import load_paper
+from respeed.inputs.papers import COLUMNS, MAX_LINES, Numbers, load_paper, positive, read_published
 from respeed.inputs.profiles import read_profile
-from respeed.inputs.published import COLUMNS, MAX_BYTES, MAX_LINES, Numbers, positive, read_published
 from respeed.inputs.registry import WorkloadFacts, read_facts
-from respeed.inputs.yaml_loader import MAX_BYTES as MAX_YAML
-from respeed.inputs.yaml_loader import read_yaml
 from respeed.paths import HARDWARE, PAPERS, ROOT
 from respeed.records.store import read_json, why_no_learning
 from respeed.text import is_unprintable
@@ -250,7 +247,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
         ("a: [1, 2\n", "expected ',' or ']'"),
         ("1: a\n", "must be text"),
         ("a: " + "[" * 30 + "]" * 30 + "\n", "nested too deeply"),
-        (" " * (MAX_YAML + 1), "larger than"),
+        (" " * (MAX_BYTES + 1), "larger than"),
     ],
 )
 def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:

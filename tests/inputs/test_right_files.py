@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from respeed.inputs.__main__ import FORMS
+from respeed.inputs.__main__ import FORMS, json_schema
 from respeed.inputs.config import load_config
-from respeed.inputs.forms import json_schema
+from respeed.inputs.files import read_yaml
 from respeed.inputs.machines import Price, SlurmNode, load_told
 from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import read_profile
-from respeed.inputs.yaml_loader import read_yaml
 from respeed.model.paper import UNITS
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, SCHEMAS, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read

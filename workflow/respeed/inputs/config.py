@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo
 
 from respeed.errors import UserError
-from respeed.inputs.files import from_here
+from respeed.inputs.files import from_here, parse_yaml, read_yaml
 from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import default_profiles, profile_names, read_profile
-from respeed.inputs.yaml_loader import parse_yaml, read_yaml
 from respeed.model.validation import SOME, Flag, Named, Number, OneOf, Says, form
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
 

@@ -1,14 +1,12 @@
-"""Whether what people wrote fits its model: a line for every mistake, all at once; and JSON Schemas of the models."""
+"""Whether what people wrote fits its model: a line for every mistake, all at once."""
 
 import functools
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here
@@ -16,13 +14,14 @@ from respeed.model.validation import SHOWN, Given, ValidationError
 from respeed.text import clip, name_unprintable, visible
 
 Model = TypeVar("Model")
-Place = tuple[str | int, ...]
+# Where something stands in the data.
+Keys = tuple[str | int, ...]
 
 
 class Misfit(NamedTuple):
     """Where in the data something is wrong, and a line that says what."""
 
-    place: Place
+    place: Keys
     line: str
 
 
@@ -44,31 +43,38 @@ class Mistakes(list[str]):
             raise UserError(f"{self[0]}{more}")
 
 
+def faultless(read: tuple[Model | None, Mistakes]) -> Model:
+    """What was read; UserError if it has mistakes."""
+    found, mistakes = read
+    mistakes.raise_any()
+    assert found is not None  # without mistakes there is one
+    return found
+
+
 def fit(form: Any, data: Any, path: Path, name: str | None = None) -> tuple[Any, list[Misfit]]:
     """What was read from `path` as the model `form`, or None, and all that does not fit: first the texts that cannot be
     printed, then what is outermost. `name` is what the model is called, which no file says."""
     found, wrong = None, []
     try:
         called = {"name": Given(name), **data} if name is not None and isinstance(data, dict) else data
-        found = _adapter(form).validate_python(called)
+        found = adapter(form).validate_python(called)
     except ValidationError as error:
         lines = [(one["loc"], one["msg"]) for one in error.errors(include_url=False)]
         wrong = sorted(lines, key=lambda one: len(one[0]))
-    told = {place for place, _ in wrong}
+    told, unprintable = {place for place, _ in wrong}, []
     for place, value in _walk(data):
         if value is None and not any(place[:length] in told for length in range(len(place) + 1)):
             wrong.append((place, "has no value; write one, or leave the key out"))
-    unprintable = [
-        (place, f"holds the character {char}; write the text without it, on one line")
-        for place, value in _walk(data)
-        if isinstance(value, str) and (char := name_unprintable(value))
-    ]
-    shown = from_here(path)
-    misfits = [Misfit(place, visible(f"{shown}: {_in_words(place)}{line}")) for place, line in (*unprintable, *wrong)]
+        if isinstance(value, str) and (char := name_unprintable(value)):
+            unprintable.append((place, f"holds the character {char}; write the text without it, on one line"))
+    shown, misfits = from_here(path), []
+    for place, line in (*unprintable, *wrong):
+        keys = ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
+        misfits.append(Misfit(place, visible(f"{shown}: {keys}{line}")))
     return (None if misfits else found), misfits
 
 
-def _walk(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+def _walk(data: Any, place: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     """All that stands in the data, keys too, with its place; within a key that cannot be printed nothing more."""
     if isinstance(data, dict):
         for key, value in data.items():
@@ -83,10 +89,6 @@ def _walk(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
         yield place, data
 
 
-def _in_words(place: Place) -> str:
-    return ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
-
-
 def require(what: str, name: str, names: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> None:
     """UserError, a line that begins with `what`, unless the name is one of those that there are."""
     names = tuple(names)
@@ -94,22 +96,7 @@ def require(what: str, name: str, names: Iterable[str], meant: Mapping[str, Coll
         raise UserError(f"{what} {name!r}{nearest(name, names, meant)}")
 
 
-def json_schema(form: Any) -> str:
-    """The JSON Schema of a model, for editors."""
-    schema = _adapter(form).json_schema(schema_generator=_Schema)
-    return json.dumps({"$schema": GenerateJsonSchema.schema_dialect, **schema}, indent=2) + "\n"
-
-
-class _Schema(GenerateJsonSchema):
-    """Without a title for each key; what may be left out may not be null."""
-
-    def nullable_schema(self, schema: Any) -> Any:
-        return self.generate_inner(schema["schema"])
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 @functools.cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """What pydantic makes of a model."""
     return TypeAdapter(form)

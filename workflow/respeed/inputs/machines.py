@@ -7,10 +7,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from respeed.errors import UserError
-from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, fit, require
+from respeed.inputs.files import from_here, parse_yaml, read_text
+from respeed.inputs.forms import Mistakes, faultless, fit, require
 from respeed.inputs.profiles import profile_names
-from respeed.inputs.yaml_loader import parse_yaml, read_text
 from respeed.model.validation import SOME, Flag, Positive, Says, form
 from respeed.paths import MACHINES, check_name
 
@@ -21,6 +20,12 @@ def _day(text: str) -> str:
     except ValueError:
         raise UserError(f"{text!r} is no day of the calendar; write it as 2026-11-22") from None
     return text
+
+
+def _profiles(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        require("no hardware profile", name, profile_names())
+    return names
 
 
 Currency = Annotated[StrictStr, Field(pattern="^[A-Z]{3}$"), Says("three capital letters, such as USD or EUR")]
@@ -55,7 +60,12 @@ Resource = Annotated[
 ]
 Cpus = Annotated[StrictInt, Field(ge=1, le=4096), Says("a whole number of at least 1")]
 Minutes = Annotated[StrictInt, Field(ge=5), Says("a whole number of minutes, at least 5")]
-Profiles = Annotated[tuple[StrictStr, ...], SOME, Says("a list of hardware profiles such as [gpu, torch-all]")]
+Profiles = Annotated[
+    tuple[StrictStr, ...],
+    SOME,
+    AfterValidator(_profiles),
+    Says("a list of hardware profiles such as [gpu, torch-all]"),
+]
 
 
 @form("a mapping such as {partition: gpu, gres: gpu:1, cpus: 16}")
@@ -91,12 +101,12 @@ def told_machines(folder: Path = MACHINES) -> tuple[str, ...]:
 
 def load_told(folder: Path = MACHINES) -> dict[str, Told]:
     """What is told, by machine; UserError if a file is not valid."""
-    return {machine: _load(machine, folder) for machine in told_machines(folder)}
+    return {machine: faultless(read_told(machine, folder)) for machine in told_machines(folder)}
 
 
-def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
+def told_of(machine: str) -> Told | None:
     """What is told of one machine; None if nothing is, UserError if its file is not valid."""
-    return _load(machine, folder) if (folder / f"{machine}.yaml").exists() else None
+    return faultless(read_told(machine)) if (MACHINES / f"{machine}.yaml").exists() else None
 
 
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
@@ -115,19 +125,6 @@ def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistak
         check_name("machine", machine, str(path))
     with mistakes.collecting():
         data = parse_yaml(text, str(path))
-        data = {} if data is None else data
-        told, misfits = fit(Told, data, path, machine)
+        told, misfits = fit(Told, {} if data is None else data, path, machine)
         mistakes += [line for _, line in misfits]
-        named = data.get("profiles") if isinstance(data, dict) else None
-        for name in named if isinstance(named, list) else ():
-            if isinstance(name, str):
-                with mistakes.collecting():
-                    require(f"{path}: profiles: no hardware profile", name, profile_names())
     return (None if mistakes else told), mistakes
-
-
-def _load(machine: str, folder: Path) -> Told:
-    told, mistakes = read_told(machine, folder)
-    mistakes.raise_any()
-    assert told is not None  # without mistakes there is one
-    return told

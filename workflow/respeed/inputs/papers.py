@@ -1,20 +1,22 @@
-"""Papers: workflow/papers/<name>/paper.yaml and published.csv."""
+"""Papers: workflow/papers/<name>/paper.yaml and published.csv, which has every printed number."""
 
+import csv
+import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StrictStr
 
-from respeed.errors import UserError
+from respeed.errors import UserError, nearest
 from respeed.inputs.experiments import Experiments, Table
-from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, Place, fit, require
-from respeed.inputs.published import read_published
-from respeed.inputs.yaml_loader import read_yaml
-from respeed.model.paper import NEEDS, Claim, Experiment, Facts, Paper, PublishedRow
+from respeed.inputs.files import from_here, read_text, read_yaml
+from respeed.inputs.forms import Keys, Mistakes, faultless, fit, require
+from respeed.model.paper import NEEDS, SPEEDUP, Claim, Experiment, Facts, Paper, Place, Printed, PublishedRow
 from respeed.model.validation import SOME, Named, Says, Text, Year, form
 from respeed.paths import NAME, PAPERS, check_name
+from respeed.text import clip, name_unprintable
 
 Authors = Annotated[tuple[Text, ...], SOME, Says("a list of names")]
 Address = Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")]
@@ -68,10 +70,7 @@ def load_papers(names: Iterable[str] | None = None, folder: Path = PAPERS) -> di
 def load_paper(name: str, folder: Path = PAPERS) -> Paper:
     """Read one paper; UserError if there is none of that name or its files are not valid."""
     require(f"{from_here(folder)}: no paper", name, paper_names(folder))
-    paper, mistakes = read_paper(name, folder)
-    mistakes.raise_any()
-    assert paper is not None  # without mistakes there is one
-    return paper
+    return faultless(read_paper(name, folder))
 
 
 def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes]:
@@ -123,7 +122,7 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
     return paper
 
 
-def _right_entries(entries: Any, section: str, wrong: Collection[Place]) -> dict[str, Any]:
+def _right_entries(entries: Any, section: str, wrong: Collection[Keys]) -> dict[str, Any]:
     """Those of a section in which nothing is wrong."""
     if not isinstance(entries, dict) or (section,) in wrong:
         return {}
@@ -201,3 +200,103 @@ def _check_printed_claims(paper: Paper, path: Path, mistakes: Mistakes) -> None:
             mistakes.append(
                 f"{path}: claims.{claim.name}: nothing is printed of {claim.row} over {over} in {claim.experiment}"
             )
+
+
+COLUMNS = ["experiment", "case", "row", "value", "unit", "printed"]
+# No printed table has more, no line of one is longer, and none of its numbers has more digits.
+MAX_LINES = 5_000
+MAX_LETTERS = 500
+# Digits and a point, as everybody reads them: no signs, exponents, underscores or digits of other scripts.
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+Numbers = dict[Place, Printed]
+
+
+def read_published(
+    path: Path,
+    experiments: Mapping[str, Experiment],
+    unread: Collection[str] | None,
+    rows: Collection[str] | None,
+    mistakes: Mistakes,
+) -> tuple[Numbers, Numbers]:
+    """All numbers of the file, and all printed speedups, by their places; a paper that prints none needs none. What is
+    wrong in a line goes to `mistakes`, but not what is said of an experiment that could not be read, None for any of
+    them, nor of rows, where None could be."""
+    values: Numbers = {}
+    speedups: Numbers = {}
+    path, lines = from_here(path), []
+    with mistakes.collecting():
+        lines = _lines(path) if os.path.lexists(path) else []
+    for number, text in enumerate(lines, start=2):
+        where = f"{path}:{number}"
+        with mistakes.collecting():
+            fields = _fields(text, where)
+            if fields and len(fields) != len(COLUMNS):
+                raise UserError(f"{where}: must have {len(COLUMNS)} values, has {len(fields)}")
+            line = dict(zip(COLUMNS, fields, strict=False))
+            if line and unread is not None and line["experiment"] not in unread:
+                _read_line(line, where, experiments, rows, speedups if line["unit"] == SPEEDUP else values)
+    for experiment in experiments.values():
+        there = {place[1] for place in (*values, *speedups) if place[0] == experiment.name}
+        for case, column in experiment.columns.items():
+            if column not in there:
+                known = nearest(column, there)
+                mistakes.append(f"{path}: nothing is printed for the column {column!r} of the case {case!r}{known}")
+    return values, speedups
+
+
+def _lines(path: Path) -> list[str]:
+    """Those below the columns' names. A line is a row: no text of a table needs two, and so a quote that never ends is
+    found where it begins."""
+    lines = read_text(path).split("\n")
+    if _fields(lines[0], f"{path}:1") != COLUMNS:
+        raise UserError(f"{path}:1: the columns must be {','.join(COLUMNS)}")
+    if len(lines) > MAX_LINES:
+        raise UserError(f"{path}: has more than {MAX_LINES} lines, which no printed table needs")
+    return lines[1:]
+
+
+def _fields(line: str, where: str) -> list[str]:
+    """What stands in the line; nothing in an empty one."""
+    line = line.removesuffix("\r")
+    if char := name_unprintable(line):
+        raise UserError(f"{where}: holds the character {char}; write the line without it")
+    if len(line) > MAX_LETTERS:
+        raise UserError(f"{where}: {clip(line, 40)!r} has more than {MAX_LETTERS} characters")
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error as error:
+        said = "a quote does not end" if "unexpected end" in str(error) else str(error)
+        raise UserError(f"{where}: is no line of a CSV file: {said}") from None
+
+
+def _read_line(
+    line: Mapping[str, str],
+    where: str,
+    experiments: Mapping[str, Experiment],
+    rows: Collection[str] | None,
+    found: Numbers,
+) -> None:
+    name = line["experiment"]
+    require(f"{where}: no experiment", name, experiments)
+    experiment = experiments[name]
+    columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
+    require(f"{where}: no case", line["case"], columns)
+    require(f"{where}: no row", line["row"], [line["row"]] if rows is None else rows)
+    if line["unit"] not in {experiment.unit.name, SPEEDUP}:
+        raise UserError(f"{where}: unit: {line['unit']!r} is neither {name}'s unit, {experiment.unit.name}, nor x")
+    place = (name, line["case"], line["row"])
+    if place in found:
+        raise UserError(f"{where}: {', '.join(place)} stands twice")
+    value = positive(line["value"], f"{where}: value")
+    said = line["printed"].replace(",", "").removesuffix(SPEEDUP).strip()
+    if positive(said, f"{where}: printed") != value:
+        raise UserError(f"{where}: printed: {line['printed']!r} is another number than the value, {line['value']}")
+    found[place] = Printed(value, line["printed"].removesuffix(SPEEDUP).strip())
+
+
+def positive(text: str, where: str) -> float:
+    """The number that the text is; UserError unless it is one greater than 0."""
+    value = float(text) if _NUMBER.fullmatch(text) else 0.0
+    if value <= 0:
+        raise UserError(f"{where}: {text!r} must be a number greater than 0, in digits such as 1234.5")
+    return value

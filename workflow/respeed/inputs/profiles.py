@@ -10,10 +10,9 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, with_config
 from typing_extensions import TypedDict
 
 from respeed.errors import UserError
-from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, fit, require
+from respeed.inputs.files import from_here, read_yaml
+from respeed.inputs.forms import Mistakes, faultless, fit, require
 from respeed.inputs.registry import backends, find_backend
-from respeed.inputs.yaml_loader import read_yaml
 from respeed.machine.cpu import CHOICES, INSTRUCTIONS, MOST, choice_as_text
 from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
 from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECISIONS
@@ -108,10 +107,7 @@ def profile_names(folder: Path = HARDWARE) -> tuple[str, ...]:
 def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
     """Read one profile; UserError if there is none of that name or it is not valid."""
     require(f"{folder}: no hardware profile", name, profile_names(folder))
-    profile, mistakes = read_profile(name, folder)
-    mistakes.raise_any()
-    assert profile is not None  # without mistakes there is one
-    return profile
+    return faultless(read_profile(name, folder))
 
 
 def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mistakes]:

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest, refusal
-from respeed.inputs.files import from_here, read_bounded
+from respeed.inputs.files import from_here, parse_yaml, read_bounded
 from respeed.inputs.machines import Price, check_told, read_told
-from respeed.inputs.yaml_loader import parse_yaml
 from respeed.machine.software import library_name, package_versions, telling_environment
 from respeed.paths import MACHINES, NAME, SET_ASIDE, check_name, records_folder
 from respeed.records.bundle import (
