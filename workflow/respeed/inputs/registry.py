@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import keyword
 import warnings
-from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,8 +72,7 @@ class BackendFacts:
 @functools.cache
 def backends() -> dict[str, BackendFacts]:
     """All backends that can be used."""
-    required = tuple(_constants(BACKENDS / "_contract.py", ("required",))["required"])
-    usable = _read(BACKENDS)[0]
+    required, usable = _constant(BACKENDS / "_contract.py", "REQUIRED"), _read(BACKENDS)[0]
     return {name: dataclasses.replace(facts, offers=(*required, *facts.offers)) for name, facts in usable.items()}
 
 
@@ -104,18 +102,21 @@ def broken_files() -> list[str]:
 
 def find_workload(name: str, where: str) -> WorkloadFacts:
     """The workload that `where` names; UserError if there is none of that name or it cannot be used."""
-    if line := _read(WORKLOADS)[1].get(name):
-        raise UserError(f"{where}: the workload {name} cannot be used: {line}")
-    require(f"{where}: no workload", name, workloads())
+    _check("workload", name, where, WORKLOADS)
     return workloads()[name]
 
 
 def find_backend(name: str, where: str) -> BackendFacts:
     """The backend that `where` names; UserError if there is none of that name or it cannot be used."""
-    if line := _read(BACKENDS)[1].get(name):
-        raise UserError(f"{where}: the backend {name} cannot be used: {line}")
-    require(f"{where}: no backend", name, backends())
+    _check("backend", name, where, BACKENDS)
     return backends()[name]
+
+
+def _check(kind: str, name: str, where: str, folder: Path) -> None:
+    usable, broken = _read(folder)
+    if name in broken:
+        raise UserError(f"{where}: the {kind} {name} cannot be used: {broken[name]}")
+    require(f"{where}: no {kind}", name, usable)
 
 
 def backends_of(workload: str) -> tuple[str, ...]:
@@ -143,12 +144,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """What the files of workloads, or of backends, say of themselves, by name; and of those that cannot be used a line
     that says why."""
     usable, broken = {}, {}
-    for path in sorted(folder.glob("*.py")):
-        if not path.stem.startswith("_"):
-            try:
-                usable[path.stem] = read_facts(path, WorkloadFacts if folder == WORKLOADS else BackendFacts)
-            except UserError as error:
-                broken[path.stem] = str(error)
+    for path in sorted(folder.glob("[!_]*.py")):
+        try:
+            usable[path.stem] = read_facts(path, WorkloadFacts if folder == WORKLOADS else BackendFacts)
+        except UserError as error:
+            broken[path.stem] = str(error)
     return usable, broken
 
 
@@ -157,31 +157,23 @@ def read_facts(path: Path, facts: type[Any]) -> Any:
     shown = from_here(path)
     if not path.stem.isidentifier() or keyword.iskeyword(path.stem):
         raise UserError(f"{shown}: no Python file that can be imported; name it with small letters, digits and _")
-    fields = {field.name: field for field in dataclasses.fields(facts)}
-    constants = _constants(path, fields)
-    for name, field in fields.items():
-        if name not in constants and field.default is dataclasses.MISSING:
+    assigned, constants = _assigned(path), {}
+    for field in dataclasses.fields(facts):
+        if field.name.upper() in assigned:
+            constants[field.name] = _constant(path, field.name.upper())
+        elif field.default is dataclasses.MISSING:
             says: Any = field.type
-            raise UserError(f"{shown}: has no {name.upper()}; write {says.__metadata__[-1].words}")
+            raise UserError(f"{shown}: has no {field.name.upper()}; write {says.__metadata__[-1].words}")
     found, misfits = fit(facts, constants, path)
     for place, line in misfits:
         name = str(place[0]).upper()
-        at = f"{shown}:{_assigned(path)[name].lineno}"
-        raise UserError(line.replace(f"{shown}: {place[0]}", f"{at}: {name}", 1))
+        raise UserError(line.replace(f"{shown}: {place[0]}", f"{shown}:{assigned[name].lineno}: {name}", 1))
     return found
 
 
-def _constants(path: Path, names: Collection[str]) -> dict[str, Any]:
-    """Those of the file among the names, which it writes in capital letters."""
-    found = {name: _constant(path, name.upper()) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _constant(path: Path, name: str) -> Any:
-    """The value of the constant in the file; None if it has none, UserError if the file or the value cannot be read."""
-    node = _assigned(path).get(name)
-    if node is None:
-        return None
+    """The value of the constant in the file; UserError if the file or the value cannot be read."""
+    node = _assigned(path)[name]
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         path, name = path.with_name(f"{node.value.id}.py"), node.attr
         node = _assigned(path).get(name, node)
@@ -194,7 +186,7 @@ def _constant(path: Path, name: str) -> Any:
 
 
 @functools.cache
-def _assigned(path: Path) -> Mapping[str, ast.expr]:
+def _assigned(path: Path) -> dict[str, ast.expr]:
     """What the file assigns to names at its top level."""
     text, found = read_text(path, MAX_BYTES), {}
     try:
