@@ -1,9 +1,9 @@
 """Records of machines that do not exist, whose true times are known: what do the real tables make of them?
 
 A round's time is the true one times exp of what the noise adds: drift, common to all profiles that take turns at that
-time; what a process has for all of its cases; what a case has of its own, another spread on each profile; and now and
-then a disturbance. One that the probe sees is discarded, and measured again at the end of the turn; one that it does
-not see counts.
+time; what a process has for all of its cases; what a session has for all of its rounds; what a case has of its own,
+another spread on each profile; and now and then a disturbance. One that the probe sees is discarded, and measured again
+at the end of the turn; one that it does not see counts.
 """
 
 import functools
@@ -20,6 +20,7 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
+from respeed.analysis.machines import compare_machines, rank_machines
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import make_speedups
 from respeed.inputs.config import Preset
@@ -36,7 +37,7 @@ RBM_ALONE = {"raina2009": replace(PAPER, experiments={"rbm": RBM})}
 STEPS = 1_000_000 / 192
 NAMES = ("openblas-1", "openblas-all", "torch-1", "torch-all")
 BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-TURN_SECONDS = 25.0
+TURN_SECONDS, DAY = 25.0, 86400.0
 # How often an attempt at a disturbed case is clean, as seen on a shared machine.
 MENDED = 0.7
 
@@ -52,6 +53,7 @@ class Noise:
     seen: float = 0.0
     unseen: float = 0.0
     tails: bool = False
+    session: float = 0.0
 
 
 SCENARIOS = (
@@ -70,6 +72,11 @@ class Machine:
         self.noise, self.ratios, self.draw = noise, ratios, draw
         self.records: list[dict[str, Any]] = []
         self.drift, self.drifts, self.rounds = float(draw.normal(0, noise.drift)), list[float](), Counter[str]()
+        self.levels = [float(draw.normal(0, noise.session))]
+
+    def begin_session(self) -> None:
+        """A day later: what all rounds of a session share is another."""
+        self.levels.append(float(self.draw.normal(0, self.noise.session)))
 
     def measure(self, rounds: int, only: Mapping[str, set[str]] | None = None) -> None:
         """So many rounds on every profile, of all cases or of `only` some."""
@@ -92,11 +99,12 @@ class Machine:
             if case.name in wanted:
                 clean = draw.random() >= noise.seen or draw.random() < MENDED
                 own = draw.standard_t(3) / math.sqrt(3) if noise.tails else draw.normal()
-                added = self.drift + process + noise.spreads[place] * own
+                added = self.levels[-1] + self.drift + process + noise.spreads[place] * own
                 if draw.random() < noise.unseen:
                     added += math.log(draw.uniform(1.05, 1.3))
                 made.append(_case(case, self.ratios[place] * math.exp(added), clean))
-        return _record(profile, self.rounds[profile], len(self.drifts), made)
+        begun = len(self.levels) * DAY + len(self.drifts) * TURN_SECONDS
+        return _record(profile, self.rounds[profile], begun, made)
 
     def measure_again(self, most: int, seconds_left: float) -> None:
         """What the look after the first rounds chooses, in so many seconds: as the loop does it."""
@@ -115,10 +123,11 @@ class Machine:
             self.measure(min(most - first, fits), only)
 
     def true_seconds(self, cell: Any) -> float:
-        """Those of this session: what drift did to all of it is no error of one round against another."""
+        """Of one session those of that session: what drift did to all of it is no error of one round against another.
+        Of several those of the long run."""
         place = NAMES.index(cell.profile)
-        level = math.exp(float(np.mean(self.drifts)) + location(self.noise, place))
-        return STEPS * self.ratios[place] * level
+        shared = float(np.mean(self.drifts)) + self.levels[0] if len(self.levels) == 1 else 0.0
+        return STEPS * self.ratios[place] * math.exp(shared + location(self.noise, place))
 
     def true_speedup(self, row: Any) -> float:
         base, place = NAMES.index(row.base_profile), NAMES.index(row.profile)
@@ -187,12 +196,17 @@ class Tally:
 
 
 @functools.cache
-def simulate(noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int, again: bool, seed: int = 1) -> Tally:
-    """So many machines, measured so many rounds, and then `again` what is unsettled, in two minutes."""
+def simulate(
+    noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int, again: bool, seed: int = 1, sessions: int = 1
+) -> Tally:
+    """So many machines, measured so many rounds in each session, and then `again` what is unsettled, in two minutes."""
     tally, made = Tally(), dict[str, Machine]()
     for number in range(machines):
         machine = made[f"box-{number}"] = Machine(noise, ratios, np.random.default_rng([seed, number]))
         machine.measure(rounds)
+        for _ in range(sessions - 1):
+            machine.begin_session()
+            machine.measure(rounds)
         if again:
             machine.measure_again(20, 120.0)
     cells, speedups, _ = make_tables(made)
@@ -200,6 +214,24 @@ def simulate(noise: Noise, ratios: tuple[float, ...], rounds: int, machines: int
         mine = (rows_of(table[table["machine"] == name]) for table in (cells, speedups))
         tally.add(machine, *mine)
     return tally
+
+
+@functools.cache
+def simulate_alike(noise: Noise, machines: int, rounds: int, cohorts: int, seed: int = 1) -> tuple[float, float]:
+    """Of cohorts of machines that are equally fast, each measured in a session of its own: the share in which some
+    machine is said to be behind another, and the share of machines that are said to be slower in a case."""
+    every = {NAMES[0]: {case.name for case in RBM.cases}}
+    behind, slower, compared = 0, 0, 0
+    for cohort in range(cohorts):
+        made = {}
+        for number in range(machines):
+            made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, cohort, number]))
+            made[f"box-{number}"].measure(rounds, every)
+        cells, _, found = make_tables(made)
+        verdicts = compare_machines(cells, found)["verdict"]
+        behind += bool((rank_machines(cells, found)["rank"] > 1).any())
+        slower, compared = slower + int((verdicts == "slower").sum()), compared + int((verdicts != "base").sum())
+    return behind / cohorts, slower / compared
 
 
 def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:
@@ -215,7 +247,7 @@ def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record(name: str, index: int, turn: int, made: list[dict[str, Any]]) -> dict[str, Any]:
+def _record(name: str, index: int, begun: float, made: list[dict[str, Any]]) -> dict[str, Any]:
     profile = PROFILES[name]
     return {
         "id": {
@@ -226,7 +258,7 @@ def _record(name: str, index: int, turn: int, made: list[dict[str, Any]]) -> dic
             key: getattr(profile, key)
             for key in ("name", "label", "package", "architecture", "backend", "device", "threads", "precision")
         },
-        "threads": 1, "digest": "", "started": (BEGIN + timedelta(seconds=TURN_SECONDS * turn)).isoformat(),
+        "threads": 1, "digest": "", "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
         "wall_seconds": TURN_SECONDS, "start_seconds": 2.0, "ceilings": {"flops_per_second": 1e13},
         "provenance": {"backend": {"package": "simulated"}}, "cases": made,
     }  # fmt: skip

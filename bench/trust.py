@@ -1,6 +1,7 @@
 """How far can the numbers be trusted? Prints figures; minutes long, so no test.
 
 ./run python bench/trust.py coverage                  simulated machines with known true times, through the real tables
+./run python bench/trust.py machines                  equal machines beside one another, and cells of two sessions
 ./run python bench/trust.py busy                      a busy loop beside a measurement on all cores
 ./run python bench/trust.py whole                     an extrapolated total against a run of every step
 ./run python bench/trust.py agree FIRST SECOND        two results/tables/cells.csv of the same machine
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from simulated import SCENARIOS, simulate
+from simulated import SCENARIOS, Noise, simulate, simulate_alike
 
 from respeed.analysis.estimates import estimate_location
 from respeed.analysis.rounds import read_rounds
@@ -23,7 +24,7 @@ from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.schedule.spec import RoundSpec, make_spec
 
-MACHINES = 400
+MACHINES, COHORTS = 400, 40
 BUSY_RUNS = 20
 # The true speeds of four rows over the first: all alike, where every claim is false; and two pairs of near ones.
 EQUAL, UNEQUAL = (1.0, 1.0, 1.0, 1.0), (1.0, 0.55, 1.03, 0.5)
@@ -39,6 +40,19 @@ def coverage() -> None:
                 print(
                     f"  {what}, {rounds} rounds{' and what is unsettled again' if again else ''}: {found}", flush=True
                 )
+
+
+def machines() -> None:
+    """How often equal machines are said to differ, and how often a cell of two sessions holds its long-run seconds."""
+    for process, session, number in ((0.02, 0.0, 8), (0.04, 0.0, 8), (0.04, 0.0, 2), (0.01, 0.03, 2), (0.01, 0.03, 8)):
+        noise = Noise("shared", spreads=(0.01,) * 4, process=process, session=session)
+        for rounds in (6, 12, 20):
+            behind, slower = simulate_alike(noise, number, rounds, COHORTS)
+            print(f"a round {process:.0%}, a session {session:.0%}, {number} machines, {rounds} rounds: "
+                  f"some machine behind in {behind:.0%}, a case slower in {slower:.0%}", flush=True)  # fmt: skip
+    for rounds in (6, 12, 20):
+        found = simulate(Noise("days", session=0.03), EQUAL, rounds, 60, again=False, sessions=2)
+        print(f"two sessions that differ by 3 %, {rounds} rounds each: {found}", flush=True)
 
 
 def busy() -> None:
@@ -105,7 +119,7 @@ def agree(first: Path, second: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("coverage", "busy", "whole"):
+    for name in ("coverage", "machines", "busy", "whole"):
         commands.add_parser(name)
     two = commands.add_parser("agree")
     two.add_argument("first", type=Path)
@@ -114,7 +128,7 @@ def main() -> None:
     if options.command == "agree":
         agree(options.first, options.second)
     else:
-        {"coverage": coverage, "busy": busy, "whole": whole}[options.command]()
+        {"coverage": coverage, "machines": machines, "busy": busy, "whole": whole}[options.command]()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from simulated import SCENARIOS, Machine, Noise, make_tables, simulate
+from simulated import SCENARIOS, Machine, Noise, make_tables, simulate, simulate_alike
 
 from respeed.analysis.machines import rank_machines
 
@@ -50,3 +50,40 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
     standings = rank_machines(cells, rounds)
     assert (standings["rank"] == 1).sum() >= 19
     assert standings["share"].median() == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("noise", "machines"),
+    [
+        (Noise("shared by the cases of a round", spreads=(0.01,) * 4, process=0.04), 8),
+        (Noise("another level in each session", session=0.03), 2),
+        (Noise("another level in each session", session=0.03), 8),
+    ],
+    ids=lambda what: what.name if isinstance(what, Noise) else str(what),
+)
+def test_equal_machines_are_said_to_differ_in_at_most_5_percent(noise: Noise, machines: int) -> None:
+    """Whatever one process or one session has for all of its cases is no difference of machines. 30 cohorts: two
+    standard errors are 8 points."""
+    behind, slower = simulate_alike(noise, machines, rounds=12, cohorts=30)
+    assert behind <= 0.05 + 0.08
+    assert slower <= 0.05 + 0.03
+
+
+def test_machines_that_differ_by_more_than_sessions_do_are_ranked() -> None:
+    machines = {}
+    for number, seconds in enumerate((1.0, 1.3, 1.33, 2.0)):
+        one = machines[f"box-{number}"] = Machine(
+            Noise("level", session=0.03), (seconds,) * 4, np.random.default_rng(number)
+        )
+        one.measure(6)
+    cells, _, rounds = make_tables(machines)
+    assert list(rank_machines(cells, rounds).set_index("machine").sort_index()["rank"]) == [1, 2, 2, 4]
+
+
+@pytest.mark.parametrize("sessions", [2, 4])
+def test_a_cell_of_several_sessions_covers_its_seconds_of_the_long_run(sessions: int) -> None:
+    found = simulate(
+        Noise("another level in each session", session=0.03), EQUAL, 6, MACHINES, again=False, sessions=sessions
+    )
+    assert found.covered / found.cells >= 0.94 - 0.04  # one level a machine and session: 60 are independent
+    assert found.speedups_covered / found.speedups >= 0.94 - 0.02

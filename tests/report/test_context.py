@@ -153,7 +153,7 @@ def test_the_report_says_what_the_work_costs_who_says_so_and_who_is_cheapest(
         "What it costs",
         "4.00 USD an hour a bill 2026-11-01",
         "box-02: no price is told: ./run respeed new machine box-02",
-        "box-01 is the cheapest. On box-00 the same work costs 2.00 times as much, which is certain.",
+        "box-01 is the cheapest. On box-00 the same work costs 2.00 times as much, more than rounds and sessions vary.",
         "joules for 1 million examples",
         "41,667",
         "80.0 W",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, over_sessions, what_is_missing
 from respeed.analysis.labels import tell_apart
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.profiles import Profile, other_library
@@ -58,6 +58,11 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].median()
     cells["step_median"] = of_timed["seconds"].median()
     cells[["step", "step_low", "step_high"]] = estimate_locations(timed["seconds"], number[timed.index])
+    several = cells.index[cells["sessions"] > 1]
+    for name, mine in timed[number[timed.index].isin(several)].groupby(number):
+        by_session = dict(enumerate(one.to_numpy() for _, one in mine.groupby("session")["seconds"]))
+        beyond = over_sessions(step_estimate(cells.loc[name]), [by_session])
+        cells.loc[name, ["step_low", "step_high"]] = beyond.low, beyond.high
     flops = number[timed.index].map(cells["flops"])
     shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
     cells["peak_share"] = shares.groupby(number[shares.index]).median()
@@ -103,7 +108,7 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
         return "contaminated", f"{text}; {plural} cannot tell whether that is noise or a mistake"
     if 2 * cell.unsettled > cell.rounds:
         return "wide", f"the step had not settled after warm-up in {cell.unsettled} of {cell.rounds} rounds"
-    missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values())
+    missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values(), cell.sessions)
     return ("wide" if missing else "settled"), missing
 
 

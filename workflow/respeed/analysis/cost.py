@@ -39,7 +39,7 @@ LEAST_READABLE = 0.01
 # Of a ratio of what a unit of money buys, what is said of a ratio of speeds.
 WORDS = {"faster": "cheaper", "slower": "dearer", "base": "cheapest"}
 # What a machine is that is neither the cheapest nor perhaps as cheap, and how sure that is.
-BEHIND = {"dearer": "which is certain", "unproven": "which too few clean rounds leave open"}
+BEHIND = {"dearer": "more than rounds and sessions vary", "unproven": "which too few clean rounds leave open"}
 PRICE = ["price_per_hour", "currency", "price_source", "price_date"]
 BASE = ["base_algorithm", "base_profile", "buys", "buys_low", "buys_high", "verdict"]
 

@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,10 @@ SETTLED_MARGIN = 0.1
 FULL_PRECISION = "fp32"
 # A row this many times slower than the fastest is no rival for the first place: noise does not reach so far.
 RIVAL = 1.5
+# How far the speed of a machine moves from one session to another, as a standard deviation of logarithms, where it was
+# not seen: runs hours apart on one machine, of docs/trust.md, differ by 3.4 and 6 %, which is 2.4 to 4.2 % for one of
+# the two. It counts like what so many sessions more than one would tell; those that there are add to it.
+SESSION_SPREAD, SESSION_FREEDOM = 0.03, 8
 
 # Cells that were measured together: of each, by name, the seconds by round.
 Rounds = Mapping[str, Mapping[int, float]]
@@ -91,6 +96,31 @@ def estimate_ratio(
     return _estimate(_with_interval(differences[None], rank)[0])
 
 
+def _apart(sessions: Sessions) -> tuple[float, int, float]:
+    """How far the sessions of a cell lie apart: squares of logarithms and their degrees of freedom; and the variance of
+    its mean, in units of that of a session: 1 / K of K sessions, more where one of them has most of the rounds."""
+    means = np.array([np.log(seconds).mean() for seconds in sessions.values()])
+    sizes = np.array([len(seconds) for seconds in sessions.values()])
+    return float(((means - means.mean()) ** 2).sum()), len(means) - 1, float((sizes**2).sum() / sizes.sum() ** 2)
+
+
+def _session_variance(squares: Any, freedom: Any) -> Any:
+    """Of one session, pooled from SESSION_SPREAD and from what was seen."""
+    return (SESSION_FREEDOM * SESSION_SPREAD**2 + squares) / (SESSION_FREEDOM + freedom)
+
+
+def over_sessions(estimate: Estimate, cells: Sequence[Sessions], confidence: float = CONFIDENCE) -> Estimate:
+    """The estimate with the interval that holds beyond the sessions that were measured: the rounds' own and what
+    sessions add, as squares of logarithms."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    squares, freedom, share = map(sum, zip(*map(_apart, cells), strict=True))
+    critical = float(stdtrit(SESSION_FREEDOM + freedom, (1 + confidence) / 2))
+    more = critical * math.sqrt(share * _session_variance(squares, freedom))
+    low, high = (math.hypot(math.log(end / estimate.value), more) for end in (estimate.low, estimate.high))
+    return Estimate(estimate.value, estimate.value * math.exp(-low), estimate.value * math.exp(high))
+
+
 def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
     """The sum of the locations of several cells, with the interval of a bootstrap over rounds.
 
@@ -115,14 +145,15 @@ def smallest_sample(confidence: float = CONFIDENCE) -> int:
     return math.ceil(math.log2(2 / (1 - confidence)))
 
 
-def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = ()) -> str:
+def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
     """What an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
     if estimate.margin is None:
         return "; ".join([f"{rounds} clean rounds; an interval needs {smallest_sample()}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
-    more = math.ceil(rounds * ((estimate.margin / SETTLED_MARGIN) ** 2 - 1))
-    return f"about {more} more round{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
+    count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
+    more = math.ceil(count * ((estimate.margin / SETTLED_MARGIN) ** 2 - 1))
+    return f"about {more} more {what}{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
 
 
 def compare_rounds(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> tuple[Estimate, bool]:
@@ -137,8 +168,10 @@ def compare_rounds(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS)
 
 
 def compare_apart(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> Estimate:
-    """t_base / t_row from all rounds of one with all of the other: of two machines, or of two days."""
-    return estimate_ratio([(np.concatenate(list(base.values())), np.concatenate(list(row.values())))], confidence)
+    """t_base / t_row from all rounds of one with all of the other: of two machines, or of two days. The interval has
+    what a machine's sessions differ by in it."""
+    found = estimate_ratio([(np.concatenate(list(base.values())), np.concatenate(list(row.values())))], confidence)
+    return over_sessions(found, (base, row), confidence)
 
 
 def confidence_among(rivals: int) -> float:
@@ -161,22 +194,32 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
     return "indistinguishable", "the interval includes 1"
 
 
-def place_machines(machines: Sequence[Sequence[np.ndarray]]) -> list[int]:
-    """The place of each machine, given the logarithms of the speeds of its rounds, case by case; machines that cannot
-    be told apart share one.
+def place_machines(machines: Sequence[pd.DataFrame]) -> list[int]:
+    """The place of each machine; machines that cannot be told apart share one. A frame a machine: `speed`, the
+    logarithm of a round's, with its `case`, the `turn` that measured it and the `session`.
 
     One machine is proven to be faster than another if Welch's t of their mean speeds says so, with the confidence that
-    so many rivals need.
+    so many rivals need. One process measures all cases of a turn, and what slows it slows all of them: so turns are
+    what varies, not the times of cases. Sessions add what a machine's speed moves by between them.
+    Source: Liang and Zeger, Longitudinal data analysis using generalized linear models, Biometrika 73 (1986), for the
+    variance over clusters.
     """
-    mean = np.array([np.mean([values.mean() for values in cases]) for cases in machines])
-    variance = np.array(
-        [sum(values.var(ddof=1) / len(values) for values in cases if len(values) > 1) / len(cases) ** 2
-         for cases in machines]
-    )  # fmt: skip
-    freedom = np.array([max(1, sum(len(values) - 1 for values in cases)) for cases in machines])
-    tail = (1 - confidence_among(len(machines))) / 2
-    critical = stdtrit(np.minimum.outer(freedom, freedom), 1 - tail)
-    ahead = np.subtract.outer(mean, mean) > critical * np.sqrt(np.add.outer(variance, variance))
+    means, variances, freedoms, apart = [], [], [], []
+    for rounds in machines:
+        by_case = rounds.groupby("case")["speed"]
+        off = rounds["speed"] - by_case.transform("mean")
+        weight = 1 / by_case.transform("size") / by_case.ngroups
+        of_turns = (weight * off).groupby(rounds["turn"]).sum()
+        count = len(of_turns)
+        means.append(by_case.mean().mean())
+        variances.append(count / (count - 1) * float((of_turns**2).sum()) if count > 1 else math.inf)
+        freedoms.append(max(1, count - 1))
+        apart.append(_apart({session: np.exp(one) for session, one in off.groupby(rounds["session"])}))
+    squares, of_sessions, share = (np.add.outer(one, one) for one in map(np.array, zip(*apart, strict=True)))
+    variance = np.add.outer(variances, variances) + share * _session_variance(squares, of_sessions)
+    freedom = np.minimum(np.minimum.outer(freedoms, freedoms), SESSION_FREEDOM + of_sessions)
+    critical = stdtrit(freedom, 1 - (1 - confidence_among(len(machines))) / 2)
+    ahead = np.subtract.outer(means, means) > critical * np.sqrt(variance)
     return [int(place) for place in 1 + ahead.sum(axis=0)]
 
 

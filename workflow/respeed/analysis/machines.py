@@ -109,17 +109,15 @@ def rank_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """
     fastest = fastest_rows(cells)
     fastest = fastest[fastest.groupby(CASE)["machine"].transform("size") > 1]
-    seconds = seconds_by_session(rounds)
-    speeds = [-np.log(np.concatenate(list(seconds[key_of(cell)].values()))) for cell in rows_of(fastest)]
-    fastest = fastest.assign(speed=[float(np.median(one)) for one in speeds])
-    by_row = dict(zip(fastest.index, speeds, strict=True))
+    speeds = _speeds(fastest, rounds)
+    fastest = fastest.assign(speed=speeds.groupby("cell")["speed"].median())
     tables = []
     for _, table in fastest.groupby(["paper", "experiment"], sort=False):
         by_machine = table.groupby("machine", sort=False)
         rows = pd.DataFrame({"cases": by_machine.size()})
         most = rows["cases"].max()
         whole = list(rows.index[rows["cases"] == most])
-        places = place_machines([[by_row[row] for row in by_machine.groups[name]] for name in whole])
+        places = place_machines([speeds[speeds["cell"].isin(by_machine.groups[name])] for name in whole])
         rows["rank"] = pd.Series(places, index=whole, dtype="Int64").reindex(rows.index)
         first = table[table["machine"].map(rows["rank"] == 1)].groupby("case")["speed"].mean()
         behind = (table["speed"] - table["case"].map(first)).groupby(table["machine"]).mean()
@@ -128,6 +126,16 @@ def rank_machines(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
         rows = rows.rename_axis("machine").reset_index()
         tables.append(rows.sort_values(["rank", "share"], ascending=[True, False]))
     return apply_dtypes(pd.concat(tables), "standings") if tables else make_frame([], "standings")
+
+
+def _speeds(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """The rounds of cells: the index of the `cell`, its `case`, `speed` (the logarithm), `session`, and the `turn`."""
+    where = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
+    timed = rounds[rounds["seconds"].notna()].rename(columns={"experiment": "measured_in"})
+    mine = cells[where].rename_axis("cell").reset_index()
+    found = mine.merge(timed[[*where, "round", "session", "seconds_median"]], on=where)
+    turn = found.groupby(["machine", "measured_in", "profile", "round"], sort=False).ngroup()
+    return found.assign(speed=-np.log(found["seconds_median"]), turn=turn)
 
 
 def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:
