@@ -16,7 +16,6 @@ from respeed.errors import UserError
 from respeed.paths import RoundId, round_path
 from respeed.records.folder import NEEDED_BYTES, check_room, check_snakemake
 from respeed.records.store import write_json
-from respeed.records.transfer import export_bundle, import_bundle
 from tests.conftest import ROOT, MakeRecord, Project
 from tests.systems import as_nobody, on_small_disk
 
@@ -264,19 +263,3 @@ def test_a_log_that_cannot_be_written_is_a_line_with_its_name(log: str, why: str
 def test_what_ends_a_run_is_told_although_its_log_is_full() -> None:
     with pytest.raises(UserError, match=r"^a mistake$"), _logging_to(Path("/dev/full")):
         raise UserError("a mistake")
-
-
-def test_a_bundle_that_finds_no_room_to_be_packed_or_unpacked_is_a_line(
-    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1)), make_record([0.1]))
-    export_bundle(Path("box.zip"))
-
-    def no_space(path: Path, data: bytes) -> int:
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr(Path, "write_bytes", no_space)
-    for call in (export_bundle, import_bundle):
-        with pytest.raises(UserError, match="No space left on device; make room there"):
-            call(Path("box.zip"))

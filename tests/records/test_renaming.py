@@ -1,6 +1,7 @@
 """A machine gets another name: whole or not at all, whenever it is stopped."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,6 @@ from respeed.paths import (
     record_paths,
     round_path,
 )
-from respeed.records import rename
 from respeed.records.rename import adopt_strangers, rename_left_out, rename_machine
 from respeed.records.store import read_description, read_hardware, read_machine, write_json, write_text
 from tests.sheets import hardware_sheet
@@ -112,7 +112,8 @@ def test_what_lies_in_the_folder_under_both_names_counts_once(told: Path, capsys
     first = HOME / "copy/raina2009/rbm/torch-1/round-01.json"
     first.write_text(first.read_text().replace('"box"', '"copy"').replace('"wall_seconds": 3.0', '"wall_seconds": 4.0'))
     imported = first.with_name("round-04.json")
-    imported.write_text((HOME / "box/raina2009/rbm/torch-1/round-03.json").read_text().replace('"box"', '"copy"'))
+    third = (HOME / "box/raina2009/rbm/torch-1/round-03.json").read_text()
+    imported.write_text(third.replace('"box"', '"copy"').replace('"index": 3', '"index": 4'))
     adopt_strangers("copy", False)
     assert sorted(path.name for path in record_paths(False, "copy")) == [
         "round-01.json",
@@ -187,8 +188,7 @@ def die_at(moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    for name in ("_write", "_sync"):
-        monkeypatch.setattr(rename, name, dying(getattr(rename, name)))
+    monkeypatch.setattr(os, "fsync", dying(os.fsync))
     for name in ("rename", "replace", "unlink", "rmdir"):
         monkeypatch.setattr(Path, name, dying(getattr(Path, name)))
 

@@ -1,24 +1,25 @@
 """A bundle as it lies on disk: a zip file as `respeed export` writes it, and nothing else that a zip file can be.
 
 It may come from anybody. Its first member, manifest.json, tells of which machines it is and what every other member is.
-A larger one is refused before it is read; what is unpacked lies in a temporary folder, under names that are places.
+Every byte of it but the packed members follows from these: what is read is compared to what would be written. A member
+that is too large is refused before it is unpacked.
 """
 
 import hashlib
 import math
-import os
 import stat
 import struct
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import FailFast, Field
 
 from respeed.errors import UserError
+from respeed.inputs.files import read_bounded
+from respeed.machine.software import package_versions
 from respeed.records.models import (
     MAX_DEPTH,
     Facts,
@@ -55,15 +56,14 @@ MAX_WHOLE = 2**63
 _AGAIN = "carry it again, or have it exported again"
 # A bundle that any other program packed.
 _REPACKED = "if it was packed again, unpack it and import the folder"
-# What every member's header says: a regular file, readable by all, made on a Unix, deflated; of the first moment that a
-# zip file can tell, since when a bundle was written is no fact about what is in it.
-_REGULAR, _UNIX, _VERSION, _LEVEL = (stat.S_IFREG | 0o644) << 16, 3, 20, 6
-_ANY_TIME = (1980, 1, 1, 0, 0, 0)
-_END = struct.Struct("<4s4H2LH")
-_LOCAL_SIZE, _CENTRAL_SIZE, _LONGEST_NAME = 30, 46, 350
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError,
-)  # fmt: skip
+# What the header of every member says first: the version that can read it, no flags, deflated; and midnight of the
+# first day that a zip file can tell, since when a bundle was written is no fact about its records.
+_SAME = (20, 0, 8, 0, 0x21)
+# Then its checksum, how long it is packed and unpacked, how long its name is, and that there is no more.
+_HEADER, _BEFORE = struct.Struct("<5H3L2H"), b"PK\3\4"
+# The directory says this too, and that each is made on a Unix, a regular file, readable by all, and where it begins.
+_MADE_BY, _REGULAR_AT, _REGULAR = bytes((20, 3)), struct.Struct("<6x2L"), (stat.S_IFREG | 0o644) << 16
+_END, _LEVEL = struct.Struct("<4s4H2LH"), 6
 
 
 class Member(Facts):
@@ -90,15 +90,6 @@ def most_bytes(path: str) -> int:
     if place is None:
         return _LARGEST_MANIFEST if path == MANIFEST else MIB
     return _LARGEST_WHOLE if place.is_whole else _LARGEST.get(place.kind, MIB)
-
-
-def too_large(path: str, size: int, packed_size: int) -> str | None:
-    """Why a member of that name may not have so many bytes, and so many when it is packed; None if it may."""
-    if size > (limit := most_bytes(path)):
-        return f"has more than {limit // MIB} MiB, which no such file needs"
-    if size > MAX_RATIO * packed_size:
-        return f"unpacks to more than {MAX_RATIO} times its size, which no record does"
-    return None
 
 
 def check_machines(count: int, where: str, advice: str) -> None:
@@ -160,35 +151,108 @@ def check_text(text: str) -> None:
 _NO_TEXT = (range(0x7F, 0xA0), range(0xD800, 0xE000), range(0x202A, 0x202F), range(0x2066, 0x206A))
 
 
-# --- unpacking
+# --- the zip file
 
 
-def unpack(path: Path, folder: Path, refuse: Callable[[UserError], None]) -> dict[str, Any]:
-    """Unpack the bundle into an empty folder of ours; what its manifest says. UserError, one line, if it is none;
-    `refuse` is told of each member that is not what the manifest tells of, and is not unpacked."""
-    with _open_zip(path) as members:
-        _check_members(members, path)
-        manifest = _check_manifest(_read(members, MANIFEST, path), path)
-        told, there = [one["path"] for one in manifest["members"]], members.namelist()[1:]
-        if told != there:
-            odd = next(iter(sorted(set(told) ^ set(there))), MANIFEST)
-            raise UserError(f"{path}: its manifest and its members do not agree ({shown(odd)}); {_AGAIN}")
-        for member in manifest["members"]:
-            try:
-                data = _read(members, member["path"], path)
-            except UserError as error:
-                refuse(error)
-                continue
-            if (len(data), hashlib.sha256(data).hexdigest()) == (member["size"], member["sha256"]):
-                write_within(folder, member["path"], data)
-            else:
-                refuse(UserError(f"{path}: {member['path']}: is not what the manifest says (sha256); {_AGAIN}"))
-    return manifest
+@dataclass(frozen=True)
+class _Packed:
+    """A member as it is packed; `size` and `checksum` (CRC-32) are of what it unpacks to."""
+
+    name: bytes
+    body: bytes | memoryview
+    size: int
+    checksum: int
+
+    @property
+    def path(self) -> str:
+        return self.name.decode("utf-8", "replace")
+
+    def unpack(self) -> bytes:
+        """ValueError unless that is of this size and checksum. No more than the size is ever unpacked."""
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            data = unpacker.decompress(self.body, self.size + 1)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        if (len(data), zlib.crc32(data)) != (self.size, self.checksum) or not unpacker.eof or unpacker.unused_data:
+            raise ValueError("it unpacks to something else than it says")
+        return data
 
 
-def _check_manifest(data: bytes, path: Path) -> dict[str, Any]:
+def _pack(path: str, data: bytes) -> _Packed:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return _Packed(path.encode(), packer.compress(data) + packer.flush(), len(data), zlib.crc32(data))
+
+
+def _zip_of(members: list[_Packed]) -> bytearray:
+    """The zip file: each member behind its header, then the directory, and last how long that is."""
+    out, directory = bytearray(), bytearray()
+    for one in members:
+        header = _HEADER.pack(*_SAME, one.checksum, len(one.body), one.size, len(one.name), 0) + one.name
+        directory += b"PK\1\2" + _MADE_BY + header[: -len(one.name)] + _REGULAR_AT.pack(_REGULAR, len(out)) + one.name
+        out += _BEFORE + header + one.body
+    end = _END.pack(b"PK\5\6", 0, 0, len(members), len(members), len(directory), len(out), 0)
+    out += directory
+    out += end
+    return out
+
+
+def _read_zip(data: bytes, path: Path) -> list[_Packed]:
+    """The members of a bundle; UserError unless it is, byte for byte, what export makes of these: in order, one after
+    another without a gap, so that no two share bytes, nothing hides between them, and no link or folder is among them.
+    """
+    if data[-_END.size :][:4] != b"PK\5\6":
+        raise UserError(f"{path}: is no bundle that respeed export wrote, or its end is missing; {_AGAIN}")
+    members, offset, whole = list[_Packed](), 0, memoryview(data)
+    while data.startswith(_BEFORE, offset) and len(data) - offset > _HEADER.size:
+        *_, checksum, packed, size, length, _ = _HEADER.unpack_from(data, offset + len(_BEFORE))
+        begin = offset + len(_BEFORE) + _HEADER.size + length
+        offset = begin + packed
+        members.append(_Packed(data[begin - length : begin], whole[begin:offset], size, checksum))
+        if reason := _too_large(members[-1]):
+            raise UserError(f"{path}: {shown(members[-1].path)}: {reason}")
+        if len(members) > MAX_MEMBERS:
+            raise UserError(f"{path}: has more than {MAX_MEMBERS} members")
+    names = [member.path for member in members]
+    if names != [MANIFEST, *sorted(set(names[1:]))] or data != _zip_of(members):
+        raise UserError(f"{path}: is no bundle as respeed export writes it, or was changed; {_REPACKED}")
+    if sum(member.size for member in members) > MAX_BYTES:
+        raise UserError(f"{path}: unpacks to more than {MAX_BYTES // MIB} MiB, which no bundle needs")
+    return members
+
+
+# --- bundles
+
+
+def unpack(path: Path, refuse: Callable[[str, str], None]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the manifest of a bundle says, and its other members by their path. UserError, one line, if it is none;
+    `refuse` is told of each member, by where it is and why, that is not what the manifest tells of."""
+    first, *packed = _read_zip(read_bounded(path, MAX_BYTES), path)
+    manifest = _check_manifest(first, path)
+    told, there = [one["path"] for one in manifest["members"]], [member.path for member in packed]
+    if told != there:
+        odd = next(iter(sorted(set(told) ^ set(there))), MANIFEST)
+        raise UserError(f"{path}: its manifest and its members do not agree ({shown(odd)}); {_AGAIN}")
+    members = {}
+    for member, said in zip(packed, manifest["members"], strict=True):
+        try:
+            data = member.unpack()
+        except ValueError as error:
+            refuse(f"{path}: {member.path}", f"is damaged ({error}); {_AGAIN}")
+            continue
+        if (len(data), hashlib.sha256(data).hexdigest()) == (said["size"], said["sha256"]):
+            members[member.path] = data
+        else:
+            refuse(f"{path}: {member.path}", f"is not what the manifest says (sha256); {_AGAIN}")
+    return manifest, members
+
+
+def _check_manifest(packed: _Packed, path: Path) -> dict[str, Any]:
     """What the manifest says; UserError if it is none, or tells of a member that a bundle may not have."""
-    facts = parse_plain(data, f"{path}: {MANIFEST}")
+    try:
+        facts = parse_plain(packed.unpack(), f"{path}: {MANIFEST}")
+    except ValueError as error:
+        raise UserError(f"{path}: {MANIFEST}: is damaged ({error}); {_AGAIN}") from None
     schema = facts.get("schema") if isinstance(facts, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
         raise UserError(f"{path}: is a bundle of schema {schema}, this version reads {SCHEMA}; update respeed")
@@ -208,143 +272,38 @@ def _check_manifest(data: bytes, path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read(members: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    try:
-        # The size is checked already, and no more than it says is ever unpacked.
-        return members.read(name)
-    except _DAMAGE as error:
-        raise UserError(f"{path}: {name}: is damaged ({_one_line(error)}); {_AGAIN}") from None
+def why_too_large(path: str, data: bytes) -> str | None:
+    """Why a bundle cannot have such a member; None if it can."""
+    return _too_large(_pack(path, data))
 
 
-@contextmanager
-def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    with _open_regular(path) as file:
-        count, start = _check_end(file, path)
-        try:
-            members = zipfile.ZipFile(file)
-        except _DAMAGE as error:
-            raise UserError(f"{path}: is no bundle, or a damaged one ({_one_line(error)}); {_AGAIN}") from None
-        with members:
-            # Where zipfile read another directory than the one that was counted, somebody wants that.
-            if (len(members.infolist()), members.start_dir) != (count, start):
-                raise UserError(f"{path}: is no bundle as respeed export writes it (another number of members)")
-            yield members
+def _too_large(member: _Packed) -> str | None:
+    if member.size > (limit := most_bytes(member.path)):
+        return f"has more than {limit // MIB} MiB, which no such file needs"
+    if member.size > MAX_RATIO * len(member.body):
+        return f"unpacks to more than {MAX_RATIO} times its size, which no record does"
+    return None
 
 
-def _open_regular(path: Path) -> IO[bytes]:
-    try:
-        # A FIFO without a writer would wait for one for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise UserError(f"{path}: is no regular file; give a bundle that respeed export wrote, or a folder")
-    return os.fdopen(descriptor, "rb")
-
-
-def _check_end(file: IO[bytes], path: Path) -> tuple[int, int]:
-    """How many members the directory has, and where it begins: looked at before zipfile reads anything."""
-    size = os.fstat(file.fileno()).st_size
-    if size > MAX_BYTES:
-        raise UserError(f"{path}: has more than {MAX_BYTES // MIB} MiB, which no bundle needs")
-    file.seek(max(0, size - _END.size))
-    end = file.read(_END.size) if size >= _END.size else b""
-    if end[:4] != b"PK\5\6":
-        raise UserError(f"{path}: is no bundle that respeed export wrote, or its end is missing; {_AGAIN}")
-    _, disk, first_disk, here, count, length, start, comment = _END.unpack(end)
-    if disk or first_disk or here != count or comment or start + length != size - _END.size:
-        raise UserError(
-            f"{path}: is no bundle as respeed export writes it (its directory is not where it says); {_REPACKED}"
-        )
-    if count > MAX_MEMBERS or length > count * (_CENTRAL_SIZE + _LONGEST_NAME):
-        raise UserError(f"{path}: has more than {MAX_MEMBERS} members, or longer names than any")
-    return count, start
-
-
-def _check_members(members: zipfile.ZipFile, path: Path) -> None:
-    """UserError unless the directory, and the header before each member, are what export makes of these members: in
-    order, one after another without a gap, so that no two share bytes, and nothing hides between them."""
-    infos = members.infolist()
-    names = [info.orig_filename for info in infos]
-    if not names or names[0] != MANIFEST or names[1:] != sorted(set(names[1:])):
-        raise UserError(
-            f"{path}: is no bundle as respeed export writes it (its members are not in order, or one twice); "
-            f"{_REPACKED}"
-        )
-    offset = 0
-    for info in infos:
-        where = f"{path}: {shown(info.orig_filename)}"
-        if large := too_large(info.filename, info.file_size, info.compress_size):
-            raise UserError(f"{where}: {large}")
-        if not _is_as_written(info, members, offset):
-            raise UserError(f"{where}: its header is unlike that of any member of a bundle; {_REPACKED}")
-        offset += _LOCAL_SIZE + len(info.filename) + info.compress_size
-    if offset != members.start_dir or sum(info.file_size for info in infos) > MAX_BYTES:
-        raise UserError(f"{path}: is no bundle as respeed export writes it (its members are larger, or fewer)")
-
-
-def _is_as_written(info: zipfile.ZipInfo, members: zipfile.ZipFile, offset: int) -> bool:
-    """No link, no folder, nothing encrypted, and no header that says something else than the directory."""
-    if info.filename != info.orig_filename or not info.filename.isascii():
-        return False
-    says = (info.compress_type, info.create_system, info.external_attr, info.date_time, info.header_offset)
-    versions = (info.create_version, info.extract_version)
-    more = (info.flag_bits, info.reserved, info.internal_attr, info.volume, info.extra, info.comment)
-    wanted = (zipfile.ZIP_DEFLATED, _UNIX, _REGULAR, _ANY_TIME, offset), (_VERSION, _VERSION)
-    if (says, versions) != wanted or any(more):
-        return False
-    header = info.FileHeader(zip64=False)
-    assert members.fp is not None  # it is open
-    members.fp.seek(offset)
-    return members.fp.read(len(header)) == header
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-# --- packing
-
-
-def write_within(folder: Path, path: str, data: bytes) -> None:
-    """Write a member into a temporary folder that is laid out as a bundle."""
-    target = folder / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
-
-
-def packed_size(data: bytes) -> int:
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return len(packer.compress(data)) + len(packer.flush())
-
-
-def pack(file: Path, folder: Path, respeed: str, smoke: bool, machines: Mapping[str, Any]) -> None:
-    """Write the bundle of all files in a folder that is laid out as one, whole or not at all: the same files make the
-    same bytes. UserError if there are too many, or it cannot be written."""
-    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    members: list[dict[str, Any]] = []
-    for path in paths:
-        data = (folder / path).read_bytes()
-        members.append({"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
-    if len(members) > MAX_MEMBERS or sum(member["size"] for member in members) > MAX_BYTES:
+def pack(file: Path, members: Mapping[str, bytes], smoke: bool, machines: Mapping[str, Any]) -> None:
+    """Write the bundle of these members, by their path, whole or not at all: the same make the same bytes. UserError if
+    there are too many, or it cannot be written."""
+    told = [
+        {"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for path, data in sorted(members.items())
+    ]
+    if len(told) > MAX_MEMBERS or sum(map(len, members.values())) > MAX_BYTES:
         room = f"{MAX_MEMBERS} files and {MAX_BYTES // MIB} MiB"
         raise UserError(f"a bundle has room for {room}; export a machine at a time")
-    manifest = {"schema": SCHEMA, "respeed": respeed, "smoke": smoke, "machines": machines, "members": members}
+    respeed = package_versions().get("respeed", "unknown")
+    manifest = {"schema": SCHEMA, "respeed": respeed, "smoke": smoke, "machines": machines, "members": told}
+    packed = [_pack(MANIFEST, json_text(manifest).encode()), *(_pack(*member) for member in sorted(members.items()))]
     try:
         if file.exists() and not file.is_file():
             raise UserError(f"{file}: is no plain file; name one that can be written, such as records.zip")
         if not file.parent.is_dir():
             raise UserError(f"{file}: there is no folder {file.parent}")
-        with replacing(file) as out, zipfile.ZipFile(out, "w") as archive:
-            _add(archive, MANIFEST, json_text(manifest).encode())
-            for path in paths:
-                _add(archive, path, (folder / path).read_bytes())
+        with replacing(file) as out:
+            out.write(_zip_of(packed))
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-def _add(archive: zipfile.ZipFile, path: str, data: bytes) -> None:
-    info = zipfile.ZipInfo(path, _ANY_TIME)
-    info.create_system, info.external_attr = _UNIX, _REGULAR
-    archive.writestr(info, data, zipfile.ZIP_DEFLATED, _LEVEL)

@@ -81,7 +81,6 @@ def _what_is_written(folder: Path) -> Iterator[Path]:
 
 def check_own(path: Path) -> None:
     """UserError if the file or folder is not this user's to write."""
-    """UserError if the file or folder is not this user's to write."""
     if path.is_symlink() and not os.path.exists(path):
         raise UserError(f"{path}: is a link to nothing that can be reached; delete it")
     if not os.access(path, os.W_OK | os.X_OK if path.is_dir() else os.W_OK):

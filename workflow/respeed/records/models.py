@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
@@ -76,6 +76,10 @@ class Place:
     @property
     def is_whole(self) -> bool:
         return self.name.startswith("whole-")
+
+    def under(self, records: Path) -> Path:
+        """Where it is in a folder of machines."""
+        return records.joinpath(self.machine, *self.folders, self.name)
 
     def numbered(self, number: int) -> "Place":
         """The same kind of file under another number."""
@@ -589,6 +593,17 @@ def made_of(kind: Kind, data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Where a file says of what it was made: machine, paper, experiment."""
     told: Mapping[str, Any] = data["id"] if kind is Kind.RECORD else data
     return told
+
+
+def under_name(data: dict[str, Any], machine: str) -> dict[str, Any]:
+    """What a file says, with this for the machine's name wherever it says one: in itself, its id, and the rounds of a
+    hardware sheet, each with an id of its own."""
+    said = data | ({"machine": machine} if "machine" in data else {})
+    if isinstance(named := data.get("id"), dict) and "machine" in named:
+        said["id"] = named | {"machine": machine}
+    if isinstance(rounds := data.get("rounds"), list):
+        said["rounds"] = [under_name(one, machine) if isinstance(one, dict) else one for one in rounds]
+    return said
 
 
 def made_on(record: Mapping[str, Any]) -> dict[str, Any]:

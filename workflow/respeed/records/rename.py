@@ -20,8 +20,17 @@ from respeed.paths import (
     renaming_folder,
 )
 from respeed.records.fingerprint import HOST, difference, fingerprint_of
-from respeed.records.models import canonical, parse_json, resealed, sealed, without_checksum
-from respeed.records.store import MachineRecords, json_text, read_json, read_machine, set_aside, write_text
+from respeed.records.models import Kind, canonical, parse_json, resealed, sealed, under_name, without_checksum
+from respeed.records.store import (
+    MachineRecords,
+    json_text,
+    read_json,
+    read_machine,
+    read_placed,
+    replacing,
+    set_aside,
+    write_text,
+)
 
 
 def rename_machine(old: str, new: str, smoke: bool, told: Path = MACHINES) -> int:
@@ -99,7 +108,8 @@ def _copy(
     build = renaming_folder(target.name, smoke)
     shutil.rmtree(build, ignore_errors=True)
     for place, data in (contents | (more or {})).items():
-        _write(build / place, data)
+        with replacing(build / place) as file:
+            file.write(data)
     for folder in [build, *(path for path in build.rglob("*") if path.is_dir())]:
         _sync(folder)
     build.rename(target)
@@ -143,16 +153,11 @@ def _description(machine: str, found: MachineRecords) -> dict[str, Any]:
 
 def _said_of(machine: str, text: bytes) -> bytes:
     """A file's contents with that machine's name for whatever name it says; unchanged if it is damaged or no JSON."""
-    data, before = _parsed(text), _parsed(text)
+    data = _parsed(text)
     if not _names(data):
         return text
-    # A hardware sheet has rounds in it, each with an id of its own.
-    rounds = data.get("rounds") if isinstance(data.get("rounds"), list) else ()
-    for said in (data, data.get("id"), *(one.get("id") for one in rounds if isinstance(one, dict))):
-        if isinstance(said, dict) and "machine" in said:
-            said["machine"] = machine
     try:
-        return json_text(resealed(before, data)).encode()
+        return json_text(resealed(data, under_name(data, machine))).encode()
     except (ValueError, RecursionError):  # nested as no file of ours is, or infinity
         return text
 
@@ -174,27 +179,18 @@ def _repeated(machine: str, smoke: bool) -> list[Path]:
     """The records under another name in the machine's folder that also lie there under its own."""
     own, others = set[str](), dict[Path, str]()
     for path in record_paths(smoke, machine):
-        data = _parsed(path.read_bytes())
-        if names := _names(data):
-            said = {key: value for key, value in without_checksum(data).items() if key != "id"}
-            with contextlib.suppress(ValueError):  # what no record can say is no measurement
-                content = canonical(said)
-                own |= {content} if names == [machine] else set()
-                others |= {path: content} if names != [machine] else {}
+        with contextlib.suppress(UserError):  # what cannot be used counts not even once
+            record = read_placed(Kind.RECORD, path, smoke)
+            content = canonical({key: value for key, value in without_checksum(record).items() if key != "id"})
+            if record["id"]["machine"] == machine:
+                own.add(content)
+            else:
+                others[path] = content
     return [path for path, content in others.items() if content in own]
 
 
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Onto the disk, before anything is removed that it replaces."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync(folder: Path) -> None:

@@ -7,11 +7,11 @@ import contextlib
 import functools
 import json
 import os
+import secrets
 import sys
-import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ MAX_BYTES = 50_000_000
 # --- writing
 
 # Temporary files that are being written.
-_UNFINISHED: set[str] = set()
+_UNFINISHED: set[Path] = set()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -50,46 +50,29 @@ def write_text(path: Path, text: str) -> None:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which becomes `path` when all is written: temporary file, fsync, rename. UserError if the
     system refuses to write it, as where the disk is full."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            tempfile.NamedTemporaryFile(
-                "wb", dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
-            ) as file,
-            _removed_unless_whole(file.name),
-        ):
+        _UNFINISHED.add(part)
+        with part.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            # A temporary file is for its owner alone; what it becomes is for everybody that the folder is for.
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-    except OSError as error:
-        raise refusal(error, path) or error from None
-
-
-@contextlib.contextmanager
-def _removed_unless_whole(name: str) -> Iterator[None]:
-    _UNFINISHED.add(name)
-    try:
-        yield
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        os.replace(part, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            raise refusal(error, path) or error from None
         raise
     finally:
-        _UNFINISHED.discard(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        _UNFINISHED.discard(part)
 
 
 def remove_unfinished() -> None:
     """Take away what is being written: for a process that ends in the middle of it."""
-    for name in list(_UNFINISHED):
-        Path(name).unlink(missing_ok=True)
+    for part in list(_UNFINISHED):
+        part.unlink(missing_ok=True)
 
 
 def write_record(path: Path, data: dict[str, Any]) -> None:
@@ -194,31 +177,38 @@ def described_machines(smoke: bool) -> dict[str, Mapping[str, Any]]:
 
 def why_no_description(path: Path) -> str | None:
     """The line of a description that nothing can be read from; None if it can be used."""
-    try:
-        _description(path)
-    except UserError as error:
-        return str(error)
-    return None
+    return _why_not(_description, path)
 
 
 def read_learning(smoke: bool, machine: str = "*") -> list[dict[str, Any]]:
     """What was learned, on one machine or on any; a file that cannot be used is left out with a line."""
     found = []
     for path in sorted(records_folder(smoke).glob(f"{machine}/*/*/learning.json")):
-        if line := why_no_learning(path, smoke):
-            _leave_out(f"{line}; {made_anew(path.parts[-4])}")
-        else:
-            found.append(read_placed(Kind.LEARNING, path, smoke))
+        try:
+            found.append(_learning(path, smoke))
+        except UserError as error:
+            _leave_out(f"{error}; {made_anew(path.parts[-4])}")
     return found
 
 
 def why_no_learning(path: Path, smoke: bool) -> str | None:
     """The line of a file that no figures can be drawn of; None if they can."""
+    return _why_not(_learning, path, smoke)
+
+
+def _learning(path: Path, smoke: bool) -> dict[str, Any]:
+    data = read_placed(Kind.LEARNING, path, smoke)
+    if data["machine"] != path.parts[-4]:
+        raise UserError(f"{path}: is of the machine {data['machine']}")
+    return data
+
+
+def _why_not(read: Callable[..., Any], *arguments: Any) -> str | None:
     try:
-        machine = read_placed(Kind.LEARNING, path, smoke)["machine"]
+        read(*arguments)
     except UserError as error:
         return str(error)
-    return None if machine == path.parts[-4] else f"{path}: is of the machine {machine}"
+    return None
 
 
 def read_machines_hardware(machine: str, smoke: bool, hardware: Mapping[str, Any]) -> dict[str, Any] | None:
