@@ -47,9 +47,6 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        RESPEED.sessions,
-        RESPEED.descriptions,
-        RESPEED.hardware_sheets,
         rules.tables.output,
         rules.figures.output,
         rules.document.output,

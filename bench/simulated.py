@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,7 @@ from respeed.analysis.speedups import make_speedups
 from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.schedule.history import History
-from respeed.schedule.interim_analysis import choose_unsettled
+from respeed.schedule.next_turn import Plan, choose_unsettled
 from respeed.schedule.selection import Work
 
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -111,15 +109,15 @@ class Machine:
         first = len(self.records) // len(NAMES)
         keys = tuple(CellKey("box", "raina2009", "rbm", case.name, "rbm", name) for case in RBM.cases for name in NAMES)
         work = Work("box", Preset("simulated", first, most, 0, "paper", False), 1, PAPERS, keys, ())
-        history = History(work)
-        for number, record in enumerate(self.records):
-            history.add(Path(str(number)), record)
-        chosen = choose_unsettled(history, seconds_left)
+        plan = Plan(work)
+        for record in self.records:
+            plan.add(record)
+        chosen = choose_unsettled(plan, seconds_left)
         only: dict[str, set[str]] = {}
         for cell in chosen:
             only.setdefault(cell.profile, set()).add(cell.case)
         if chosen:
-            fits = int(seconds_left / history.seconds_of(chosen))
+            fits = int(seconds_left / plan.seconds_of(chosen))
             self.measure(min(most - first, fits), only)
 
     def true_seconds(self, cell: Any) -> float:

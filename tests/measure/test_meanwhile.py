@@ -36,7 +36,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRe
             before.unlink()
 
     monkeypatch.setattr(session, "measure_turn", pretend)
-    return session.measure_session(resolve_workflow(SETTINGS).work)
+    return session.measure_session(resolve_workflow(SETTINGS).targets[0].work)
 
 
 def test_a_session_says_in_its_last_line_what_happened_meanwhile(outcome: Any) -> None:
@@ -54,10 +54,10 @@ def test_a_run_says_it_of_what_was_there_and_of_what_its_session_made(outcome: A
     session_file = tmp_path / "results/smoke/records/box/session-001.json"
     session_file.write_text(f'{{"records": {str(made).replace(chr(39), chr(34))}}}')
     before = SimpleNamespace(records={})
-    run = SimpleNamespace(history=before, read_now=target.read_now, is_left=True, session=session_file)
-    assert _happened_to(run) == ["1 record was removed meanwhile, and will be measured again"]
+    run = SimpleNamespace(plan=before, is_left=True, session=session_file)
+    assert _happened_to(run, target.read_plan()) == ["1 record was removed meanwhile, and will be measured again"]
     left.unlink()
-    assert _happened_to(run) == ["2 records were removed meanwhile, and will be measured again"]
+    assert _happened_to(run, target.read_plan()) == ["2 records were removed meanwhile, and will be measured again"]
 
 
 def test_who_measures_by_hand_beside_a_run_in_the_same_folder_is_refused_with_one_line(

@@ -32,8 +32,7 @@ from respeed.records.store import (
 )
 from respeed.records.transfer import check_item, verify
 from respeed.report.context import make_context
-from respeed.schedule.history import read_history
-from respeed.schedule.next_turn import Plan
+from respeed.schedule.next_turn import read_plan
 from respeed.schedule.selection import make_work
 from tests.odd import INSTEAD, added, change, text_of, ways
 from tests.records.carried import good_files, write_box
@@ -91,9 +90,9 @@ def plan() -> None:
     """What a run would measure next."""
     config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
     work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box", lambda profile: None)
-    history, _ = read_history(work, lambda *place: "0" * 16)
-    Plan(history).next_turn()
-    history.session_probes("torch-1", "2026-01-01T00:00:00+00:00")
+    plan = read_plan(work, lambda *place: "0" * 16)
+    plan.next_turn()
+    plan.session_probes("torch-1", "2026-01-01T00:00:00+00:00")
 
 
 def show(*, drawn: bool) -> None:
@@ -170,7 +169,7 @@ def test_what_is_left_out_is_measured_again(box: dict[str, Path]) -> None:
     box["record"].write_text(text_of(change(json.loads(box["record"].read_text()), ("id", "smoke"), True)))
     config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
     work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box", lambda profile: None)
-    history, unusable = read_history(work, lambda *place: "0" * 16)
-    assert len(history.records) == ROUNDS - 1
-    assert list(unusable) == [box["record"]]
-    assert "is of the smoke kind, and lies among the real ones" in unusable[box["record"]]
+    plan = read_plan(work, lambda *place: "0" * 16)
+    assert len(plan.records) == ROUNDS - 1
+    assert list(plan.unusable) == [box["record"]]
+    assert "is of the smoke kind, and lies among the real ones" in plan.unusable[box["record"]]

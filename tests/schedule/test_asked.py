@@ -13,7 +13,7 @@ from respeed.inputs.profiles import load_profiles
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
 from respeed.schedule.availability import make_description
-from respeed.schedule.history import read_history
+from respeed.schedule.next_turn import read_plan
 from respeed.schedule.selection import make_work
 from respeed.schedule.spec import Digests, choose_current
 
@@ -38,10 +38,10 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRe
 
 def test_records_of_another_measurement_are_neither_used_nor_set_aside(records: list[dict[str, Any]]) -> None:
     work = make_work(replace(load_config(), profiles=("openblas-1",)), PAPERS, PROFILES, "box")
-    history, unusable = read_history(work, Digests(work.seed, work.papers).of)
-    assert [record["id"]["index"] for record in history.records.values()] == [1]
-    assert (history.otherwise, unusable) == (1, {})
-    assert history.next_index("raina2009", "rbm", "openblas-1") == 3
+    plan = read_plan(work)
+    assert [record["id"]["index"] for record in plan.records.values()] == [1]
+    assert (plan.otherwise, plan.unusable) == (1, {})
+    assert plan.next_round("raina2009", "rbm", "openblas-1").index == 3
 
 
 def test_a_round_counts_if_any_of_its_cases_has_a_time(records: list[dict[str, Any]]) -> None:
@@ -50,8 +50,8 @@ def test_a_round_counts_if_any_of_its_cases_has_a_time(records: list[dict[str, A
     for cases, used in ((records[0]["cases"], 1), ([], 0)):
         write_json(path, records[0] | {"cases": [*cases, records[0]["cases"][0] | failed]})
         work = make_work(replace(load_config(), profiles=("openblas-1",)), PAPERS, PROFILES, "box")
-        history, unusable = read_history(work, Digests(work.seed, work.papers).of)
-        assert (len(history.records), len(unusable)) == (used, 1 - used)
+        plan = read_plan(work)
+        assert (len(plan.records), len(plan.unusable)) == (used, 1 - used)
 
 
 def test_tables_show_what_would_be_measured_now_though_another_is_later(records: list[dict[str, Any]]) -> None:

@@ -13,11 +13,10 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.records.store import write_json
 from respeed.schedule import workflow
-from respeed.schedule.availability import Answers, checksum, make_description
-from respeed.schedule.messages import announcement
-from respeed.schedule.slurm import failure, jobs_needed, resources
-from respeed.schedule.target import Target
-from respeed.schedule.workflow import Workflow, resolve_workflow
+from respeed.schedule.availability import checksum, make_description, read_answers, resolve_described
+from respeed.schedule.messages import announcement, failure
+from respeed.schedule.next_turn import Plan
+from respeed.schedule.workflow import Target, Workflow, resolve_workflow
 
 PROFILES = load_profiles()
 NODE = SlurmNode(partition="gpu", minutes=60)
@@ -92,18 +91,18 @@ def test_a_description_without_answers_is_asked_again_and_the_run_says_so(
     assert not target().asks_again
 
 
-def test_the_answers_of_this_machine_are_what_it_resolves(tmp_path: Path) -> None:
-    described = make_description("box", PROFILES)
-    write_json(tmp_path / "machine.json", described)
-    answers = Answers(tmp_path / "machine.json")
-    assert answers.know(PROFILES.values())
-    assert answers.resolve(PROFILES["openblas-1"])[0] == 1
-    assert "mkl-1" in described["profiles"]
+def test_the_answers_of_this_machine_are_what_it_resolves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    described = make_description("far", PROFILES)
+    write_json(target().description, described)
+    every = target(NODE, *PROFILES)
+    assert not every.asks_node
+    answers = read_answers("far", smoke=False)
+    assert resolve_described(answers, PROFILES["openblas-1"])[0] == 1
+    assert "mkl-1" in answers
     assert "mkl-1" not in described["not_measurable"]  # no row of this machine's tables
-    described["profiles"]["gpu"]["reason"] = "no good"
-    write_json(tmp_path / "machine.json", described)
     with pytest.raises(NotMeasurable, match="no good"):
-        Answers(tmp_path / "machine.json").resolve(PROFILES["gpu"])
+        resolve_described({"gpu": answers["gpu"] | {"reason": "no good"}}, PROFILES["gpu"])
 
 
 def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_to_write(
@@ -112,11 +111,12 @@ def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_t
     monkeypatch.chdir(tmp_path)
     short = target(replace(NODE, minutes=5), "openblas-1")
     describe(short, **{"openblas-1": {"threads": 1}})
-    monkeypatch.setattr("respeed.schedule.history.START_SECONDS", 600.0)
+    monkeypatch.setattr("respeed.schedule.next_turn.START_SECONDS", 600.0)
     with pytest.raises(UserError, match=r"workflow/machines/far.yaml: slurm.minutes: 5 is too short: .* write 1\d"):
         short.check()
     replace(short, node=replace(NODE, minutes=600)).check()
-    assert [jobs_needed(replace(NODE, minutes=minutes), 7200.0) for minutes in (5, 63, 600)] == [60, 2, 1]
+    monkeypatch.setattr(Plan, "seconds_left", lambda plan: 7200.0)
+    assert [replace(short, node=replace(NODE, minutes=minutes)).jobs_needed for minutes in (5, 63, 600)] == [60, 2, 1]
 
 
 def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
@@ -124,7 +124,8 @@ def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
 
     def asked(machine: str, short: bool = False) -> dict[str, object]:
         wildcards = SimpleNamespace(machine=machine)
-        return {key: of(wildcards) for key, of in resources(nodes, short).items()}
+        run = Workflow(load_config(), {}, {}, PROFILES, machine, nodes)
+        return {key: of(wildcards) for key, of in run.resources(short).items()}
 
     plain, told = asked("a"), asked("b")
     assert {key for key, value in plain.items() if value is None} == {

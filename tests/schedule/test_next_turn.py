@@ -18,11 +18,8 @@ from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.machine.description import describe_machine
-from respeed.paths import round_path
 from respeed.schedule.availability import why_not
-from respeed.schedule.history import History
-from respeed.schedule.interim_analysis import NO_INTERVAL, UNDECIDED, WIDE, choose_unsettled
-from respeed.schedule.next_turn import Plan, Turn, rounds_of
+from respeed.schedule.next_turn import NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
 from respeed.schedule.selection import Work, make_work
 
 CONFIG, PAPERS, PROFILES = load_config(), load_papers(["raina2009"]), load_profiles()
@@ -54,9 +51,9 @@ def steady(cell: CellKey, number: int) -> float:
     return (1.0 + 0.5 * (cell.profile > "p")) * (1 + 0.001 * (number % 3))
 
 
-def take(turn: Turn, history: History, times: Times, at: datetime) -> None:
+def take(turn: Turn, plan: Plan, times: Times, at: datetime) -> None:
     """The records that the turn would write."""
-    for round_id, cases in rounds_of(turn, history).items():
+    for round_id, cases in plan.rounds_of(turn).items():
         made = []
         for case in cases:
             cell = CellKey("box", round_id.paper, round_id.experiment, case.name, case.workload, turn.profile)
@@ -78,20 +75,24 @@ def take(turn: Turn, history: History, times: Times, at: datetime) -> None:
             "started": at.isoformat(), "wall_seconds": CASE_SECONDS * len(made), "start_seconds": 0.0,
             "ceilings": None, "provenance": {}, "cases": made,
         }  # fmt: skip
-        history.add(round_path(round_id), record)
+        plan.add(record)
 
 
-def run(
-    asked: Work, times: Times = steady, history: History | None = None, turns: int = 500
-) -> tuple[list[Turn], History]:
-    """What a run measures until nothing is left; `history` is what earlier runs did."""
-    history = history or History(asked)
-    history.work = asked
-    plan, taken = Plan(history), list[Turn]()
+def run(asked: Work, times: Times = steady, earlier: Plan | None = None, turns: int = 500) -> tuple[list[Turn], Plan]:
+    """What a run measures until nothing is left; `earlier` is what runs before it left."""
+    plan, taken = planned(asked, earlier), list[Turn]()
     while len(taken) < turns and (turn := plan.next_turn()):
-        take(turn, history, times, BEGIN + timedelta(minutes=len(history.records)))
+        take(turn, plan, times, BEGIN + timedelta(minutes=len(plan.records)))
         taken.append(turn)
-    return taken, history
+    return taken, plan
+
+
+def planned(asked: Work, earlier: Plan | None = None) -> Plan:
+    """As a run begins that finds those records."""
+    plan = Plan(asked)
+    for record in earlier.records.values() if earlier else ():
+        plan.add(record)
+    return plan
 
 
 @settings(max_examples=25)
@@ -128,16 +129,16 @@ def test_a_case_that_two_tables_show_is_measured_once() -> None:
     asked = work(profiles=("torch-1",), experiments=("dbn",))
     assert {cell.experiment for cell in asked.cells if cell.case == "4096x11008"} == {"rbm"}
     (turn, *_), _ = run(asked)
-    (rounds,) = [cases for one, cases in rounds_of(turn, History(asked)).items() if one.experiment == "rbm"]
+    (rounds,) = [cases for one, cases in Plan(asked).rounds_of(turn).items() if one.experiment == "rbm"]
     assert [case.name for case in rounds] == ["4096x11008"]
 
 
 def test_more_rounds_go_on_after_the_earlier_ones() -> None:
-    _, history = run(work(rounds=2))
-    before = set(history.records)
-    taken, history = run(work(rounds=5), history=history)
+    _, plan = run(work(rounds=2))
+    before = set(plan.records)
+    taken, plan = run(work(rounds=5), earlier=plan)
     assert {turn.number for turn in taken} == {3, 4, 5}
-    assert {path.name for path in history.records.keys() - before} == {f"round-0{n}.json" for n in (3, 4, 5)}
+    assert {path.name for path in plan.records.keys() - before} == {f"round-0{n}.json" for n in (3, 4, 5)}
 
 
 def test_a_run_that_is_stopped_goes_on_as_it_would_have_gone_on() -> None:
@@ -150,14 +151,14 @@ def test_a_run_that_is_stopped_goes_on_as_it_would_have_gone_on() -> None:
     straight, _ = run(asked, noisy)
     assert len(straight) > 12
     for stop in (5, *range(12, len(straight))):
-        before, history = run(asked, noisy, turns=stop)
-        after, _ = run(asked, noisy, history=history)
+        before, plan = run(asked, noisy, turns=stop)
+        after, _ = run(asked, noisy, earlier=plan)
         assert [*before, *after] == straight
 
 
 def test_a_new_profile_is_measured_alone() -> None:
-    _, history = run(work())
-    taken, _ = run(work(profiles=(*TWO, "torch-all")), history=history)
+    _, plan = run(work())
+    taken, _ = run(work(profiles=(*TWO, "torch-all")), earlier=plan)
     assert {turn.profile for turn in taken} == {"torch-all"}
     assert [turn.number for turn in taken] == [1, 2, 3]
 
@@ -241,10 +242,10 @@ def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_comes_first() ->
             return steady(cell, number)
         return (apart[cell.case] if cell.profile == "torch-1" else 1.0) * (1 + 0.03 * ((number * 7) % 5 - 2) / 2)
 
-    _, history = run(work(**RBM), close)
-    history.work = work(**RBM, minutes=60)
-    assert {cell.case for cell in choose_unsettled(history, 1e9)} == set(apart)
-    assert {cell.case for cell in choose_unsettled(history, 2 * 2 * CASE_SECONDS)} == {"1024x4096"}
+    _, plan = run(work(**RBM), close)
+    plan = planned(work(**RBM, minutes=60), plan)
+    assert {cell.case for cell in choose_unsettled(plan, 1e9)} == set(apart)
+    assert {cell.case for cell in choose_unsettled(plan, 2 * 2 * CASE_SECONDS)} == {"1024x4096"}
 
 
 def test_a_wide_interval_is_measured_again() -> None:
@@ -262,9 +263,9 @@ def test_a_cell_is_not_chosen_for_one_more_round_which_would_settle_nothing() ->
         loose = (cell.profile, cell.case) == ("torch-1", "576x1024")
         return 3.0 * (1 + 0.3 * ((number * 7) % 5)) if loose else steady(cell, number)
 
-    _, history = run(work(**RBM), wide)
-    assert choose_unsettled(history, 1.9 * CASE_SECONDS) == {}
-    assert list(choose_unsettled(history, 2.1 * CASE_SECONDS).values()) == [WIDE]
+    _, plan = run(work(**RBM), wide)
+    assert choose_unsettled(plan, 1.9 * CASE_SECONDS) == {}
+    assert list(choose_unsettled(plan, 2.1 * CASE_SECONDS).values()) == [WIDE]
 
 
 def test_the_first_rounds_are_measured_however_long_they_take_and_no_more_without_time() -> None:
@@ -284,9 +285,9 @@ def test_only_what_has_no_interval_may_take_longer_than_the_preset_says() -> Non
         return 1.0 + 0.3 * ((number * 7) % 5)
 
     minutes = 48.0 / 60
-    taken, history = run(work(**RBM, minutes=minutes), disturbed)
+    taken, plan = run(work(**RBM, minutes=minutes), disturbed)
     assert [(turn.again, len(turn.cells)) for turn in taken[12:]] == [(NO_INTERVAL, 1)]
-    assert history.spent_seconds() <= 1.2 * 60 * minutes
+    assert plan.spent_seconds() <= 1.2 * 60 * minutes
 
 
 def test_a_cell_that_is_never_clean_does_not_keep_a_run_going() -> None:
@@ -294,9 +295,9 @@ def test_a_cell_that_is_never_clean_does_not_keep_a_run_going() -> None:
         return None if (cell.profile, cell.case) == ("torch-1", "576x1024") else steady(cell, number)
 
     minutes = 48.0 / 60
-    taken, history = run(work(rounds=6, most=99, minutes=minutes, experiments=("rbm",)), never)
+    taken, plan = run(work(rounds=6, most=99, minutes=minutes, experiments=("rbm",)), never)
     assert len(taken) > 12
-    assert 1.1 * 60 * minutes < history.spent_seconds() <= 1.2 * 60 * minutes
+    assert 1.1 * 60 * minutes < plan.spent_seconds() <= 1.2 * 60 * minutes
 
 
 def test_the_look_sees_the_first_rounds_alone() -> None:
@@ -306,44 +307,42 @@ def test_the_look_sees_the_first_rounds_alone() -> None:
         return 1.0 + (0.5 * ((number * 7) % 5) if number <= 6 else 0.0)
 
     asked = work(**RBM, minutes=60)
-    _, history = run(asked, settles_late, turns=12)
-    at_first = choose_unsettled(history.first_rounds(), 1e9)
-    _, history = run(asked, settles_late)
-    assert choose_unsettled(history.first_rounds(), 1e9) == at_first
+    _, plan = run(asked, settles_late, turns=12)
+    at_first = choose_unsettled(plan.first_rounds(), 1e9)
+    _, plan = run(asked, settles_late)
+    assert choose_unsettled(plan.first_rounds(), 1e9) == at_first
 
 
 def test_a_turn_is_expected_to_take_what_earlier_ones_took() -> None:
     asked = work(rounds=2)
-    plan = Plan(History(asked))
-    guessed = plan.seconds_left()
-    _, history = run(asked, turns=2)
-    assert Plan(history).first_turns_left == 2
-    assert Plan(history).seconds_left() == pytest.approx(CASE_SECONDS * len(asked.cells))
-    assert guessed > 0
-    _, history = run(asked)
-    assert Plan(history).seconds_left() == 0
+    assert Plan(asked).seconds_left() > 0
+    _, plan = run(asked, turns=2)
+    assert plan.first_turns_left == 2
+    assert plan.seconds_left() == pytest.approx(CASE_SECONDS * len(asked.cells))
+    _, plan = run(asked)
+    assert plan.seconds_left() == 0
 
 
 def test_a_table_that_is_added_takes_as_many_turns_as_if_nothing_had_been_measured() -> None:
-    _, history = run(work(experiments=("rbm",)))
-    history.work = work(experiments=("rbm", "patches"))
-    assert Plan(history).first_turns_left == 3 * len(TWO)
-    assert len(run(history.work, history=history)[0]) == 3 * len(TWO)
+    _, plan = run(work(experiments=("rbm",)))
+    asked = work(experiments=("rbm", "patches"))
+    assert planned(asked, plan).first_turns_left == 3 * len(TWO)
+    assert len(run(asked, earlier=plan)[0]) == 3 * len(TWO)
 
 
 def test_a_process_starts_once_however_many_cells_it_measures() -> None:
     asked = work(**RBM)
-    _, history = run(asked)
-    for starts in history.start_seconds.values():
-        starts[:] = [5.0]
-    assert history.seconds_of(asked.cells) == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.cells))
+    _, plan = run(asked)
+    for record in list(plan.records.values()):
+        plan.add(record | {"start_seconds": 5.0})
+    assert plan.seconds_of(asked.cells) == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.cells))
 
 
 def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None:
     """Yesterday the machine may have been faster, and every block of today would seem disturbed."""
-    _, history = run(work(rounds=1, experiments=("rbm",)))
-    last = BEGIN + timedelta(minutes=len(history.records))
+    _, plan = run(work(rounds=1, experiments=("rbm",)))
+    last = BEGIN + timedelta(minutes=len(plan.records))
     soon, tomorrow = ((last + later).isoformat() for later in (timedelta(minutes=5), timedelta(days=1)))
-    assert history.session_probes("torch-1", soon) == [0.004] * 8  # four cases of one block, a probe at either end
-    assert history.session_probes("torch-all", soon) == []
-    assert history.session_probes("torch-1", tomorrow) == []
+    assert plan.session_probes("torch-1", soon) == [0.004] * 8  # four cases of one block, a probe at either end
+    assert plan.session_probes("torch-all", soon) == []
+    assert plan.session_probes("torch-1", tomorrow) == []

@@ -19,8 +19,8 @@ from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS
 from respeed.records.store import read_machine, write_json
 from respeed.schedule.availability import check_same_machine, describe_as, write_description
-from respeed.schedule.history import read_history
 from respeed.schedule.messages import announcement
+from respeed.schedule.next_turn import read_plan
 from respeed.schedule.selection import make_work
 from respeed.schedule.workflow import Workflow
 
@@ -94,11 +94,11 @@ def test_records_of_another_machine_count_as_not_measured_and_are_left_where_the
     write(make_record([0.1], index=4, machine="copied")).rename(
         round_path(RoundId("box", "raina2009", "rbm", "torch-1", 4))
     )
-    history, unusable = read_history(work, lambda *_: "0" * 16)
-    assert sum(history.attempts.values()) == 2
-    assert unusable == {}
-    assert len(history.made_on.identity_lines) == 2
-    assert history.next_index("raina2009", "rbm", "torch-1") == 5
+    plan = read_plan(work, lambda *_: "0" * 16)
+    assert sum(map(plan.attempts, work.cells)) == 2
+    assert plan.unusable == {}
+    assert len(plan.made_on.identity_lines) == 2
+    assert plan.next_round("raina2009", "rbm", "torch-1").index == 5
 
 
 def test_a_whole_run_never_takes_the_place_of_another_machines(make_record: MakeRecord) -> None:
@@ -108,9 +108,9 @@ def test_a_whole_run_never_takes_the_place_of_another_machines(make_record: Make
     theirs["provenance"]["machine"] |= {"host": OTHER_HOST}
     write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1, whole=True)), theirs)
     write_json(description_path("box", False), {"machine": "box", "hardware": HERE, "not_measurable": {}})
-    history, _ = read_history(work, lambda *_: "0" * 16)
-    assert not history.has_whole("raina2009", "rbm", "torch-1")
-    assert history.next_index("raina2009", "rbm", "torch-1", whole=True) == 2
+    plan = read_plan(work, lambda *_: "0" * 16)
+    assert not plan.records
+    assert plan.next_round("raina2009", "rbm", "torch-1", whole=True).index == 2
 
 
 def test_a_dry_run_says_what_it_leaves_out(make_record: MakeRecord) -> None:

@@ -35,10 +35,9 @@ rule measure:
     resources:
         **RESPEED.resources(),
     params:
-        settings=RESPEED.settings_of,
-        budget=RESPEED.budget,
+        how=RESPEED.how_to_measure,
     shell:
-        "respeed measure --session {output} --log {log} {params.budget} --config {params.settings:q}"
+        "respeed measure --session {output} --log {log} {params.how:q}"
 
 
 # What the machine reaches, once: a sheet that can be used is no rule's output.

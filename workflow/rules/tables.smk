@@ -3,13 +3,9 @@
 
 rule tables:
     input:
-        RESPEED.sessions,
-        RESPEED.foreign_records,
-        RESPEED.described_by,
-        RESPEED.descriptions,
-        RESPEED.hardware_sheets,
+        RESPEED.sources,
     output:
-        RESPEED.table_files(report),
+        snakemake_api.table_files(RESPEED, report),
     log:
         f"{RESPEED.results}/logs/tables.log",
     params:
@@ -22,9 +18,8 @@ rule figures:
     input:
         rules.tables.output,
         RESPEED.learning_records,
-        RESPEED.foreign_learning,
     output:
-        RESPEED.figure_files(report),
+        snakemake_api.figure_files(RESPEED, report),
     log:
         f"{RESPEED.results}/logs/figures.log",
     params:

@@ -18,8 +18,7 @@ from respeed.records.folder import check_room, hold_folder
 from respeed.records.store import write_record
 from respeed.schedule.availability import write_description
 from respeed.schedule.selection import profiles_shown
-from respeed.schedule.slurm import PROFILE
-from respeed.schedule.workflow import resolve_workflow
+from respeed.schedule.workflow import PROFILE, resolve_workflow
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
@@ -39,15 +38,16 @@ def measure(budget: str | None, wait: str | None, session: Path | None, log: Pat
         check_room(workflow.smoke)
         if session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
             held.callback(os.close, hold_folder(workflow.smoke))
-        if workflow.targets[0].asks_again:
+        (target,) = workflow.targets
+        if target.asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
-            describe(workflow.targets[0].description)
-        outcome = measure_session(workflow.work, budget_seconds, say, wait_seconds)
+            describe(target.description)
+        outcome = measure_session(target.work, budget_seconds, say, wait_seconds)
         say(f"respeed: {outcome}")
     if session and not outcome.is_whole:
         return UNFINISHED
     if session:
-        write_record(session, outcome.facts(workflow.work))
+        write_record(session, outcome.facts(target.work))
     return 0
 
 

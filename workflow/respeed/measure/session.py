@@ -13,10 +13,9 @@ from respeed.paths import records_folder, round_path
 from respeed.records.models import SESSION_SCHEMA
 from respeed.records.store import set_aside, write_record
 from respeed.schedule.availability import check_same_machine, describe_as
-from respeed.schedule.history import History, happened_meanwhile, read_history
-from respeed.schedule.next_turn import Plan, Turn, rounds_of
+from respeed.schedule.next_turn import Plan, Turn, happened_meanwhile, read_plan
 from respeed.schedule.selection import Work
-from respeed.schedule.spec import Digests, make_spec
+from respeed.schedule.spec import make_spec
 from respeed.text import in_words
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
@@ -112,43 +111,40 @@ def measure_session(
     """
     started, began, turns, again = utc_now(), seconds_now(), 0, 0
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, say) as lock:
-        history, unusable = read_history(work, Digests(work.seed, work.papers).of)
-        check_same_machine(work.machine, history.made_on, describe_as(work.machine))
-        before = set(history.records)
-        for line in history.made_on.identity_lines:
+        plan = read_plan(work)
+        check_same_machine(work.machine, plan.made_on, describe_as(work.machine))
+        before = set(plan.records)
+        for line in plan.made_on.identity_lines:
             say(f"respeed: {line}")
-        for path, reason in unusable.items():
+        for path, reason in plan.unusable.items():
             set_aside(path)
             say(f"respeed: set aside: {reason}")
         ended, is_whole = "nothing is left that the preset asks for, or has time for", True
-        plan = Plan(history)
         while turn := plan.next_turn():
-            needed = history.seconds_of(turn.cells)
+            needed = plan.seconds_of(turn.cells)
             if budget_seconds is not None and seconds_now() - began + needed > budget_seconds:
                 ended, is_whole = f"the next turn takes about {in_words(needed)}, which the budget has not left", False
                 break
             progress = Progress(turn, turns + 1, plan, say)
-            again += _measure(turn, history, lock, progress)
+            again += _measure(turn, plan, lock, progress)
             turns += 1
-        made = tuple(path for path in history.records if path not in before)
-        meanwhile = happened_meanwhile(history.records, [history.records[path] for path in made])
+        made = tuple(path for path in plan.records if path not in before)
+        meanwhile = happened_meanwhile(plan.records, [plan.records[path] for path in made])
     return Outcome(started, turns, again, seconds_now() - began, ended, is_whole, made, tuple(meanwhile))
 
 
-def _measure(turn: Turn, history: History, lock: Held, progress: Progress) -> int:
+def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
     """Measure a turn; returns how many attempts were made again at cases that had been disturbed."""
-    planned = rounds_of(turn, history)
+    work, planned = plan.work, plan.rounds_of(turn)
     try:
-        work = history.work
         specs = [
             make_spec(round_id, work.seed, cases, work.papers[round_id.paper]) for round_id, cases in planned.items()
         ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    probes = history.session_probes(turn.profile, utc_now(), clock_facts())
+    probes = plan.session_probes(turn.profile, utc_now(), clock_facts())
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
-        path = round_path(round_id)
-        write_record(path, record)
-        history.add(path, record)
+        write_record(round_path(round_id), record)
+        plan.add(record)
     progress.done()
     return progress.again

@@ -6,7 +6,7 @@ Its description (`machine.json`) keeps that, for tables, and for the head of a c
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_
 from respeed.machine.description import describe_machine
 from respeed.paths import MACHINES, ROOT, parse_description_path
 from respeed.records.fingerprint import HOST, difference, free_name, name_of
-from respeed.records.store import MachineRecords, described_machines, read_json, read_machine, write_record
+from respeed.records.store import MachineRecords, described_machines, read_description, read_machine, write_record
 
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
@@ -153,21 +153,15 @@ def _chosen(choice: str | None, cores: tuple[Core, ...]) -> tuple[Core, ...]:
             raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
         left = (Core(tuple(cpu for cpu in core.cpus if cpu in listed), core.socket, core.kind) for core in cores)
         return tuple(core for core in left if core.cpus)
-    socket, kind = socket_of(choice), kind_of(choice)
-    if kind:
-        if not any(core.kind for core in cores):
-            raise NotMeasurable(f"no {choice}: all cores of this CPU are alike")
-        found = tuple(core for core in cores if core.kind == kind)
-        return _some(found, f"no {choice} among those that may be used")
-    sockets = {core.socket for core in cores if core.socket is not None}
-    there = show_list(sockets) or "none that the system tells of"
-    return _some(tuple(core for core in cores if core.socket == socket), f"no {choice}: usable are those of {there}")
-
-
-def _some(cores: tuple[Core, ...], reason: str) -> tuple[Core, ...]:
-    if not cores:
-        raise NotMeasurable(reason)
-    return cores
+    kind = kind_of(choice)
+    if kind and not any(core.kind for core in cores):
+        raise NotMeasurable(f"no {choice}: all cores of this CPU are alike")
+    found = tuple(core for core in cores if (core.kind == kind if kind else core.socket == socket_of(choice)))
+    if not found:
+        sockets = show_list({core.socket for core in cores if core.socket is not None})
+        usable_sockets = f": usable are those of {sockets or 'none that the system tells of'}"
+        raise NotMeasurable(f"no {choice}{' among those that may be used' if kind else usable_sockets}")
+    return found
 
 
 def _among(profile: Profile) -> str:
@@ -181,8 +175,13 @@ def _among(profile: Profile) -> str:
 def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
     """Facts for `machine.json`. `not_measurable` maps a profile to the reason that the tables show; `profiles` has of
     each its threads, or why not, and what it was when it was asked."""
-    hardware = describe_as(machine)
-    answers = {name: {"asked": checksum(profile)} | _answer(profile) for name, profile in profiles.items()}
+    hardware, answers = describe_as(machine), dict[str, dict[str, Any]]()
+    for name, profile in profiles.items():
+        answers[name] = {"asked": checksum(profile)}
+        try:
+            answers[name]["threads"] = resolve_threads(profile)[0]
+        except NotMeasurable as reason:
+            answers[name]["reason"] = str(reason)
     rows = [name for name, profile in profiles.items() if not other_library(profile, hardware)]
     return {
         "machine": machine,
@@ -201,13 +200,6 @@ def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     write_record(path, make_description(machine, profiles))
 
 
-def _answer(profile: Profile) -> dict[str, Any]:
-    try:
-        return {"threads": resolve_threads(profile)[0]}
-    except NotMeasurable as reason:
-        return {"reason": str(reason)}
-
-
 def checksum(profile: Profile) -> str:
     """Changes whenever the profile does, but for what it is called."""
     facts = asdict(profile)
@@ -215,23 +207,15 @@ def checksum(profile: Profile) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Answers:
-    """What a machine's description `path` says of profiles; nothing where there is none, or a damaged one."""
+def read_answers(machine: str, smoke: bool) -> dict[str, dict[str, Any]]:
+    """What a machine's description says of profiles; nothing where there is none, or none that can be used."""
+    description = read_description(machine, smoke) or {}
+    return dict(description.get("profiles", {}))
 
-    def __init__(self, path: Path) -> None:
-        try:
-            found = read_json(path)["profiles"] if path.exists() else {}
-            self._answers = {name: dict(answer) for name, answer in found.items()}
-        except (UserError, KeyError, TypeError, ValueError, AttributeError):
-            self._answers = {}
 
-    def know(self, profiles: Iterable[Profile]) -> bool:
-        """Whether the machine was asked about each of these, as they are now."""
-        return all(self._answers.get(one.name, {}).get("asked") == checksum(one) for one in profiles)
-
-    def resolve(self, profile: Profile) -> tuple[int, tuple[int, ...]]:
-        """As `resolve_threads` on that machine; its CPUs are its own affair."""
-        answer = self._answers[profile.name]
-        if reason := answer.get("reason"):
-            raise NotMeasurable(reason)
-        return answer["threads"], ()
+def resolve_described(answers: Mapping[str, Mapping[str, Any]], profile: Profile) -> tuple[int, tuple[int, ...]]:
+    """As `resolve_threads` on the machine that gave these answers; its CPUs are its own affair."""
+    answer = answers[profile.name]
+    if reason := answer.get("reason"):
+        raise NotMeasurable(reason)
+    return answer["threads"], ()

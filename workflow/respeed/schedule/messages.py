@@ -1,25 +1,19 @@
-"""What a run tells before it begins and when it is done."""
+"""What a run tells before it begins and when it is done, and of jobs on a cluster that fail."""
 
+import logging
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from respeed.analysis.cells import judge_cells
-from respeed.analysis.rounds import CELL, CellKey, read_rounds
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
 from respeed.paths import record_paths
 from respeed.records.store import read_json
-from respeed.schedule.history import happened_meanwhile
-from respeed.schedule.selection import chosen_experiments
-from respeed.schedule.target import Target
-from respeed.schedule.workflow import Workflow
+from respeed.schedule.next_turn import Plan, happened_meanwhile
+from respeed.schedule.selection import by_experiment, chosen_experiments
+from respeed.schedule.workflow import Target, Workflow
 from respeed.text import in_words
-
-NEVER_ASKED = "not looked at yet"
 
 
 def announcement(run: Workflow) -> str:
@@ -32,34 +26,31 @@ def announcement(run: Workflow) -> str:
 
 
 def _of_machine(target: Target) -> list[str]:
-    preset = target.config.preset
-    rounds = f"{preset.rounds} round{'s' if preset.rounds > 1 else ''} of everything"
-    lines = [f"respeed: {target.machine}, preset {preset.name}: {rounds}"]
+    preset, plan = target.config.preset, target.plan
+    lines = [f"respeed: {target.machine}, preset {preset.name}: {_counted(preset.rounds, 'round')} of everything"]
     if target.asks_node:
         count = len(record_paths(target.smoke, target.machine))
-        known = f"{count} record{'s' if count > 1 else ''}; its profiles are asked again" if count else NEVER_ASKED
+        known = f"{_counted(count, 'record')}; its profiles are asked again" if count else "not looked at yet"
         return [*lines, f"  {known}: its first job finds out which profiles apply, and what is left", *_gauging(target)]
-    attempts = target.history.attempts
+    cells = by_experiment(target.work.cells)
     for paper in target.config.papers:
         for name in chosen_experiments(target.config, target.papers[paper]):
-            cells = [cell for cell in target.work.cells if (cell.paper, cell.experiment) == (paper, name)]
-            todo = sum(attempts[cell] < preset.rounds for cell in cells)
-            if cells:
-                lines.append(f"  {paper} {name}: {todo} of {len(cells)} cells to measure")
+            if mine := cells.get((paper, name)):
+                todo = sum(plan.attempts(cell) < preset.rounds for cell in mine)
+                lines.append(f"  {paper} {name}: {todo} of {len(mine)} cells to measure")
     for name in target.config.profiles:
         profile = target.profiles[name]
         replaced = target.config.all_profiles and other_library(profile, target.hardware)
         if (reason := target.why_not(profile)) and not replaced:
             lines.append(f"  {name}: not measured: {reason}")
-    for why, count in Counter(reason.partition(": ")[2] for reason in target.unusable.values()).items():
-        records = f"{count} record{'s' if count > 1 else ''}"
-        lines.append(f"  {records} of before cannot be used, and will be made anew: {why}")
-    if others := target.history.otherwise:
-        records = f"{others} record{'s' if others > 1 else ''} of before"
+    for why, count in Counter(reason.partition(": ")[2] for reason in plan.unusable.values()).items():
+        lines.append(f"  {_counted(count, 'record')} of before cannot be used, and will be made anew: {why}")
+    if plan.otherwise:
+        records = f"{_counted(plan.otherwise, 'record')} of before"
         lines.append(f"  {records} stay unused: measured with other sizes, threads, timing or seed than these")
-    lines += [f"  {line}" for line in target.history.made_on.identity_lines]
+    lines += [f"  {line}" for line in plan.made_on.identity_lines]
     lines += _gauging(target)
-    if left := target.plan.seconds_left() + target.gauge_seconds:
+    if left := plan.seconds_left() + target.gauge_seconds:
         alone = "" if target.node else "; leave the machine alone meanwhile"
         lines.append(f"  about {in_words(left)} of measuring in all{alone}")
     return lines
@@ -68,6 +59,10 @@ def _of_machine(target: Target) -> list[str]:
 def _gauging(target: Target) -> list[str]:
     seconds = target.gauge_seconds
     return [f"  what the machine reaches (hardware sheet): about {in_words(seconds)}"] if seconds else []
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}"
 
 
 def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
@@ -84,43 +79,66 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
     # After the target `pdf`, a page of before is older than what the tables say.
     is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
     named = f"{document}{f', for a browser {page}' if is_new else ''}"
-    print(f"respeed: the report is {named}; tables are in {run.results}/tables", file=sys.stderr)
+    _say(f"the report is {named}; tables are in {run.results}/tables")
+    now = {target.machine: target.read_plan() for target in run.targets}
     for target in run.targets if done else ():
-        for line in _happened_to(target):
-            print(f"respeed: {target.machine}: {line}", file=sys.stderr)
+        for line in _happened_to(target, now[target.machine]):
+            _say(f"{target.machine}: {line}")
     for target in [] if run.smoke else run.targets:
-        if missing := cells_without_interval(target):
+        if missing := now[target.machine].cells_without_interval():
             where = f" of {target.machine}" if target.node else ""
-            print(
-                f"respeed: {missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
-                "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper",
-                file=sys.stderr,
+            _say(
+                f"{missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
+                "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper"
             )
 
 
-def _happened_to(target: Target) -> list[str]:
+def _happened_to(target: Target, now: Plan) -> list[str]:
     """What happened to the machine's records since the run began: those that were there, and those that its session
     says it made."""
-    before, now, session = target.history.records, target.read_now()[0].records, target.session
+    before, session = target.plan.records, target.session
     made = read_json(session).get("records", []) if target.is_left and session.exists() else []
     known = {*before, *(session.parent / path for path in made)}
-    return happened_meanwhile(known, [record for path, record in now.items() if path not in before])
+    return happened_meanwhile(known, [record for path, record in now.records.items() if path not in before])
 
 
 def say_unfinished(run: Workflow) -> None:
     """After a run that failed: on which machines of a cluster something is left to measure."""
     waited_for = [target for target in run.targets if target.node and target.is_left]
-    left = ", ".join(target.machine for target in waited_for if not target.session.exists())
-    if left:
-        print(
-            f"respeed: not all was measured on {left}; nothing is lost, and the same command goes on", file=sys.stderr
-        )
+    if left := ", ".join(target.machine for target in waited_for if not target.session.exists()):
+        _say(f"not all was measured on {left}; nothing is lost, and the same command goes on")
 
 
-def cells_without_interval(target: Target) -> int:
-    """How many cells rounds were measured of, but not enough clean ones."""
-    judged = judge_cells(read_rounds(target.read_now()[0].records.values()))
-    asked = set(target.work.cells)
-    judged = judged[np.array([CellKey(*cell) in asked for cell in judged[CELL].itertuples(index=False)], dtype=bool)]
-    without = (judged["status"] == "contaminated") | (judged["step"].notna() & judged["step_low"].isna())
-    return int(without.sum())
+def _say(line: str) -> None:
+    print(f"respeed: {line}", file=sys.stderr)
+
+
+class FailedJobs(logging.Handler):
+    """For Snakemake's logger: tells of a job that Slurm could not end well what Slurm says of it, and the last thing
+    that the job itself said. Snakemake's own account goes to its log: it is quiet about rules, and would say twenty
+    lines a job."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event = getattr(getattr(record, "event", None), "value", "")
+        # Only who submits jobs gives a reason; a job here has said its own on the screen.
+        if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
+            made, logs = getattr(record, "output", []), getattr(record, "log", [])
+            print("\n".join(failure(reason, made, logs)), file=sys.stderr, flush=True)
+
+
+def failure(reason: str, made: list[str], logs: list[str]) -> list[str]:
+    """The lines for people: `made` are the files that the job would have made, `logs` its own log and then Slurm's."""
+    _, refused, why = reason.partition("SLURM sbatch failed. The error message was '")
+    if refused:
+        return [f"respeed: no {', '.join(made)}: Slurm refused the job: {why.splitlines()[0]}"]
+    lines = [f"respeed: no {', '.join(made)}: {reason.splitlines()[0].partition(' Detailed failure reason')[0]}"]
+    if logs and (said := _last_line(Path(logs[0]))):
+        lines.append(f"  the job said last: {said.removeprefix('respeed: ')} ({', '.join(logs)})")
+    return lines
+
+
+def _last_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+    except OSError:
+        return ""

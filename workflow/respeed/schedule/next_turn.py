@@ -1,22 +1,56 @@
-"""What to measure next: one rule, asked again after every turn."""
+"""What to measure next on a machine: one rule, asked again after every turn. Its answer follows from the configuration
+and the records alone.
 
+First everything as often as the preset says; then, in the time that is left, what an interim analysis of these rounds
+left unsettled; then whole runs.
+"""
+
+import itertools
+import math
 import random
-from dataclasses import dataclass, replace
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+import pandas as pd
+
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import smallest_sample
-from respeed.analysis.rounds import CELL, CellKey, read_rounds
+from respeed.analysis.rounds import (
+    CELL,
+    CellKey,
+    first_rounds,
+    key_of,
+    probes_by_row,
+    read_rounds,
+    seconds_by_session,
+)
+from respeed.analysis.sessions import in_order, number_sessions
+from respeed.analysis.speedups import compare_to_fastest
 from respeed.model.paper import Case
-from respeed.paths import RoundId
-from respeed.schedule.history import History
-from respeed.schedule.interim_analysis import NO_INTERVAL, choose_unsettled
+from respeed.paths import RoundId, round_path
+from respeed.records.store import MachineRecords, read_machine
 from respeed.schedule.selection import Work, by_experiment
+from respeed.schedule.spec import Digests
 
-Item = TypeVar("Item")
-
+# Until a profile was measured: what its process takes before its first case.
+START_SECONDS = 3.0
+# A smoke round is mostly the start of its process.
+SMOKE_CASE_SECONDS = 0.2
 # A number without any interval is worth more time than the preset has for the others: so many times its minutes.
 OVERTIME = 1.2
+# Another cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
+WORTH_ROUNDS = 2
+NO_INTERVAL, UNDECIDED, WIDE = "no interval", "undecided", "wide interval"
+
+Item = TypeVar("Item")
+# Of paper, experiment, profile, whether whole, and whether smoke: what a record must have been made of.
+Digest = Callable[[str, str, str, bool, bool], str]
 
 
 @dataclass(frozen=True)
@@ -31,56 +65,65 @@ class Turn:
     whole: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
-    """What is left to measure, given what was measured. Made of the history alone: a run that is stopped, and asked
-    again, goes on where it was."""
+    """What is left of the `work`, given the `records` that it can use, by path.
 
-    history: History
+    `made_on` is all that lies under the machine's name, by the machine that it was made on. `unusable` are the records
+    that nothing can use, each with the reason. `otherwise` counts those of another measurement, which stay: they are
+    used again where the change that made them another one is undone.
+    """
 
-    @property
-    def work(self) -> Work:
-        return self.history.work
+    work: Work
+    records: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    made_on: MachineRecords = field(default_factory=MachineRecords)
+    unusable: dict[Path, str] = field(default_factory=dict)
+    otherwise: int = 0
+    # What each round took, by its path: that tried a cell, with set-up and check; and a profile's process to start.
+    _case_seconds: dict[CellKey, dict[Path, float]] = field(default_factory=lambda: defaultdict(dict))
+    _start_seconds: dict[str, dict[Path, float]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Take a record in, or what it has become."""
+        path = round_path(RoundId(**record["id"]))
+        self.records[path] = record
+        if not record["id"]["whole"]:
+            self._start_seconds[record["id"]["profile"]][path] = record["start_seconds"]
+            for cell, case in zip(_cells_of(record), record["cases"], strict=True):
+                self._case_seconds[cell][path] = case["wall_seconds"]
+
+    def attempts(self, cell: CellKey) -> int:
+        """How many rounds tried a cell, clean or not."""
+        return len(self._case_seconds.get(cell, ()))
+
+    # What comes next.
 
     def next_turn(self) -> Turn | None:
         """The next turn; None if nothing is left that this configuration asks for, or that its time is enough for."""
         return self._first_rounds() or self._again() or self._whole()
 
-    @property
-    def first_turns_left(self) -> int:
-        """How many turns it takes to measure everything as often as the preset says."""
-        attempts, rounds = self.history.attempts, self.work.preset.rounds
-        fewest = {
-            profile: min(attempts[cell] for cell in self.work.cells if cell.profile == profile)
-            for profile in self.work.profiles
-        }
-        return sum(max(0, rounds - number) for number in fewest.values())
+    def rounds_of(self, turn: Turn) -> dict[RoundId, tuple[Case, ...]]:
+        """The rounds that a turn measures, and the cases of each."""
+        rounds = {}
+        for (paper, name), cells in by_experiment(turn.cells).items():
+            experiment = self.work.papers[paper].experiments[name]
+            wanted = {(cell.case, cell.workload) for cell in cells}
+            every = experiment.smoke_cases if self.work.smoke else experiment.cases
+            round_id = self.next_round(paper, name, turn.profile, whole=turn.whole)
+            rounds[round_id] = tuple(case for case in every if (case.name, case.workload) in wanted)
+        return rounds
 
-    def first_seconds_left(self) -> float:
-        """About how long they take."""
-        attempts, rounds = self.history.attempts, self.work.preset.rounds
-        total = 0.0
-        for number in range(rounds):
-            total += self.history.seconds_of([cell for cell in self.work.cells if attempts[cell] <= number])
-        return total
-
-    def seconds_left(self) -> float:
-        """About how long all that is left takes; whole runs are not counted."""
-        least = self.first_seconds_left()
-        if not least:
-            again = self._again()
-            if again is None:
-                return 0.0
-            least = self.history.seconds_of(again.cells)
-        return max(least, self.work.seconds - self.history.spent_seconds())
+    def next_round(self, paper: str, experiment: str, profile: str, *, whole: bool = False) -> RoundId:
+        """Its number is one that no record has, usable or not, of this machine or of another."""
+        where = (self.work.machine, paper, experiment, profile)
+        found = (RoundId(*where, index, whole, self.work.smoke) for index in itertools.count(1))
+        return next(one for one in found if not ((path := round_path(one)) in self.records or path.exists()))
 
     def _first_rounds(self) -> Turn | None:
         """Round 1 of everything comes before round 2 of anything. Profiles take turns in random order."""
-        attempts = self.history.attempts
-        number = min((attempts[cell] for cell in self.work.cells), default=self.work.preset.rounds)
-        if number >= self.work.preset.rounds:
-            return None
-        return self._turn([cell for cell in self.work.cells if attempts[cell] == number], number + 1)
+        rounds = self.work.preset.rounds
+        number = min(map(self.attempts, self.work.cells), default=rounds)
+        return self._turn(self.work.cells, number) if number < rounds else None
 
     def _again(self) -> Turn | None:
         """What the look after the first rounds left unsettled, as long as there is time for one more turn of it."""
@@ -92,19 +135,17 @@ class Plan:
         return self._turn_again(waiting, seconds) or self._turn_again(list(without), OVERTIME * seconds)
 
     def _turn_again(self, cells: list[CellKey], seconds: float) -> Turn | None:
-        attempts = self.history.attempts
-        waiting = [cell for cell in cells if attempts[cell] < self.work.preset.most]
+        waiting = [cell for cell in cells if self.attempts(cell) < self.work.preset.most]
         if not waiting:
             return None
-        number = min(attempts[cell] for cell in waiting)
-        turn = self._turn([cell for cell in waiting if attempts[cell] == number], number + 1)
-        if self.history.spent_seconds() + self.history.seconds_of(turn.cells) > seconds:
+        turn = self._turn(waiting, min(map(self.attempts, waiting)))
+        if self.spent_seconds() + self.seconds_of(turn.cells) > seconds:
             return None
         return replace(turn, again=", ".join(dict.fromkeys(self._unsettled[cell] for cell in turn.cells)))
 
     def _still_without_interval(self) -> set[CellKey]:
         """Of the cells that had no interval, those that have none yet: it is counted, and no time is looked at."""
-        clean = read_rounds(self.history.records.values()).groupby(CELL)["seconds"].count()
+        clean = read_rounds(self.records.values()).groupby(CELL)["seconds"].count()
         return {cell for cell, why in self._unsettled.items() if why == NO_INTERVAL and clean[cell] < smallest_sample()}
 
     @cached_property
@@ -113,38 +154,194 @@ class Plan:
         preset = self.work.preset
         if preset.most <= preset.rounds:
             return {}
-        first = self.history.first_rounds()
+        first = self.first_rounds()
         return choose_unsettled(first, self.work.seconds - first.spent_seconds())
 
-    def _turn(self, cells: list[CellKey], number: int) -> Turn:
-        profiles = list(dict.fromkeys(cell.profile for cell in cells))
-        everyone = self._shuffled(self.work.profiles, f"{number}/profiles")
+    def first_rounds(self) -> "Plan":
+        """What was known when everything had been measured as often as the preset says, and nothing more often."""
+        known = Plan(self.work)
+        for record in in_order(self.records.values()):
+            is_first = any(known.attempts(cell) < self.work.preset.rounds for cell in _cells_of(record))
+            if is_first and not record["id"]["whole"]:
+                known.add(record)
+        return known
+
+    def _turn(self, cells: Collection[CellKey], number: int) -> Turn:
+        """The next round of those of the cells that `number` rounds tried, on one profile."""
+        cells = [cell for cell in cells if self.attempts(cell) == number]
+        profiles = {cell.profile for cell in cells}
+        everyone = self._shuffled(self.work.profiles, f"{number + 1}/profiles")
         profile = next(name for name in everyone if name in profiles)
         mine = by_experiment([cell for cell in cells if cell.profile == profile])
         # All profiles have the same order of experiments: between two profiles' rounds of one lies one turn.
-        order = self._shuffled(list(by_experiment(self.work.cells)), str(number))
-        return Turn(profile, tuple(cell for where in order for cell in mine.get(where, ())), number)
+        order = self._shuffled(list(by_experiment(self.work.cells)), str(number + 1))
+        return Turn(profile, tuple(cell for where in order for cell in mine.get(where, ())), number + 1)
 
     def _whole(self) -> Turn | None:
-        for paper, experiment, profile in self.work.wholes:
-            if not self.history.has_whole(paper, experiment, profile):
-                cells = [cell for cell in self.work.cells if cell[1:3] == (paper, experiment)]
+        done = {tuple(path.parts[-4:-1]) for path, record in self.records.items() if record["id"]["whole"]}
+        for where in self.work.wholes:
+            if where not in done:
+                paper, experiment, profile = where
+                cells = by_experiment(self.work.cells)[paper, experiment]
                 return Turn(profile, tuple(cell for cell in cells if cell.profile == profile), 1, whole=True)
         return None
 
     def _shuffled(self, items: list[Item], purpose: str) -> list[Item]:
         return random.Random(f"{self.work.seed}/{purpose}").sample(items, len(items))
 
+    # How long it takes.
 
-def rounds_of(turn: Turn, history: History) -> dict[RoundId, tuple[Case, ...]]:
-    """The rounds that a turn measures, and the cases of each."""
-    rounds = {}
-    for (paper, name), cells in by_experiment(turn.cells).items():
-        index = history.next_index(paper, name, turn.profile, whole=turn.whole)
-        smoke = history.work.smoke
-        round_id = RoundId(history.work.machine, paper, name, turn.profile, index, whole=turn.whole, smoke=smoke)
-        experiment = history.work.papers[paper].experiments[name]
-        wanted = {(cell.case, cell.workload) for cell in cells}
-        every = experiment.smoke_cases if smoke else experiment.cases
-        rounds[round_id] = tuple(case for case in every if (case.name, case.workload) in wanted)
-    return rounds
+    @property
+    def first_turns_left(self) -> int:
+        """How many turns it takes to measure everything as often as the preset says."""
+        fewest: dict[str, int] = {}
+        for cell in self.work.cells:
+            fewest[cell.profile] = min(self.attempts(cell), fewest.get(cell.profile, self.work.preset.rounds))
+        return sum(self.work.preset.rounds - number for number in fewest.values())
+
+    def seconds_left(self) -> float:
+        """About how long all that is left takes; whole runs are not counted."""
+        least = sum(
+            self.seconds_of([cell for cell in self.work.cells if self.attempts(cell) <= number])
+            for number in range(self.work.preset.rounds)
+        )
+        if not least:
+            again = self._again()
+            if again is None:
+                return 0.0
+            least = self.seconds_of(again.cells)
+        return max(least, self.work.seconds - self.spent_seconds())
+
+    def seconds_of(self, cells: Collection[CellKey]) -> float:
+        """About how long it takes to measure these cells once: as earlier rounds, or as the paper's file guesses."""
+        total = 0.0
+        for profile in {cell.profile for cell in cells}:
+            starts = self._start_seconds.get(profile)
+            total += statistics.median(starts.values()) if starts else START_SECONDS
+        for cell in cells:
+            took = self._case_seconds.get(cell)
+            total += statistics.median(took.values()) if took else self._guess(cell)
+        return total
+
+    def _guess(self, cell: CellKey) -> float:
+        experiment = self.work.experiment(cell)
+        return SMOKE_CASE_SECONDS if self.work.smoke else experiment.round_seconds / len(experiment.cases)
+
+    def spent_seconds(self) -> float:
+        """What all rounds took together."""
+        return math.fsum(record["wall_seconds"] for record in self.records.values() if not record["id"]["whole"])
+
+    # What else is asked of the records.
+
+    def session_probes(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> list[float]:
+        """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that
+        nobody can set, `clock`) belongs to: none of yesterday's, when the machine may have been faster."""
+        turn: dict[str, Any] = {
+            "started": now, "clock": clock, "wall_seconds": 0.0, "id": {"profile": profile}, "cases": [], "threads": 0,
+            "provenance": {},
+        }  # fmt: skip
+        numbered = number_sessions([*self.records.values(), turn])
+        current = next(session for session, record in numbered if record is turn)
+        return [
+            seconds
+            for (session, name, _, _), found in probes_by_row(numbered).items()
+            if (session, name) == (current, profile)
+            for seconds in found
+        ]
+
+    def cells_without_interval(self) -> int:
+        """How many cells rounds were measured of, but not enough clean ones."""
+        return int(_lacks_interval(self.judge(read_rounds(self.records.values()))).sum())
+
+    def judge(self, rounds: pd.DataFrame) -> pd.DataFrame:
+        """The cells of the work that there are rounds of, in its order."""
+        places = {cell: place for place, cell in enumerate(self.work.cells)}
+        judged = judge_cells(rounds).assign(measured_in=lambda cells: cells["experiment"])
+        judged["place"] = [places.get(key_of(cell), math.nan) for cell in rows_of(judged)]
+        return judged.dropna(subset="place").sort_values("place").rename(columns={"step": "seconds"})
+
+
+def choose_unsettled(plan: Plan, seconds_left: float) -> dict[CellKey, str]:
+    """The cells to measure again, each with its reason, the most urgent first: as many as the time is enough for.
+
+    First those without an interval, then rows that cannot be told apart from the fastest although more rounds could do
+    it, each with the row that it is compared with, then those whose interval is wide. Only the first rounds of each
+    cell are looked at: the same records give the same answer, and a run that was stopped goes on with its choice.
+    """
+    chosen: dict[CellKey, str] = {}
+    for why, together in _unsettled(plan):
+        wanted = chosen | dict.fromkeys(together - chosen.keys(), why)
+        if why == NO_INTERVAL or WORTH_ROUNDS * plan.seconds_of(wanted) <= seconds_left:
+            chosen = wanted
+    return chosen
+
+
+def _unsettled(plan: Plan) -> list[tuple[str, set[CellKey]]]:
+    """Cells that are worth measuring again only together, and why."""
+    rounds = first_rounds(read_rounds(plan.records.values()), plan.work.preset.rounds)
+    judged = plan.judge(rounds)
+    compared = compare_to_fastest(judged, seconds_by_session(rounds)).assign(without=_lacks_interval(judged))
+    pairs = []
+    for cell in rows_of(compared[compared["verdict"].isin(["unproven", "indistinguishable"])]):
+        key, needed = key_of(cell), _rounds_needed(cell)
+        if needed <= plan.work.preset.most:
+            pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
+    return [
+        *((NO_INTERVAL, {key_of(cell)}) for cell in rows_of(compared[compared["without"]])),
+        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
+        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[compared["status"] == "wide"])),
+    ]
+
+
+def _lacks_interval(judged: pd.DataFrame) -> "pd.Series[bool]":
+    return (judged["status"] == "contaminated") | (judged["seconds"].notna() & judged["step_low"].isna())
+
+
+def _rounds_needed(cell: Any) -> float:
+    """About how many rounds would tell the two apart, if their ratio is what it seems."""
+    if cell.speedup_low is None:
+        return 0.0
+    apart = abs(math.log(cell.speedup))
+    width = math.log(cell.speedup_high / cell.speedup_low)
+    return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf
+
+
+def read_plan(work: Work, digest: Digest | None = None) -> Plan:
+    """The plan of a machine by what lies under its name. A record can be used if it is what would be measured now; what
+    that is, `digest` says, by default of this machine."""
+    digest = digest or Digests(work.seed, work.papers).of
+    mine = read_machine(work.smoke, work.machine)
+    planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
+    damaged = {path: line for path, line in mine.damaged.items() if path.parts[-4:-1] in planned}
+    plan = Plan(work, made_on=mine, unusable=damaged)
+    for path, record in mine.records.items():
+        paper, experiment, profile = path.parts[-4:-1]
+        if (paper, experiment, profile) not in planned:
+            continue
+        # What could not run may be able to by now: a driver was mended, memory is free again. What was wrong stays so.
+        if all(case["status"] in {"not-run", "failed"} for case in record["cases"]):
+            plan.unusable[path] = f"{path}: has no time: {record['cases'][0]['reason']}"
+        elif record["digest"] == digest(paper, experiment, profile, record["id"]["whole"], work.smoke):
+            plan.add(record)
+        else:
+            plan.otherwise += 1
+    return plan
+
+
+def happened_meanwhile(known: Iterable[Path], made: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What whoever measures should know of the records that were there (`known`) and of those that were `made` since:
+    that some were removed, or that the code changed between two of them. Empty if all is well."""
+    told = []
+    if removed := sum(not path.exists() for path in known):
+        were = "1 record was" if removed == 1 else f"{removed} records were"
+        told.append(f"{were} removed meanwhile, and will be measured again")
+    commits = list(dict.fromkeys(record["provenance"]["commit"] for record in made))
+    if len(commits) > 1:
+        told.append(f"the code changed meanwhile: rounds were made of {', '.join(commits[:-1])} and {commits[-1]}")
+    return told
+
+
+def _cells_of(record: dict[str, Any]) -> list[CellKey]:
+    where = record["id"]
+    first = (where["machine"], where["paper"], where["experiment"])
+    return [CellKey(*first, case["case"], case["workload"], where["profile"]) for case in record["cases"]]

@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config
@@ -11,32 +10,15 @@ from respeed.inputs.forms import Mistakes
 from respeed.inputs.machines import Told, read_told, told_machines
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import Profile, read_profiles
-from respeed.inputs.registry import runs
 from respeed.machine.description import machine_slug
 from respeed.model.paper import Experiment, Paper
 from respeed.records.store import recorded_machines, recorded_papers
 from respeed.schedule.availability import why_not
+from respeed.schedule.spec import cases_of
 from respeed.text import visible
 
 # Beyond so many machines, a reader wants one in full and to know where it stands among the others.
 FEW = 4
-
-
-def read_choice(overrides: Mapping[str, Any], *, measures: bool) -> tuple[Config, dict[str, Paper], dict[str, Profile]]:
-    """The configuration, the papers that are shown, the chosen ones first, and the profiles.
-
-    What a run `measures` must be right: UserError if not. Another run leaves out what is wrong, with a line.
-    """
-    config = load_config(overrides=overrides, strict=measures)
-    papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
-    profiles = profiles_shown(config.profiles if measures else ())
-    if not measures:
-        config = replace(
-            config,
-            papers=tuple(name for name in config.papers if name in papers),
-            profiles=tuple(name for name in config.profiles if name in profiles),
-        )
-    return config, papers, profiles
 
 
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
@@ -148,20 +130,14 @@ def make_work(
         for name in chosen_experiments(config, paper):
             experiment = paper.experiments[name]
             for profile in runnable:
-                found = _cells(paper, experiment, profile, machine, config.preset.is_smoke)
+                found = [
+                    CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, profile.name)
+                    for case in cases_of(experiment, profile, config.preset.is_smoke)
+                ]
                 cells |= dict.fromkeys(found)
                 if config.preset.whole and experiment.is_extrapolated:
                     wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
     return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes))
-
-
-def _cells(paper: Paper, experiment: Experiment, profile: Profile, machine: str, smoke: bool) -> list[CellKey]:
-    return [
-        CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, profile.name)
-        for case in (experiment.smoke_cases if smoke else experiment.cases)
-        if runs(case.workload, profile.backend, profile.precision)
-        and experiment.runs_on(case.workload, profile.architecture)
-    ]
 
 
 def chosen_experiments(config: Config, paper: Paper) -> list[str]:

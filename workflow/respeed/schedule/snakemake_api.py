@@ -30,6 +30,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> "Workflow":
     # Only now: to load these takes a while.
     from respeed.inputs.config import check_command_line
     from respeed.schedule.messages import announcement, say_farewell
+    from respeed.schedule.outputs import front_page
     from respeed.schedule.workflow import resolve_workflow
 
     measures = may_measure(sys.argv)
@@ -39,7 +40,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> "Workflow":
         run = resolve_workflow(config, measures=measures)
         for target in run.targets:
             target.check()
-    config.update(run.front_page)
+    config.update(front_page(run))
     # The rules call `respeed`, which lies beside this Python, whether or not its environment was activated.
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     if snakemake.is_main_process and measures:
@@ -52,7 +53,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> "Workflow":
 
 def start(run: "Workflow", snakemake: Any) -> None:
     """Before the first job: take the folder until the program ends, unless something speaks against the run."""
-    from respeed.schedule.slurm import tell_failed_jobs
+    from respeed.schedule.messages import FailedJobs
 
     with giving_up():
         run.check_executor(snakemake)
@@ -61,9 +62,23 @@ def start(run: "Workflow", snakemake: Any) -> None:
     # Once more: Snakemake has a handler of its own by now.
     if run.nodes:
         cancel_jobs_when_stopped()
-        tell_failed_jobs(logger())
+        logger().addHandler(FailedJobs())
     else:
         end_kindly_when_stopped()
+
+
+def table_files(run: "Workflow", report: Any) -> list[Any]:
+    """What the rule `tables` makes; `report` is Snakemake's flag of a file that its HTML report shows."""
+    from respeed.schedule import outputs
+
+    return outputs.table_files(run, report)
+
+
+def figure_files(run: "Workflow", report: Any) -> list[Any]:
+    """What the rule `figures` makes."""
+    from respeed.schedule import outputs
+
+    return outputs.figure_files(run, report)
 
 
 def succeed(run: "Workflow", snakemake: Any) -> None:

@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError, nearest
@@ -17,9 +18,9 @@ from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import Profile, load_profile
 from respeed.inputs.registry import runs
 from respeed.model.paper import Case, Experiment, Paper
-from respeed.paths import RoundId, description_path
+from respeed.paths import RoundId
 from respeed.protocol import REAL, SMOKE, TimingProtocol
-from respeed.schedule.availability import Answers, resolve_threads
+from respeed.schedule.availability import read_answers, resolve_described, resolve_threads
 
 # The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.
 Resolve = Callable[[Profile], tuple[int, tuple[int, ...]]]
@@ -66,25 +67,38 @@ def make_spec(
     threads, cpus = (resolve or resolve_threads)(profile)
     every = tuple(
         _as_measured(case, experiment, round_id.whole)
-        for case in (experiment.smoke_cases if round_id.smoke else experiment.cases)
+        for case in cases_of(experiment, profile, round_id.smoke)
+        if case.name not in experiment.sources
+    )
+
+    def made_of(cases: tuple[Case, ...], digest: str) -> RoundSpec:
+        return RoundSpec(
+            id=round_id,
+            profile=profile,
+            threads=threads,
+            cpus=cpus,
+            cases=cases,
+            whole_steps=tuple(math.ceil(experiment.steps(case)) for case in cases) if round_id.whole else (),
+            timing=SMOKE if round_id.smoke else REAL,
+            seed=seed,
+            digest=digest,
+            rehearsals=experiment.smoke_cases,
+        )
+
+    # A round of some of the cases is of the same measurement, so of the same digest.
+    digest = _digest(made_of(every, ""))
+    wanted = {(case.name, case.workload) for case in (every if cases is None else cases)}
+    return made_of(tuple(case for case in every if (case.name, case.workload) in wanted), digest)
+
+
+def cases_of(experiment: Experiment, profile: Profile, smoke: bool) -> list[Case]:
+    """The cases that the profile runs."""
+    return [
+        case
+        for case in (experiment.smoke_cases if smoke else experiment.cases)
         if runs(case.workload, profile.backend, profile.precision)
         and experiment.runs_on(case.workload, profile.architecture)
-        and case.name not in experiment.sources
-    )
-    spec = RoundSpec(
-        id=round_id,
-        profile=profile,
-        threads=threads,
-        cpus=cpus,
-        cases=every,
-        whole_steps=tuple(math.ceil(experiment.steps(case)) for case in every) if round_id.whole else (),
-        timing=SMOKE if round_id.smoke else REAL,
-        seed=seed,
-        digest="",
-        rehearsals=experiment.smoke_cases,
-    )
-    spec = replace(spec, digest=_digest(spec))
-    return spec if cases is None else _only(spec, cases)
+    ]
 
 
 def untimed(case: Case, status: str, reason: str | None = None) -> dict[str, Any]:
@@ -105,17 +119,6 @@ def untimed(case: Case, status: str, reason: str | None = None) -> dict[str, Any
         "blocks": [],
         "wall_seconds": 0.0,
     }
-
-
-def _only(spec: RoundSpec, cases: tuple[Case, ...]) -> RoundSpec:
-    """The round of some of its cases: of the same measurement, so of the same digest."""
-    wanted = {(case.name, case.workload) for case in cases}
-    chosen = [index for index, case in enumerate(spec.cases) if (case.name, case.workload) in wanted]
-    return replace(
-        spec,
-        cases=tuple(spec.cases[index] for index in chosen),
-        whole_steps=tuple(spec.whole_steps[index] for index in chosen) if spec.whole_steps else (),
-    )
 
 
 def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
@@ -161,22 +164,15 @@ class Digests:
 def order_from_json(text: str) -> tuple[list[RoundSpec], list[float]]:
     """The inverse of json.dumps({"specs": [asdict(spec), ...], "probes": [...]})."""
     order = json.loads(text)
-    return [_spec(data) for data in order["specs"]], order["probes"]
+    return [_spec(**spec) for spec in order["specs"]], order["probes"]
 
 
-def _spec(data: dict[str, Any]) -> RoundSpec:
-    return RoundSpec(
-        id=RoundId(**data["id"]),
-        profile=Profile(**data["profile"]),
-        threads=data["threads"],
-        cpus=tuple(data["cpus"]),
-        cases=tuple(Case(**case) for case in data["cases"]),
-        whole_steps=tuple(data["whole_steps"]),
-        timing=TimingProtocol(**data["timing"]),
-        seed=data["seed"],
-        digest=data["digest"],
-        rehearsals=tuple(Case(**case) for case in data["rehearsals"]),
-    )
+def _spec(**data: Any) -> RoundSpec:
+    data |= {"id": RoundId(**data["id"]), "profile": Profile(**data["profile"])}
+    data |= {"timing": TimingProtocol(**data["timing"])}
+    data |= {key: tuple(data[key]) for key in ("cpus", "whole_steps")}
+    data |= {key: tuple(Case(**case) for case in data[key]) for key in ("cases", "rehearsals")}
+    return RoundSpec(**data)
 
 
 def choose_current(
@@ -190,7 +186,8 @@ def choose_current(
     doubtful = [place for place, found in there.items() if len(found) > 1]
     if not doubtful:
         return list(records)
-    digests = Digests(load_config(strict=False).seed, papers, Answers(description_path(machine, smoke)).resolve)
+    resolve = partial(resolve_described, read_answers(machine, smoke))
+    digests = Digests(load_config(strict=False).seed, papers, resolve)
     current = {}
     for place in doubtful:
         with contextlib.suppress(UserError, NotMeasurable, KeyError):  # where it cannot be told

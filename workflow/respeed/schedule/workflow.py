@@ -1,17 +1,21 @@
-"""A configuration, resolved: what every rule reads, makes and is told, and which machines are measured."""
+"""A configuration, resolved: the machines that a run measures, what is left to do on each, and what the rules of the
+workflow read and are told. What they make is in `outputs`.
+"""
 
 import json
+import math
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import UserError, nearest
-from respeed.inputs.config import Config
+from respeed.errors import NotMeasurable, UserError, nearest
+from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import SlurmNode, load_told, told_of
 from respeed.inputs.profiles import Profile
 from respeed.machine.description import machine_slug
@@ -24,65 +28,199 @@ from respeed.paths import (
     description_path,
     hardware_path,
     learning_path,
+    next_session,
     record_paths,
     records_folder,
     results_folder,
+    session_paths,
 )
-from respeed.records.store import recorded_machines, set_aside, why_no_description, why_no_learning
-from respeed.schedule.availability import checksum, make_description
-from respeed.schedule.selection import Work, choose_in_full, read_choice
-from respeed.schedule.slurm import PROFILE, SPARE_RETRIES, budget_seconds, jobs_needed, resources
-from respeed.schedule.target import Target
-
-# Snakemake's HTML report lists categories, and the files in each, in the order of their names.
-CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA, SHEETS = (
-    "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data", "7 Machines",
-)  # fmt: skip
-# The tables of all papers: as pages, as data that the report shows, and as data alone.
-PAGES = {"cells": "Seconds", "speedups": "Speedups", "cost": "Cost and energy"}
-TIDY = {
-    "claims": "Claims and verdicts",
-    "cells": "Every cell: seconds",
-    "speedups": "Every cell: speedups",
-    "cost": "Every cell: cost and energy",
-    "why": "Every speedup as factors",
-    "roofline": "Rates beneath their roofs",
-    "rates": "What each machine reaches",
-    "scaling": "What more threads bring",
-}
-MORE = (
-    "rounds",
-    "factors",
-    "parts",
-    "totals",
-    "wholes",
-    "machines",
-    "spread",
-    "standings",
-    "hardware",
-    "facts",
-    "backends",
+from respeed.records.store import (
+    misplaced,
+    read_description,
+    read_hardware,
+    recorded_machines,
+    set_aside,
+    why_no_description,
+    why_no_learning,
 )
-# What is drawn of every table, of every program that learns, of a paper, and of a machine's hardware sheet.
-DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
-LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
-OF_PAPER = {"roofline": "roofline"}
-OF_MACHINE = {"scaling": "What more threads bring", "rates": "What a product reaches"}
-# What every figure is beside an SVG: for LaTeX, a page, and slides.
-ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
-
-# Braces would be wildcards to Snakemake, and it writes labels into a script as they are.
-_AS_TEXT = str.maketrans(
-    {
-        "{": "(",
-        "}": ")",
-        "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}",
-        ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
-    }
+from respeed.schedule.availability import (
+    check_same_machine,
+    checksum,
+    describe_as,
+    make_description,
+    read_answers,
+    resolve_described,
+    why_not,
 )
+from respeed.schedule.gauge import NOT_GAUGED, plan_gauge, why_due
+from respeed.schedule.next_turn import Plan, read_plan
+from respeed.schedule.selection import (
+    Work,
+    choose_in_full,
+    chosen_experiments,
+    make_work,
+    papers_shown,
+    profiles_shown,
+)
+from respeed.schedule.spec import Digests
+from respeed.text import in_words
 
-# Of a file, its caption, category, folder and columns: the same path, as Snakemake's HTML report shows it.
-Report = Callable[..., Any]
+# The Snakemake profile that sends jobs to Slurm.
+PROFILE = "profiles/slurm"
+# Of the minutes of a job of Slurm, those in which nothing is measured: its start, and the turn that takes longer than
+# was thought.
+SPARE_MINUTES = 3
+# More often than it takes when all goes well, a machine's job is asked for again: nodes die, jobs are preempted.
+SPARE_RETRIES = 3
+# A job that only describes a machine, or lets programs learn for seconds.
+SHORT_MINUTES = 15
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine that a run measures: this one, or one that Slurm gives a `node` of. `config` asks for the profiles that
+    are to be measured on it."""
+
+    config: Config
+    papers: Mapping[str, Paper]
+    profiles: Mapping[str, Profile]
+    machine: str
+    node: SlurmNode | None = None
+
+    @property
+    def smoke(self) -> bool:
+        return self.config.preset.is_smoke
+
+    @property
+    def description(self) -> Path:
+        return description_path(self.machine, self.smoke)
+
+    @property
+    def hardware_sheet(self) -> Path:
+        return hardware_path(self.machine, self.smoke)
+
+    # What the machine is, and can run.
+
+    @cached_property
+    def _answers(self) -> dict[str, dict[str, Any]]:
+        return read_answers(self.machine, self.smoke)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the description answers for every profile that is asked for, as it is now."""
+        asked = {name: self._answers.get(name, {}).get("asked") for name in self.config.profiles}
+        return all(said == checksum(self.profiles[name]) for name, said in asked.items())
+
+    @cached_property
+    def asks_node(self) -> bool:
+        """Whether only the machine itself can say what is left: it has no description yet, or profiles changed."""
+        return self.node is not None and not self._is_known
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the description is there, but older than a profile that is asked for, or without answers: one that
+        came from elsewhere, or was made before they were kept."""
+        return self.description.exists() and not self._is_known
+
+    @property
+    def hardware(self) -> Mapping[str, Any]:
+        """The machine's facts; of one that was not looked at yet, none."""
+        if self.node is None:
+            return describe_as(self.machine)
+        description = read_description(self.machine, self.smoke)
+        return description["hardware"] if description else {}
+
+    def why_not(self, profile: Profile) -> str | None:
+        """The reason why the machine cannot measure the profile; None if it can, or was not asked yet."""
+        if self.node is None:
+            return why_not(profile)
+        try:
+            if not self.asks_node:
+                resolve_described(self._answers, profile)
+        except NotMeasurable as reason:
+            return str(reason)
+        return None
+
+    @cached_property
+    def gauge_due(self) -> str | None:
+        """Why its hardware sheet must be measured; None if it can be used. Of a node only what its files say is looked
+        at: whether it measures the same things still, its own job finds out."""
+        if self.node is None:
+            return why_due(self.hardware_sheet, self.machine, plan_gauge(self.machine, self.smoke))
+        if not self.hardware_sheet.exists():
+            return NOT_GAUGED
+        try:
+            sheet = read_hardware(self.hardware_sheet)
+        except UserError as error:
+            return str(error)
+        return misplaced(sheet, self.machine, self.smoke, self.hardware)
+
+    @property
+    def gauge_seconds(self) -> float:
+        """About how long that takes: 0 where it need not be; of a node as long as here."""
+        return plan_gauge(self.machine, self.smoke).seconds if self.gauge_due else 0.0
+
+    # What is asked of it, and what is left.
+
+    @cached_property
+    def work(self) -> Work:
+        return make_work(self.config, self.papers, self.profiles, self.machine, self.why_not)
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.read_plan()
+
+    def read_plan(self) -> Plan:
+        """The plan as it is by now."""
+        if self.asks_node:
+            return Plan(self.work)
+        resolve = partial(resolve_described, self._answers) if self.node else None
+        return read_plan(self.work, Digests(self.config.seed, self.papers, resolve).of)
+
+    @cached_property
+    def is_left(self) -> bool:
+        """Whether there is anything to measure, or there may be."""
+        return self.asks_node or self.plan.next_turn() is not None
+
+    @cached_property
+    def session(self) -> Path:
+        """The file that a session of measuring leaves, if this run has one."""
+        return next_session(self.smoke, self.machine)
+
+    @property
+    def sessions(self) -> list[Path]:
+        """A file for each session that was finished, and the one that this run would add if anything is left to
+        measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
+        return [*session_paths(self.smoke, self.machine), *([self.session] if self.is_left else [])]
+
+    @property
+    def learning_records(self) -> list[Path]:
+        """What its programs learn, for every planned experiment that has something to learn."""
+        return [
+            learning_path(self.machine, paper, name, self.smoke)
+            for paper in self.config.papers
+            for name in chosen_experiments(self.config, self.papers[paper])
+            if self.papers[paper].experiments[name].learning
+        ]
+
+    def check(self) -> None:
+        """UserError if this is another machine than the name's records were made on, or if its job is too short for
+        what comes next."""
+        if self.node is None:
+            check_same_machine(self.machine, self.plan.made_on, describe_as(self.machine))
+        elif not self.asks_node and (turn := self.plan.next_turn()):
+            needed = self.plan.seconds_of(turn.cells)
+            if needed > _budget_seconds(self.node):
+                file = (MACHINES / self.machine).relative_to(ROOT)
+                raise UserError(
+                    f"{file}.yaml: slurm.minutes: {self.node.minutes} is too short: the next turn takes about "
+                    f"{in_words(needed)}; write {int(needed / 60) + 2 + SPARE_MINUTES} or more"
+                )
+
+    @property
+    def jobs_needed(self) -> int:
+        """How many jobs of Slurm it takes to measure what is left."""
+        return max(1, math.ceil(self.plan.seconds_left() / _budget_seconds(self.node))) if self.node else 1
 
 
 @dataclass(frozen=True)
@@ -112,11 +250,6 @@ class Workflow:
                 config = replace(config, profiles=told.profiles if config.all_profiles else tuple(named))
             found.append(Target(config, self.papers, self.profiles, machine, self.nodes.get(machine)))
         return tuple(found)
-
-    @property
-    def work(self) -> Work:
-        """What is asked of `machine`."""
-        return self.targets[0].work
 
     # Names and places.
 
@@ -152,36 +285,28 @@ class Workflow:
         """All (paper, experiment) that are shown: each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
+    # What the commands are told that the rules call.
+
     @property
     def settings(self) -> list[str]:
-        """What --config said, for the commands that the rules call."""
+        """What --config said."""
         return _as_settings(self.overrides)
 
     @property
     def shown(self) -> list[str]:
-        """For the commands that make tables, figures and report: of which records, in full of which machine, and of
-        which papers."""
+        """Where tables, figures and report are made: of which records, in full of which machine, and of which
+        papers."""
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
-    # What is measured.
+    def how_to_measure(self, wildcards: Any) -> list[str]:
+        """Where the machine is measured: within what time, and what --config said."""
+        if not self.nodes:
+            return ["--config", *self.settings]
+        there = {"machine": wildcards.machine, "cluster": False}
+        budget = f"{_budget_seconds(self.nodes[wildcards.machine]):g}s"
+        return ["--budget", budget, "--config", *_as_settings({**self.overrides, **there})]
 
-    @property
-    def descriptions(self) -> list[Path]:
-        return [target.description for target in self.targets]
-
-    @property
-    def hardware_sheets(self) -> list[Path]:
-        """What the machines reach."""
-        return [target.hardware_sheet for target in self.targets]
-
-    @property
-    def sessions(self) -> list[Path]:
-        """The files of the sessions of measuring: those that were finished, and those that this run adds."""
-        return [path for target in self.targets for path in target.sessions]
-
-    @property
-    def learning_records(self) -> list[Path]:
-        return [path for target in self.targets for path in target.learning_records]
+    # The jobs that measure machines: here, or through Slurm on nodes of theirs.
 
     @property
     def gauge_due(self) -> dict[str, str]:
@@ -189,59 +314,35 @@ class Workflow:
         more, so that nothing can delete it or measure it again."""
         return {target.machine: target.gauge_due for target in self.targets if target.gauge_due}
 
+    @property
+    def session_number(self) -> str:
+        """A pattern of the number of each machine's next session: an earlier one is not measured again."""
+        found = [str(target.session).removesuffix(".json").rpartition("-") for target in self.targets]
+        return "|".join(f"(?<={re.escape(place)}-){number}" for place, _, number in found)
+
     def clear_way(self, snakemake: Any, what: str) -> Callable[[Any], list[str]]:
         """An input function without inputs: takes a description, hardware sheet or learning record (`what`) that
         nothing can be read from out of the way of the job that makes another."""
 
         def clear(wildcards: Any) -> list[str]:
+            machine, reason = wildcards.machine, None
+            match what:
+                case "description":
+                    path = description_path(machine, self.smoke)
+                    reason = why_no_description(path)
+                case "hardware":
+                    path = hardware_path(machine, self.smoke)
+                    reason = f"{path}: {self.gauge_due[machine]}" if machine in self.gauge_due else None
+                case _:
+                    path = learning_path(machine, wildcards.paper, wildcards.experiment, self.smoke)
+                    reason = why_no_learning(path, self.smoke)
             runs = snakemake.executor_plugin is not None and not snakemake.dryrun and not snakemake.touch
-            path, reason = self._unreadable(what, wildcards)
             if runs and reason and path.exists():
                 set_aside(path)
                 print(f"respeed: set aside: {reason}", file=sys.stderr)
             return []
 
         return clear
-
-    def _unreadable(self, what: str, wildcards: Any) -> tuple[Path, str | None]:
-        if what == "hardware":
-            path, due = hardware_path(wildcards.machine, self.smoke), self.gauge_due.get(wildcards.machine)
-            return path, f"{path}: {due}" if due else None
-        if what == "description":
-            path = description_path(wildcards.machine, self.smoke)
-            return path, why_no_description(path) if path.exists() else None
-        path = learning_path(wildcards.machine, wildcards.paper, wildcards.experiment, self.smoke)
-        return path, why_no_learning(path, self.smoke) if path.exists() else None
-
-    # The jobs that measure machines: here, or through Slurm on nodes of theirs.
-
-    @property
-    def session_number(self) -> str:
-        """A pattern of the number of each machine's next session: an earlier one is not measured again."""
-        found = [re.fullmatch(r"(.+/session-)(\d+)\.json", str(target.session)) for target in self.targets]
-        return "|".join(f"(?<={re.escape(place[1])}){place[2]}" for place in found if place)
-
-    def settings_of(self, wildcards: Any) -> list[str]:
-        """What --config said, for the command that measures the machine, where it runs."""
-        there = {"machine": wildcards.machine, "cluster": False} if self.nodes else {}
-        return _as_settings({**self.overrides, **there})
-
-    def budget(self, wildcards: Any) -> str:
-        """How long the machine's job may measure, for the same command."""
-        return f"--budget {budget_seconds(self.nodes[wildcards.machine]):g}s" if self.nodes else ""
-
-    def resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
-        """What a rule asks of Slurm so that its job runs on the machine of its wildcard; nothing where that is here.
-        A `short` job takes minutes at most."""
-        return resources(self.nodes, short)
-
-    def retries(self, snakemake: Any) -> int:
-        """How often a job on a cluster is asked for again: as often as its time limit makes necessary, and some more.
-        In the job itself, Snakemake would only repeat it until its time is up."""
-        if not self.nodes or not snakemake.is_main_process:
-            return 0
-        needed = [jobs_needed(one.node, one.plan.seconds_left()) for one in self.targets if one.node]
-        return max(needed) - 1 + SPARE_RETRIES
 
     def described(self, wildcards: Any) -> dict[str, Any]:
         """When this changes, the machine's description is written anew: its contents, or of a machine that only its
@@ -257,6 +358,22 @@ class Workflow:
         """What is to be learned: when it changes, it is learned again."""
         return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
 
+    def resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
+        """What a rule asks of Slurm so that its job runs on the machine of its wildcard, on a whole node: functions, as
+        Snakemake takes them; nothing where that is here. A `short` job takes minutes at most."""
+
+        def of(key: str) -> Callable[..., Any]:
+            return lambda wildcards: _asked_of_slurm(self.nodes[wildcards.machine], short)[key]
+
+        return {key: of(key) for key in _asked_of_slurm(SlurmNode(), short)} if self.nodes else {}
+
+    def retries(self, snakemake: Any) -> int:
+        """How often a job on a cluster is asked for again: as often as its time limit makes necessary, and some more.
+        In the job itself, Snakemake would only repeat it until its time is up."""
+        if not self.nodes or not snakemake.is_main_process:
+            return 0
+        return max(target.jobs_needed for target in self.targets) - 1 + SPARE_RETRIES
+
     def check_executor(self, snakemake: Any) -> None:
         """UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
         elsewhere = snakemake.executor_plugin.common_settings.non_local_exec
@@ -265,123 +382,71 @@ class Workflow:
         if elsewhere and not self.nodes:
             raise UserError(f"jobs on a cluster need to know which machine they measure; use --profile {PROFILE}")
 
-    # What tables, figures and report are made of, and what they are.
+    # What tables, figures and report are made of.
 
     @property
-    def foreign_records(self) -> list[Path]:
-        """The records of other machines: read, never measured."""
-        found = record_paths(self.smoke)
-        return [path for path in found if path.relative_to(self.records).parts[0] not in self.measured]
+    def sources(self) -> list[Path | str]:
+        """What the tables are made of: what this run makes of its machines, the files of all others, and those whose
+        words and published numbers stand beside."""
+        own: list[Path | str] = []
+        for target in self.targets:
+            own += [*target.sessions, target.description, target.hardware_sheet]
+        files = [path for name in ("machine", "hardware") for path in Path(self.records).glob(f"*/{name}.json")]
+        others = [path for path in [*record_paths(self.smoke), *files] if self._is_foreign(path)]
+        told = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
+        told += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        return [*own, *sorted(others), *sorted(os.path.relpath(path) for path in told if path.is_file())]
 
     @property
-    def foreign_learning(self) -> list[Path]:
-        """What other machines' programs learned, as far as figures are drawn of it: read, never made here."""
-        others = [machine for machine in self.machines if machine not in self.measured]
-        return sorted(path for name in others for path in Path(self.records).glob(f"{name}/*/*/learning.json"))
+    def learning_records(self) -> list[Path]:
+        """What was learned that figures are drawn of: this run makes its machines', and reads that of others."""
+        found = [path for name in self.machines for path in Path(self.records).glob(f"{name}/*/*/learning.json")]
+        own = [path for target in self.targets for path in target.learning_records]
+        return [*own, *sorted(path for path in found if self._is_foreign(path))]
 
-    @property
-    def described_by(self) -> list[str]:
-        """The files whose words and published numbers stand in the tables beside the records."""
-        printed = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files = [path for path in [*printed, *HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")] if path.is_file()]
-        others = [path for name in ("machine.json", "hardware.json") for path in Path(self.records).glob(f"*/{name}")]
-        foreign = [path for path in others if path.parent.name not in self.measured]
-        return sorted(os.path.relpath(path) for path in [*files, *foreign])
-
-    def table_files(self, report: Report) -> list[Any]:
-        """What the rule `tables` makes; `report` is Snakemake's flag of what its HTML report shows."""
-        folder = f"{self.results}/tables"
-        shown = [_flag(report, f"{folder}/claims.html", "claims", CLAIMS, Table=TIDY["claims"])]
-        shown += [
-            _flag(
-                report,
-                f"{folder}/{paper}/{name}.html",
-                "table",
-                TABLES,
-                self._folder(paper),
-                **self._label(paper, name),
-            )
-            for paper, name in self.experiments
-        ]
-        shown += [_flag(report, f"{folder}/{name}.html", name, CELLS, Table=title) for name, title in PAGES.items()]
-        for paper, name in self.experiments:
-            labels = self._label(paper, name) | {"File": f"{name}.csv"}
-            shown.append(_flag(report, f"{folder}/{paper}/{name}.csv", "data", DATA, self._folder(paper), **labels))
-        shown += [
-            _flag(report, f"{folder}/{name}.csv", "data", DATA, "All papers", Table=title, File=f"{name}.csv")
-            for name, title in TIDY.items()
-        ]
-        texts = [f"{folder}/{paper}/{name}.{ending}" for paper, name in self.experiments for ending in ("md", "tex")]
-        more = [f"{folder}/{name}.csv" for name in MORE]
-        return [*shown, *texts, *more, f"{folder}/front.html", f"{self.results}/README.md"]
-
-    def figure_files(self, report: Report) -> list[Any]:
-        """What the rule `figures` makes; `report` as for `table_files`."""
-        folder, made = f"{self.results}/figures", []
-
-        def add(where: str, drawn: Mapping[str, str], caption: str, category: str, **table: str) -> None:
-            subfolder = self._folder(where.partition("/")[0]) if table else None
-            for machine in self.machines:
-                place = "/".join(filter(None, [folder, where, machine]))
-                if drawn is LEARNED and (*where.split("/"), machine) not in self.learned:
-                    continue
-                for figure, title in drawn.items():
-                    labels = table | {"Shows": title, "Machine": machine}
-                    made.append(_flag(report, f"{place}-{figure}.svg", caption, category, subfolder, **labels))
-                    made.extend(f"{place}-{figure}{ending}" for ending in ENDINGS)
-
-        for paper, name in self.experiments:
-            add(f"{paper}/{name}", DRAWN, "figure", FIGURES, **self._label(paper, name))
-            add(f"{paper}/{name}", LEARNED, "learning", LEARNING, **self._label(paper, name))
-        for paper in self.papers:
-            add(paper, OF_PAPER, "roofline", FIGURES, Table="all")
-        add("", OF_MACHINE, "sheet", SHEETS)
-        return made
-
-    @cached_property
-    def learned(self) -> Collection[tuple[str, str, str]]:
-        """(paper, experiment, machine) of everything learned that figures are drawn of."""
-        found = [path for machine in self.machines for path in Path(self.records).glob(f"{machine}/*/*/learning.json")]
-        there = {path for path in found if why_no_learning(path, self.smoke) is None}
-        parts = [path.relative_to(self.records).parts for path in {*self.learning_records, *there}]
-        return {(paper, experiment, machine) for machine, paper, experiment, _ in parts}
-
-    @property
-    def front_page(self) -> dict[str, str]:
-        """What report/captions/workflow.rst needs: a part of a page, and the figure that stands below it, with its
-        text."""
-        paper, experiment = self.experiments[0]
-        title = self.papers[paper].experiments[experiment].title
-        return {
-            "front": f"{self.results}/tables/front.html",
-            "figure": f"{self.results}/figures/{paper}/{experiment}/{self.machine}-speedup.svg",
-            "figure_says": f"{title}: speedups on {self.machine}.",
-        }
-
-    def _folder(self, paper: str) -> str:
-        """What the report calls the folder of a paper's files."""
-        return f"{self.papers[paper].title} ({self.papers[paper].year})"
-
-    def _label(self, paper: str, experiment: str) -> dict[str, str]:
-        """The title of a table, with its place in the paper."""
-        experiments = self.papers[paper].experiments
-        place = str(list(experiments).index(experiment) + 1).zfill(len(str(len(experiments))))
-        return {"Table": f"{place} {experiments[experiment].title}"}
+    def _is_foreign(self, path: Path) -> bool:
+        """Whether the record or other file is of a machine that this run does not measure."""
+        return path.relative_to(self.records).parts[0] not in self.measured
 
 
-def _flag(report: Report, path: str, caption: str, category: str, subcategory: str | None = None, **labels: str) -> Any:
-    """The path as Snakemake's HTML report shows it; the caption's place is seen from the rules."""
-    texts = {key: text.translate(_AS_TEXT) for key, text in labels.items()}
-    folder = subcategory.translate(_AS_TEXT) if subcategory else None
-    return report(
-        path, caption=f"../../report/captions/{caption}.rst", category=category, subcategory=folder, labels=texts
-    )
+def _budget_seconds(node: SlurmNode) -> float:
+    """How long a job may measure."""
+    return 60.0 * (node.minutes - SPARE_MINUTES)
+
+
+def _asked_of_slurm(node: SlurmNode, short: bool) -> dict[str, Any]:
+    """As resources of a rule; None says nothing of one, and Slurm's own default holds."""
+    nodelist = [f"--nodelist={node.nodelist}"] if node.nodelist else []
+    return {
+        "slurm_partition": node.partition,
+        "slurm_account": node.account,
+        "constraint": node.constraint,
+        "gres": node.gres,
+        # A negative number asks for none: of a whole node, the job then has all.
+        "cpus_per_task": node.cpus or -1,
+        # None is not allowed here; 0 asks for none as well.
+        "mem_mb": math.ceil(1024 * (node.memory_gb or 0)),
+        "runtime": min(node.minutes, SHORT_MINUTES) if short else node.minutes,
+        "nodes": 1,
+        "slurm_extra": shlex.join(["--exclusive", *nodelist]),
+    }
 
 
 def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> Workflow:
-    """Read and check every file that a run depends on; UserError if there is a mistake in one. A run that `measures`
-    nothing leaves out papers and profiles that are wrong."""
-    config, papers, profiles = read_choice(overrides, measures=measures)
+    """Read and check every file that a run depends on.
+
+    What a run `measures` must be right: UserError if not. One that measures nothing leaves out papers and profiles that
+    are wrong, with a line.
+    """
+    config = load_config(overrides=overrides, strict=measures)
+    papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
+    profiles = profiles_shown(config.profiles if measures else ())
+    if not measures:
+        config = replace(
+            config,
+            papers=tuple(name for name in config.papers if name in papers),
+            profiles=tuple(name for name in config.profiles if name in profiles),
+        )
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
     return Workflow(config, dict(overrides), papers, profiles, machine, nodes)
