@@ -15,11 +15,11 @@ from respeed.records.store import write_json
 from respeed.schedule.availability import make_description
 from respeed.schedule.next_turn import read_plan
 from respeed.schedule.selection import make_work
-from respeed.schedule.spec import Digests, choose_current
+from respeed.schedule.spec import choose_current, current_digests
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
-NOW = Digests(load_config().seed, PAPERS).of("raina2009", "rbm", "openblas-1", False, False)
+NOW = current_digests(load_config().seed, PAPERS)("raina2009", "rbm", "openblas-1", False, False)
 
 
 @pytest.fixture

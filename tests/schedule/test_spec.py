@@ -12,7 +12,7 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profile
 from respeed.machine.cpu import usable_cores
 from respeed.paths import RoundId
-from respeed.schedule.spec import Digests, RoundSpec, make_spec, order_from_json
+from respeed.schedule.spec import RoundSpec, current_digests, make_spec, order_from_json
 from respeed.text import in_words
 
 ROUND = RoundId("box", "raina2009", "rbm", "torch-1", 1)
@@ -66,7 +66,7 @@ def test_a_round_of_some_of_the_cases_is_of_the_same_measurement() -> None:
     assert part.cases == spec.cases[1:2]
     assert part.digest == spec.digest
     assert make_spec(replace(ROUND, whole=True), 3, spec.cases[1:2]).whole_steps == (5209,)
-    assert Digests(3, load_papers(["raina2009"])).of("raina2009", "rbm", "torch-1", False, False) == spec.digest
+    assert current_digests(3, load_papers(["raina2009"]))("raina2009", "rbm", "torch-1", False, False) == spec.digest
 
 
 def test_a_seed_a_size_or_a_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str,
     """UserError if this machine is another one than its records were made on: the first field that differs, and a name
     to use, ready to paste."""
     if differs := difference(here, made_on.fingerprint):
-        way_out = _way_out_on_cluster(machine) or _way_out(machine, made_on, here)
+        way_out = _way_out(machine, made_on, here)
         raise UserError(f"{machine}: its records were made on another machine; here: {differs}; {way_out}")
 
 
@@ -49,17 +49,13 @@ def check_is_this_machine(machine: str, smoke: bool) -> None:
     check_same_machine(machine, read_machine(smoke, machine), describe_as(machine))
 
 
-def _way_out_on_cluster(machine: str) -> str:
-    told = told_of(machine)
-    if told is None or told.slurm is None:
-        return ""
-    return (
-        f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
-        "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
-    )
-
-
 def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
+    told = told_of(machine)
+    if told and told.slurm:
+        return (
+            f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
+            "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
+        )
     if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
         name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
     elif name := next(filter(None, (name_of(here, machine, described_machines(one)) for one in (False, True))), ""):
@@ -114,7 +110,11 @@ def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, .
     system binds no process to CPUs.
     """
     if facts.get("cores") is None:
-        return _count(profile, int(facts["usable_cores"]), _unbound(profile, facts)), ()
+        if profile.cpus is not None or profile.smt:
+            number = (facts.get("core_kinds") or {}).get(kind_of(profile.cpus or ""))
+            instead = f"; threads: {number} is as many as it has {profile.cpus}" if number else ""
+            raise NotMeasurable(f"this system binds no process to CPUs{instead}")
+        return _count(profile, int(facts["usable_cores"]), "cores"), ()
     cores = _chosen(profile.cpus, cores_of_facts(facts["cores"]))
     if profile.smt and all(len(core.cpus) == 1 for core in cores):
         raise NotMeasurable(f"no SMT: each core{_among(profile)} is one CPU that may be used")
@@ -132,15 +132,6 @@ def _count(profile: Profile, there: int, what: str) -> int:
     if profile.threads > there:
         raise NotMeasurable(f"needs {profile.threads} {what}, {there} usable{_among(profile)}")
     return profile.threads
-
-
-def _unbound(profile: Profile, facts: Mapping[str, Any]) -> str:
-    if profile.cpus is None and not profile.smt:
-        return "cores"
-    kinds = facts.get("core_kinds") or {}
-    number = kinds.get(kind_of(profile.cpus or ""))
-    instead = f"; threads: {number} is as many as it has {profile.cpus}" if number else ""
-    raise NotMeasurable(f"this system binds no process to CPUs{instead}")
 
 
 def _chosen(choice: str | None, cores: tuple[Core, ...]) -> tuple[Core, ...]:

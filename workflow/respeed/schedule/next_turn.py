@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,7 @@ from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
 from respeed.records.store import MachineRecords, read_machine
 from respeed.schedule.selection import Work, by_experiment
-from respeed.schedule.spec import Digests
+from respeed.schedule.spec import Digest, current_digests
 
 # Until a profile was measured: what its process takes before its first case.
 START_SECONDS = 3.0
@@ -49,8 +49,6 @@ WORTH_ROUNDS = 2
 NO_INTERVAL, UNDECIDED, WIDE = "no interval", "undecided", "wide interval"
 
 Item = TypeVar("Item")
-# Of paper, experiment, profile, whether whole, and whether smoke: what a record must have been made of.
-Digest = Callable[[str, str, str, bool, bool], str]
 
 
 @dataclass(frozen=True)
@@ -309,7 +307,7 @@ def _rounds_needed(cell: Any) -> float:
 def read_plan(work: Work, digest: Digest | None = None) -> Plan:
     """The plan of a machine by what lies under its name. A record can be used if it is what would be measured now; what
     that is, `digest` says, by default of this machine."""
-    digest = digest or Digests(work.seed, work.papers).of
+    digest = digest or current_digests(work.seed, work.papers)
     mine = read_machine(work.smoke, work.machine)
     planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
     damaged = {path: line for path, line in mine.damaged.items() if path.parts[-4:-1] in planned}

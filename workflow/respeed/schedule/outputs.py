@@ -36,12 +36,7 @@ ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
 
 # Braces would be wildcards to Snakemake, and it writes labels into a script as they are.
 _AS_TEXT = str.maketrans(
-    {
-        "{": "(",
-        "}": ")",
-        "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}",
-        ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
-    }
+    "{}<>", "()\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 )
 
 # Snakemake's flag of a file with its caption, category, folder and columns: the same path, as its HTML report shows it.

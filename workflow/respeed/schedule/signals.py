@@ -48,14 +48,21 @@ def end_when_stopped() -> None:
     _handle(lambda number: _leave(number, 0.0))
 
 
-def _handle(leave: Callable[[int], NoReturn]) -> None:
+def cancel_jobs_when_stopped() -> None:
+    """The same for a run whose jobs are on a cluster: Snakemake, interrupted, has Slurm cancel them. It waits for its
+    next look at the jobs before it ends; who stops it twice need not."""
+    os.environ[STOPPED_BY_RUN] = "1"
+    _handle(_interrupt, second=signal.SIG_DFL)
+
+
+def _handle(leave: Callable[[int], NoReturn], second: signal.Handlers = signal.SIG_IGN) -> None:
     mine = os.getpid()
 
     def handler(number: int, frame: FrameType | None) -> None:
         if os.getpid() != mine:  # a child that is just being started: whoever starts it hears of it as well
             os._exit(128 + number)
         for other in SIGNALS:
-            signal.signal(other, signal.SIG_IGN)
+            signal.signal(other, second)
         leave(number)
 
     for number in SIGNALS:
@@ -63,18 +70,7 @@ def _handle(leave: Callable[[int], NoReturn]) -> None:
             signal.signal(number, handler)
 
 
-def cancel_jobs_when_stopped() -> None:
-    """The same for a run whose jobs are on a cluster: Snakemake, interrupted, has Slurm cancel them."""
-    os.environ[STOPPED_BY_RUN] = "1"
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Snakemake waits for its next look at the jobs before it ends; who stops it twice need not.
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_DFL)
+def _interrupt(number: int) -> NoReturn:
     os.write(2, f"{STOPPED}\n".encode())
     raise KeyboardInterrupt
 

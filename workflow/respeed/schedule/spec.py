@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError, nearest
@@ -24,8 +24,9 @@ from respeed.schedule.availability import read_answers, resolve_described, resol
 
 # The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.
 Resolve = Callable[[Profile], tuple[int, tuple[int, ...]]]
-# Paper, experiment, profile, whether whole, and whether smoke.
+# Paper, experiment, profile, whether whole, and whether smoke; and the digest that records of these must have.
 Place = tuple[str, str, str, bool, bool]
+Digest = Callable[[str, str, str, bool, bool], str]
 
 
 @dataclass(frozen=True)
@@ -146,19 +147,15 @@ def _digest(spec: RoundSpec) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Digests:
+def current_digests(seed: int, papers: Mapping[str, Paper], resolve: Resolve | None = None) -> Digest:
     """The digests that a machine's records must have now, each worked out once, of these papers."""
 
-    def __init__(self, seed: int, papers: Mapping[str, Paper], resolve: Resolve | None = None) -> None:
-        self._seed, self._papers, self._resolve = seed, papers, resolve
-        self._known: dict[Place, str] = {}
+    @cache
+    def digest(paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
+        round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
+        return make_spec(round_id, seed, paper=papers[paper], resolve=resolve).digest
 
-    def of(self, paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
-        key = (paper, experiment, profile, whole, smoke)
-        if key not in self._known:
-            round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
-            self._known[key] = make_spec(round_id, self._seed, paper=self._papers[paper], resolve=self._resolve).digest
-        return self._known[key]
+    return digest
 
 
 def order_from_json(text: str) -> tuple[list[RoundSpec], list[float]]:
@@ -187,11 +184,11 @@ def choose_current(
     if not doubtful:
         return list(records)
     resolve = partial(resolve_described, read_answers(machine, smoke))
-    digests = Digests(load_config(strict=False).seed, papers, resolve)
+    digest = current_digests(load_config(strict=False).seed, papers, resolve)
     current = {}
     for place in doubtful:
         with contextlib.suppress(UserError, NotMeasurable, KeyError):  # where it cannot be told
-            current[place] = digests.of(*place)
+            current[place] = digest(*place)
     chosen = {place: digest for place, digest in current.items() if digest in there[place]}
     return [one for one in records if chosen.get(_place(one), one["digest"]) == one["digest"]]
 

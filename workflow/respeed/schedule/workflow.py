@@ -62,7 +62,7 @@ from respeed.schedule.selection import (
     papers_shown,
     profiles_shown,
 )
-from respeed.schedule.spec import Digests
+from respeed.schedule.spec import current_digests
 from respeed.text import in_words
 
 # The Snakemake profile that sends jobs to Slurm.
@@ -175,7 +175,7 @@ class Target:
         if self.asks_node:
             return Plan(self.work)
         resolve = partial(resolve_described, self._answers) if self.node else None
-        return read_plan(self.work, Digests(self.config.seed, self.papers, resolve).of)
+        return read_plan(self.work, current_digests(self.config.seed, self.papers, resolve))
 
     @cached_property
     def is_left(self) -> bool:
