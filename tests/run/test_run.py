@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -25,26 +25,10 @@ REAL_UV = shutil.which("uv") or shutil.which(str(ROOT / ".tools" / "uv" / "bin" 
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
 TOOLS = ("sh", "cat", "cksum", "date", "dirname", "flock", "grep", "kill", "mkdir", "realpath", "rm", "sleep")
 
-PYPROJECT = """\
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "respeed"
-version = "1"
-
-[project.scripts]
-respeed = "respeed:tell"
-
-[tool.hatch.build.targets.wheel]
-packages = ["workflow/respeed"]
-"""
-# What the project tells uv.
-if "uv" in (_tools := tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]):
-    assert _tools["uv"] == {}
-    PYPROJECT += "[tool.uv]\n"
-TELL = "import sys\ndef tell(): print(sys.prefix, __file__, sep='\\n')\n"
+# The version of uv that is fetched.
+(KNOWN,) = re.findall(r"(?m)^uv==(\S+)", (ROOT / "requirements-uv.txt").read_text())
+# What a command of the environment says: where it runs, and what.
+TELL = "import sys\ndef main(): print(sys.prefix, __file__, sep='\\n')\n"
 
 # Writes down how it was called and whether the environment looked whole then; it makes an environment of shell scripts.
 # UV_STOPS=fail, die, hang or pause (until there is a file $UV_LOG.go): what the step named by UV_AT does.
@@ -72,7 +56,7 @@ case "$1 $2" in
 esac
 echo "uv tells on standard output what it did"
 for file in "$bin"/*; do [ -x "$file" ] || "$CHMOD" +x "$file"; done
-""".replace("@KNOWN@", next(iter(re.findall(r"(?m)^uv==(\S+)", (ROOT / "requirements-uv.txt").read_text()))))
+""".replace("@KNOWN@", KNOWN)
 MADE = ["venv --relocatable (unfinished)", "pip sync (unfinished)", "pip install (unfinished)"]
 
 
@@ -83,16 +67,15 @@ class Clone:
         self.folder = folder / "clone"
         self.log = folder / "uv.log"
         self.path = folder / "path"
-        (self.folder / "workflow" / "respeed").mkdir(parents=True)
+        (self.folder / "workflow/respeed/cli").mkdir(parents=True)
         self.path.mkdir()
         for tool in TOOLS:
             if found := shutil.which(tool):
                 (self.path / tool).symlink_to(found)
-        shutil.copy(ROOT / "run", self.folder)
-        shutil.copy(ROOT / "requirements-uv.txt", self.folder)
-        (self.folder / "pyproject.toml").write_text(PYPROJECT)
+        for file in ("run", "requirements-uv.txt", "pyproject.toml", "README.md"):
+            shutil.copy(ROOT / file, self.folder)
         (self.folder / "requirements.lock").write_text("# empty\n")
-        (self.folder / "workflow" / "respeed" / "__init__.py").write_text(TELL)
+        (self.folder / "workflow/respeed/cli/main.py").write_text(TELL)
         if uv is not None:
             (self.path / "uv").symlink_to(uv)
 
@@ -125,19 +108,30 @@ class Clone:
         return lines
 
 
-def wait_for(path: Path, text: str) -> str:
-    """The text of the file, as soon as `text` stands in it."""
+def wait_for(path: Path, text: str) -> None:
+    """Until `text` stands in the file."""
     deadline = time.monotonic() + 20
-    while not (path.exists() and text in (found := path.read_text())):
+    while not (path.exists() and text in path.read_text()):
         assert time.monotonic() < deadline, f"{text!r} never stood in {path}"
         time.sleep(0.02)
-    return found
 
 
 def executable(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o755)
     return path
+
+
+def write_wheel(path: Path, name: str, version: str, files: dict[str, str]) -> str:
+    """Write a wheel; its hash, as a lock has it. Scripts in it may be run."""
+    about = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "RECORD": ""}
+    about["WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(path, "w") as file:
+        for place, text in ({f"{name}-{version}.dist-info/{key}": text for key, text in about.items()} | files).items():
+            entry = zipfile.ZipInfo(place)
+            entry.external_attr = 0o755 << 16
+            file.writestr(entry, text)
+    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 @pytest.fixture
@@ -162,17 +156,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
         pytest.skip("no uv on the PATH or in .tools")
     folder = tmp_path_factory.mktemp("installed")
     clone = Clone(folder, REAL_UV)
-    wheel = folder / "tiny-1-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr("tiny.py", TELL)
-        file.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
-        file.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        file.writestr("tiny-1.dist-info/entry_points.txt", "[console_scripts]\ntiny = tiny:tell\n")
-        file.writestr("tiny-1.dist-info/RECORD", "")
+    files = {
+        "tiny.py": TELL,
+        "tiny-1.dist-info/entry_points.txt": "[console_scripts]\ntiny = tiny:main\n",
         # The build backend of the real lock, from the environment that runs these tests.
-        file.writestr("tiny.pth", f"{distribution('hatchling').locate_file('')}\n")
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+        "tiny.pth": f"{distribution('hatchling').locate_file('')}\n",
+    }
+    wheel = folder / "tiny-1-py3-none-any.whl"
+    digest = write_wheel(wheel, "tiny", "1", files)
+    (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash={digest}\n")
     (folder / "uv.toml").write_text(f'cache-dir = "{folder}/planted"\n')
     (folder / ".config" / "uv").mkdir(parents=True)
     (folder / ".config" / "uv" / "uv.toml").write_text(f'cache-dir = "{folder}/the-users"\n')
@@ -186,33 +178,22 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     shutil.rmtree(folder)
 
 
-def tells_only_of(folder: Path, clone: Clone, commands: tuple[str, ...]) -> None:
-    for command in commands:
-        told = clone.run(command)
-        prefix, file = told.stdout.splitlines()
-        assert (told.returncode, told.stderr) == (0, "")
-        assert Path(prefix) == folder / ".venv"
-        assert Path(file).is_relative_to(folder)
-
-
 def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_set_up(installed: Clone) -> None:
     first = installed.folder
-    tells_only_of(first, installed, ("tiny", "respeed"))
     second, third = first.parent / "a copy with spaces", first.parent / "verschöben, 移動"
-
-    shutil.copytree(first, second, symlinks=True)
-    installed.folder = second
-    tells_only_of(second, installed, ("tiny", "respeed"))
-
-    first.rename(third)
-    installed.folder = third
-    tells_only_of(third, installed, ("tiny", "respeed"))
+    for make in (lambda _: first, partial(shutil.copytree, first, symlinks=True), first.rename):
+        folder = installed.folder = make(third if make == first.rename else second)
+        for command in ("tiny", "respeed"):
+            told = installed.run(command)
+            prefix, file = told.stdout.splitlines()
+            assert (told.returncode, told.stderr, Path(prefix)) == (0, "", folder / ".venv")
+            assert Path(file).is_relative_to(folder)
     # Also where the environment is used without the script.
     told = subprocess.run(
-        [third / ".venv" / "bin" / "python", "-c", "import respeed; print(respeed.__file__)"],
-        env={}, text=True, capture_output=True, check=True,
+        [third / ".venv/bin/python", "-c", "import respeed.cli.main as main; print(main.__file__)"], env={}, text=True,
+        capture_output=True, check=True,
     )  # fmt: skip
-    assert Path(told.stdout.strip()) == third / "workflow" / "respeed" / "__init__.py"
+    assert Path(told.stdout.strip()) == third / "workflow/respeed/cli/main.py"
 
 
 def test_no_settings_of_a_folder_above_reach_uv_but_the_users_own_do(installed: Clone) -> None:
@@ -260,41 +241,30 @@ def test_a_set_up_that_is_killed_or_fails_leaves_nothing_that_looks_whole_and_is
     assert clone.calls() == MADE
 
 
-def of_a_killed_update(clone: Clone, step: str) -> None:
-    """Also with the old lock: what was written before the end came is not known."""
-    lock = clone.folder / "requirements.lock"
-    before = lock.read_text()
-    lock.write_text("# changed\n")
-    assert clone.run("python", UV_STOPS="die", UV_AT=step).returncode == -signal.SIGKILL
-    lock.write_text(before)
+def spoil(clone: Clone, how: str) -> None:
+    match how.split(": "):
+        case "killed", step:  # also with the old lock: what was written before the end came is not known
+            lock = clone.folder / "requirements.lock"
+            before = lock.read_text()
+            lock.write_text("# changed\n")
+            assert clone.run("python", UV_STOPS="die", UV_AT=step).returncode == -signal.SIGKILL
+            lock.write_text(before)
+        case ["of an earlier version"]:  # with another stamp, and scripts that hold its path
+            (clone.folder / ".venv/.respeed-lock").write_text("1234567890 250000\n")
+            (clone.folder / ".venv/pyvenv.cfg").write_text("home = /usr/bin\n")
+        case _:
+            (clone.folder / ".venv/bin/python").unlink()
+            (clone.folder / ".venv/bin/python").symlink_to("/nowhere/python3")
 
 
-def of_an_earlier_version(clone: Clone, _: str) -> None:
-    """With another stamp, and scripts that hold its path."""
-    (clone.folder / ".venv" / ".respeed-lock").write_text("1234567890 250000\n")
-    (clone.folder / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
-
-
-def without_its_python(clone: Clone, _: str) -> None:
-    python = clone.folder / ".venv" / "bin" / "python"
-    python.unlink()
-    python.symlink_to("/nowhere/python3")
-
-
-@pytest.mark.parametrize(
-    ("spoil", "step"),
-    [(of_a_killed_update, "pip sync"), (of_a_killed_update, "pip install"), (of_an_earlier_version, ""),
-     (without_its_python, "")],
-)  # fmt: skip
-def test_an_environment_that_cannot_be_trusted_is_made_anew(
-    ready: Clone, spoil: Callable[[Clone, str], None], step: str
-) -> None:
-    spoil(ready, step)
-    (ready.folder / ".venv" / "left-over").touch()
+@pytest.mark.parametrize("how", ["killed: pip sync", "killed: pip install", "of an earlier version", "without Python"])
+def test_an_environment_that_cannot_be_trusted_is_made_anew(ready: Clone, how: str) -> None:
+    spoil(ready, how)
+    (ready.folder / ".venv/left-over").touch()
     ready.calls()
     assert "run: making .venv" in ready.run("respeed").stderr
     assert ready.calls() == MADE
-    assert not (ready.folder / ".venv" / "left-over").exists()
+    assert not (ready.folder / ".venv/left-over").exists()
 
 
 @pytest.mark.parametrize(
@@ -415,18 +385,8 @@ def test_a_newer_python_is_found_behind_one_that_is_too_old_whatever_the_shell_s
 def test_a_uv_that_is_not_the_one_we_know_by_its_hash_is_not_installed(clone: Clone, tmp_path: Path) -> None:
     (clone.path / "uv").unlink()
     (clone.path / "python3").symlink_to(sys.executable)
-    known = re.search(r"^uv==(\S+)", (ROOT / "requirements-uv.txt").read_text(), re.M)
-    assert known
-    wheel = tmp_path / f"uv-{known[1]}-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as file:
-        script = zipfile.ZipInfo(f"uv-{known[1]}.data/scripts/uv")
-        script.external_attr = 0o755 << 16
-        file.writestr(script, f"#!/bin/sh\necho >{tmp_path}/his-code-ran\n")
-        file.writestr(f"uv-{known[1]}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: uv\nVersion: {known[1]}\n")
-        file.writestr(
-            f"uv-{known[1]}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        file.writestr(f"uv-{known[1]}.dist-info/RECORD", "")
+    script = {f"uv-{KNOWN}.data/scripts/uv": f"#!/bin/sh\necho >{tmp_path}/his-code-ran\n"}
+    write_wheel(tmp_path / f"uv-{KNOWN}-py3-none-any.whl", "uv", KNOWN, script)
     told = clone.run("python", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path), PIP_CONFIG_FILE=os.devnull)
     assert "DO NOT MATCH THE HASHES" in told.stderr
     assert (told.returncode, told.stderr.splitlines()[-1][:28]) == (1, "run: set-up did not finish, ")
