@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.hardware import make_rates, make_scaling
+import pandas as pd
+
+from respeed.analysis.columns import make_frame
+from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.paths import hardware_path
 from respeed.records.models import PAPER, SHEET_SCHEMA
 from respeed.records.store import write_json
@@ -68,27 +70,19 @@ def hardware_sheet(
     }  # fmt: skip
 
 
-def rates_of(*sheets: dict[str, Any]) -> list[Any]:
-    """Rows of rates.csv."""
-    return list(rows_of(make_frame((row for sheet in sheets for row in make_rates(sheet)), "rates")))
+def rates_of(*sheets: dict[str, Any]) -> pd.DataFrame:
+    return make_frame((row for sheet in sheets for row in make_rates(sheet)), "rates")
 
 
-def scaling_of(*sheets: dict[str, Any]) -> list[Any]:
-    """Rows of scaling.csv."""
-    return list(rows_of(make_frame((row for sheet in sheets for row in make_scaling(sheet)), "scaling")))
+def scaling_of(*sheets: dict[str, Any]) -> pd.DataFrame:
+    return make_frame((row for sheet in sheets for row in make_scaling(sheet)), "scaling")
 
 
 def no_gpu() -> dict[str, Any]:
     """What a sheet says of a device that is not there."""
-    profile = {
-        "name": "torch-cuda-fp32-2",
-        "package": "PyTorch",
-        "backend": "torch",
-        "device": "cuda",
-        "precision": "fp32",
-    }
+    profile = {"name": "torch-cuda-fp32-2", "package": "PyTorch", "backend": "torch", "device": "cuda"}
     case = {"name": "4096x4096", "workload": "matmul", "parameters": {"m": 4096, "k": 4096, "n": 4096}}
-    return {"profile": profile, "threads": 2, "cases": [case], "reason": "no CUDA device"}
+    return {"profile": profile | {"precision": "fp32"}, "threads": 2, "cases": [case], "reason": "no CUDA device"}
 
 
 def write_sheet(sheet: dict[str, Any]) -> None:

@@ -1,49 +1,48 @@
-"""What more threads bring, and what a machine reaches: from hardware sheets to rows."""
+"""What a machine reaches, and what more threads bring it: from hardware sheets to rows, and to a page of the report."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.analysis.hardware import INTERVAL, PRODUCT, RANGE, STEP, disturbed_profiles, spread_of, spread_of_ratio
+from respeed.analysis.columns import load_table, make_frame, rows_of
 from respeed.analysis.hardware_sheet import (
+    INTERVAL,
+    PRODUCT,
+    RANGE,
+    STEP,
     beside_machines,
-    differing_peaks,
-    list_sizes,
-    missing_rates,
-    missing_scaling,
-    tabulate_rates,
-    tabulate_scaling,
+    describe_sheet,
+    disturbed_profiles,
+    spread_of,
+    spread_of_ratio,
 )
 from respeed.output.build import build_tables
 from respeed.paths import hardware_path
 from respeed.records.store import write_json
+from tests.conftest import make_record as make_record_fixture
 from tests.conftest import write_machines
 from tests.sheets import ACCELERATOR, HARDWARE, hardware_sheet, no_gpu, rates_of, scaling_of, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
 times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8)
+NO_POINTS = make_frame([], "roofline")
 
 
-@given(times, times)
-def test_a_ratio_lies_within_its_ends_and_turned_round_is_its_inverse(above: list[float], below: list[float]) -> None:
+@given(times, times, st.floats(1e-3, 1e3))
+def test_ratios_lie_within_their_ends_turn_round_and_scale(above: list[float], below: list[float], k: float) -> None:
     ratio, inverse = spread_of_ratio(above, below), spread_of_ratio(below, above)
     assert ratio.value == pytest.approx(1 / inverse.value)
     if ratio.low is not None and ratio.high is not None:
         assert ratio.low <= ratio.value * (1 + 1e-9)
         assert ratio.value <= ratio.high * (1 + 1e-9)
-
-
-@given(times, st.floats(1e-3, 1e3))
-def test_a_machine_that_is_slower_all_along_has_the_same_ratios(seconds: list[float], factor: float) -> None:
-    slower = [factor * one for one in seconds]
-    assert spread_of_ratio(slower, seconds).value == pytest.approx(factor)
-    assert spread_of(slower).value == pytest.approx(factor * spread_of(seconds).value)
+    slower = [k * one for one in above]
+    assert spread_of_ratio(slower, above).value == pytest.approx(k)
+    assert spread_of(slower).value == pytest.approx(k * spread_of(above).value)
 
 
 @given(times)
@@ -55,19 +54,21 @@ def test_few_passes_have_a_range_and_six_an_interval(seconds: list[float]) -> No
 
 @given(st.floats(0.05, 1.2), st.sampled_from([(1, 2), (1, 2, 3, 4, 8, 12)]))
 def test_efficiency_is_the_speedup_over_the_threads(efficiency: float, counts: tuple[int, ...]) -> None:
-    rows = scaling_of(hardware_sheet(plain_record, counts, efficiency=efficiency))
+    make_record = make_record_fixture.__wrapped__()  # type: ignore[attr-defined]  # hypothesis has no fixtures
+    rows = list(rows_of(scaling_of(hardware_sheet(make_record, counts, efficiency=efficiency))))
     assert [row.threads for row in rows if (row.what, row.size) == (STEP, "576x1024")] == list(counts)
     for row in rows:
         assert row.efficiency == pytest.approx(1.0 if row.threads == 1 else efficiency)
         assert row.speedup == pytest.approx(row.threads * row.efficiency)
 
 
-def plain_record(seconds: list[float], **facts: Any) -> dict[str, Any]:
-    """As the fixture `make_record`, which hypothesis cannot have."""
-    from tests.conftest import make_record
-
-    made: dict[str, Any] = make_record.__wrapped__()(seconds, **facts)  # type: ignore[attr-defined]
-    return made
+def disturb(sheet: dict[str, Any], *threads: int, passes: range = range(1, 100)) -> dict[str, Any]:
+    """The sheet, its processes on so many threads disturbed in these passes."""
+    for record in sheet["rounds"]:
+        if record["threads"] in threads and record["id"]["index"] in passes:
+            for block in (block for case in record["cases"] for block in case["blocks"]):
+                block["run_delay_seconds"] = 1e3
+    return sheet
 
 
 def test_every_row_has_a_number_or_a_reason(make_record: MakeRecord) -> None:
@@ -76,76 +77,17 @@ def test_every_row_has_a_number_or_a_reason(make_record: MakeRecord) -> None:
     broken |= {"status": "failed", "reason": "MemoryError: out of memory", "blocks": [], "warmup": None}
     for record in sheet["rounds"][1:]:
         record["cases"] = [case for case in record["cases"] if case["workload"] != "matmul"]
-    rows = rates_of(sheet)
-    assert all((row.value is None) == bool(row.reason) for row in rows)
-    assert {row.reason for row in rows if row.what == PRODUCT} == {"MemoryError: out of memory", "no CUDA device"}
-
-
-def test_a_disturbed_block_does_not_count_and_a_case_of_none_else_says_by_what(make_record: MakeRecord) -> None:
-    sheet = hardware_sheet(make_record, passes=1)
-    for case in sheet["rounds"][1]["cases"]:
-        case["blocks"][0]["run_delay_seconds"] = 1e3
-    slow = [row for row in scaling_of(sheet) if row.threads == 2]
-    assert all(row.seconds is None and "waited for a core" in row.reason for row in slow)
+    rates, slow = rates_of(sheet), scaling_of(disturb(sheet, 2)).query("threads == 2")
+    assert (rates["value"].isna() == (rates["reason"] != "")).all()
+    assert set(rates["reason"][rates["what"] == PRODUCT]) == {"MemoryError: out of memory", "no CUDA device"}
+    # A disturbed block does not count, and a case of none else says by what.
+    assert slow["seconds"].isna().all()
+    assert slow["reason"].str.contains("waited for a core").all()
 
 
 def test_of_several_squares_on_a_device_the_fastest_stands_in_the_table(make_record: MakeRecord) -> None:
-    row = next(row for row in rates_of(hardware_sheet(make_record, gpu=True)) if row.device == "cuda")
-    assert (row.what, row.size) == (PRODUCT, "8192x8192")
-
-
-def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> None:
     rates = rates_of(hardware_sheet(make_record, gpu=True))
-    columns, groups = tabulate_rates(rates)
-    assert columns == ["one core", "all 2 cores", ACCELERATOR]
-    assert groups[0][0] == "Square product, GFLOP/s"
-    assert any(label == "copy to the device, pinned" for _, lines in groups for label, _ in lines)
-    assert "L2 4.00 MiB" in list_sizes(rates)
-
-
-def test_a_device_that_is_not_there_is_one_line(make_record: MakeRecord) -> None:
-    assert missing_rates(rates_of(hardware_sheet(make_record, absent=[no_gpu()]))) == [
-        "Nothing was measured on cuda: no CUDA device."
-    ]
-
-
-def test_speedups_stand_with_their_efficiency_behind_the_seconds_on_one_thread(make_record: MakeRecord) -> None:
-    counts, lines = tabulate_scaling(scaling_of(hardware_sheet(make_record, (1, 2, 4))))
-    assert counts == [1, 2, 4]
-    assert [value.text for value in dict(lines)["RBM step, 576x1024"]] == ["10.2 ms", "1.80x (90 %)", "3.60x (90 %)"]
-    assert all(value.interval.startswith("±") for value in dict(lines)["RBM step, 576x1024"])
-
-
-def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: MakeRecord) -> None:
-    sheets = [hardware_sheet(make_record, (1, cores), machine=f"box-{cores}") for cores in (2, 8)]
-    reached, scaled = rates_of(*sheets), scaling_of(*sheets)
-    rows = {row[0]: row[1:] for row in beside_machines(reached, scaled, ["box-2", "box-8"])}
-    assert rows["Efficiency of the step 576x1024, all cores"] == ["90 %", "90 %"]
-    assert not beside_machines(reached, scaled, ["box-2"])
-
-
-def disturb(sheet: dict[str, Any], *threads: int) -> dict[str, Any]:
-    """The sheet, its processes on so many threads disturbed in every pass."""
-    for record in sheet["rounds"]:
-        for case in record["cases"] if record["threads"] in threads else ():
-            for block in case["blocks"]:
-                block["run_delay_seconds"] = 1e3
-    return sheet
-
-
-def test_a_disturbed_machine_has_one_line_without_counts_and_no_table(make_record: MakeRecord) -> None:
-    rates = rates_of(disturb(hardware_sheet(make_record), 1, 2))
-    assert tabulate_rates(rates)[1] == []
-    assert missing_rates(rates) == [
-        "No pass was clean on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step "
-        "on one thread; on all 2 cores: small step spread over threads (why: rates.csv)."
-    ]
-
-
-def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
-    rows = scaling_of(disturb(hardware_sheet(make_record, (1, 2, 4)), 2))
-    (line,) = missing_scaling(rows)
-    assert line.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
+    assert list(rates["size"][(rates["what"] == PRODUCT) & (rates["device"] == "cuda")]) == ["8192x8192"]
 
 
 def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: MakeRecord) -> None:
@@ -155,66 +97,113 @@ def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: Mak
         record["provenance"]["threads_proof"] = {"threads_ran": 1}
         for case in record["cases"]:
             case |= {"status": "not-run", "reason": "1 thread ran, 2 asked", "blocks": [], "warmup": None}
-    assert all(row.is_disturbed for row in scaling_of(sheet) if row.threads == 2)
+    assert scaling_of(sheet).query("threads == 2")["is_disturbed"].all()
     assert disturbed_profiles(sheet["rounds"]) == {slow[0]["id"]["profile"]}
 
 
 def test_the_ends_of_a_time_and_of_a_speedup_are_said_each_for_itself(make_record: MakeRecord) -> None:
-    sheet = hardware_sheet(make_record, passes=7)
-    for record in [one for one in sheet["rounds"] if one["threads"] == 1][5:]:
-        disturb({"rounds": [record]}, 1)
-    ends = {row.threads: (row.ends, row.speedup_ends) for row in scaling_of(sheet)}
+    sheet = disturb(hardware_sheet(make_record, passes=7), 1, passes=range(6, 8))
+    ends = {row.threads: (row.ends, row.speedup_ends) for row in rows_of(scaling_of(sheet))}
     assert ends == {1: (RANGE, ""), 2: (INTERVAL, RANGE)}
 
 
-def test_an_efficiency_of_all_cores_is_of_no_fewer(make_record: MakeRecord) -> None:
-    sheets = [hardware_sheet(make_record, (1, 2, 4), machine=name) for name in ("one", "two")]
-    disturb(sheets[0], 4)
-    reached, scaled = rates_of(*sheets), scaling_of(*sheets)
-    rows = {row[0]: row[1:] for row in beside_machines(reached, scaled, ["one", "two"])}
-    assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %"]
-
-
 def test_what_does_not_multiply_is_not_called_by_a_blas(make_record: MakeRecord) -> None:
-    rows = rates_of(hardware_sheet(make_record, gpu=True))
-    named = {row.what: row.library for row in rows if row.device == "cpu" and row.unit in ("GB/s", "µs")}
-    assert set(named.values()) == {"NumPy's copy", "compiled loop"}
-    assert {row.what.partition(", ")[2] for row in rows if row.device == "cuda" and row.unit == "µs"} == {
-        "round trip", "launches queued", "launches in a graph"
+    rates = rates_of(hardware_sheet(make_record, gpu=True))
+    others = rates[rates["unit"].isin(["GB/s", "µs"])]
+    assert set(others["library"][others["device"] == "cpu"]) == {"NumPy's copy", "compiled loop"}
+
+
+def page(sheet: dict[str, Any], points: pd.DataFrame = NO_POINTS) -> dict[str, Any]:
+    return describe_sheet(rates_of(sheet), scaling_of(sheet), points, smoke=False)
+
+
+def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> None:
+    shown = page(hardware_sheet(make_record, (1, 2, 4), gpu=True))
+    assert shown["columns"] == ["one core", "all 4 cores", ACCELERATOR]
+    labels = {group["heading"]: [line["label"] for line in group["lines"]] for group in shown["groups"]}
+    assert labels == {
+        "Square product, GFLOP/s": ["OpenBLAS, fp32", "PyTorch, fp32"],
+        "Copy within the memory, GB/s, read and written": [
+            "NumPy's copy, arrays of 256 MiB", "PyTorch, arrays of 1,024 MiB",
+        ],
+        "Copy to and from the device, GB/s": [
+            f"copy {way} the device, {memory}" for way in ("to", "from") for memory in ("pinned", "pageable")
+        ],
+        "A step of next to nothing, µs": [
+            "compiled loop, on one thread", "compiled loop, spread over threads", "PyTorch, round trip",
+            "PyTorch, launches queued", "PyTorch, launches in a graph",
+        ],
     }  # fmt: skip
+    assert shown["sizes"] == "memory 16.0 GiB, cache L1 96.0 KiB, cache L2 4.00 MiB"
+    assert (shown["missing"], shown["missing_points"], shown["no_curve"]) == ([], [], "")
+    # Speedups stand with their efficiency behind the seconds on one thread.
+    assert shown["counts"] == ["1 thread", "2 threads", "4 threads"]
+    step = next(line["values"] for line in shown["scaling"] if line["label"] == "RBM step, 576x1024")
+    assert [value["text"] for value in step] == ["10.2 ms", "1.80x (90 %)", "3.60x (90 %)"]
+    assert all(value["interval"].startswith("±") for value in step)
 
 
-def test_arrays_that_may_stay_in_a_cache_are_named(make_record: MakeRecord) -> None:
-    sheet = hardware_sheet(make_record)
-    sheet["memory"]["caches"]["L3"] = 480 * 2**20
-    (line,) = missing_rates(rates_of(sheet))
-    assert line == "The two arrays of the memory copy are 1.1 times all of cache L3: a part of them may stay in it."
-
-
-def test_of_several_devices_it_is_said_that_one_was_measured(make_record: MakeRecord) -> None:
-    sheet = hardware_sheet(make_record, gpu=True)
-    sheet["provenance"] |= {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}}
-    sheet["memory"]["accelerators"] = {ACCELERATOR: 80 * 2**30}
-    assert missing_rates(rates_of(sheet)) == [f"Of 4 {ACCELERATOR} the first one alone was measured."]
+DISTURBED = (
+    "No pass was clean on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step on one "
+    "thread; on all 2 cores: small step spread over threads (why: rates.csv)."
+)
+IN_CACHE = "The two arrays of the memory copy are 1.1 times all of cache L3: a part of them may stay in it."
 
 
 @pytest.mark.parametrize(
-    ("where", "lines"), [(("cpu", 2), 1), (("cpu", 1), 0), (("cpu", 4), 0), (("cuda:1", None), 0), (None, 0)]
+    ("change", "lines"),
+    [
+        (lambda sheet: sheet | {"absent": [no_gpu()]}, ["Nothing was measured on cuda: no CUDA device."]),
+        (lambda sheet: disturb(sheet, 1, 2), [DISTURBED]),
+        (lambda sheet: sheet | {"memory": sheet["memory"] | {"caches": {"L1": 98304, "L3": 480 * 2**20}}}, [IN_CACHE]),
+        (
+            lambda sheet: (
+                sheet
+                | {
+                    "provenance": {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}},
+                    "memory": sheet["memory"] | {"accelerators": {ACCELERATOR: 80 * 2**30}},
+                }
+            ),
+            [f"Of 4 {ACCELERATOR} the first one alone was measured."],
+        ),
+    ],
+)
+def test_what_a_sheet_lacks_is_said_in_one_line(
+    change: Callable[[dict[str, Any]], dict[str, Any]], lines: list[str], make_record: MakeRecord
+) -> None:
+    assert page(change(hardware_sheet(make_record)))["missing"] == lines
+
+
+def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
+    (line,) = page(disturb(hardware_sheet(make_record, (1, 2, 4)), 2))["missing_points"]
+    assert line.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
+
+
+@pytest.mark.parametrize(
+    ("where", "factor", "lines"),
+    [(("cpu", 2), 2, 1), (("cpu", 2), 1.2, 0), (("cpu", 4), 2, 0), (("cuda:1", None), 2, 0), (("", None), 2, 0)],
 )
 def test_a_peak_of_the_rounds_is_compared_on_as_many_threads_alone(
-    make_record: MakeRecord, where: tuple[str, int | None] | None, lines: int
+    make_record: MakeRecord, where: tuple[str, int | None], factor: float, lines: int
 ) -> None:
-    reached = rates_of(hardware_sheet(make_record, gpu=True))
-    peak = 2 * next(row.value or 0 for row in reached if (row.what, row.threads) == (PRODUCT, 2))
-    peak = peak if where != ("cpu", 1) else next(row.value or 0 for row in reached if row.threads == 1)
-    device, threads = where or ("", None)
-    point = SimpleNamespace(precision="fp32", package="OpenBLAS", peak_gflops=peak, device=device, threads=threads)
-    assert len(differing_peaks(reached, [point])) == lines
+    sheet = hardware_sheet(make_record, gpu=True)
+    rates = rates_of(sheet)
+    peak = factor * rates["value"][(rates["what"] == PRODUCT) & (rates["threads"] == 2)].iloc[0]
+    point = {"precision": "fp32", "package": "OpenBLAS", "peak_gflops": peak, "device": where[0], "threads": where[1]}
+    assert len(page(sheet, make_frame([point], "roofline"))["differs"]) == lines
 
 
-def rows_of(name: str) -> list[dict[str, str]]:
-    with Path(f"results/tables/{name}.csv").open() as file:
-        return list(csv.DictReader(file))
+def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: MakeRecord) -> None:
+    sheets = [hardware_sheet(make_record, (1, 2, cores), machine=f"box-{cores}") for cores in (4, 8)]
+    rates, scaling = rates_of(*sheets), scaling_of(*sheets)
+    rows = {row[0]: row[1:] for row in beside_machines(rates, scaling, ["box-4", "box-8"])}
+    assert rows["Efficiency of the step 576x1024, all cores"] == ["90 %", "90 %"]
+    assert rows["Product, fp32, all cores, GFLOP/s"] == ["353", "706"]
+    assert not beside_machines(rates, scaling, ["box-4"])
+    # An efficiency of all cores is of no fewer.
+    disturb(sheets[0], 4)
+    rows = {row[0]: row[1:] for row in beside_machines(rates_of(*sheets), scaling_of(*sheets), ["box-4", "box-8"])}
+    assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %"]
 
 
 def test_tables_have_the_sheets_of_all_machines_but_not_those_of_other_hardware_or_damaged_ones(
@@ -229,7 +218,9 @@ def test_tables_have_the_sheets_of_all_machines_but_not_those_of_other_hardware_
     hardware_path("box-02", False).write_text("{")
     write_json(hardware_path("box-03", False), hardware_sheet(make_record, machine="box-00"))
     build_tables(smoke=False)
-    assert {row["machine"] for row in (*rows_of("rates"), *rows_of("scaling"))} == {"box-00"}
+    assert {
+        name for table in ("rates", "scaling") for name in load_table(table, Path("results/tables"))["machine"]
+    } == {"box-00"}
     said = capsys.readouterr().err
     for wanted in ("CPU, Another CPU, not A CPU", "box-02/hardware.json: is damaged", "for another machine"):
         assert wanted in said

@@ -8,23 +8,18 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from respeed.analysis.columns import make_frame
-from respeed.analysis.hardware import make_rates, make_scaling
+from respeed.analysis.hardware_sheet import why_no_curve
 from respeed.figures.build import build_figures
 from respeed.figures.charts import draw_chart
-from respeed.figures.machine import chart_rates, chart_scaling, why_no_curve
+from respeed.figures.machine import chart_rates, chart_scaling
 from respeed.figures.style import PAGES
 from respeed.output.build import build_tables
 from respeed.report.build import build_report
 from tests.conftest import ROOT, write_machines
 from tests.figures.boxes import outside, overlaps, words_of
-from tests.sheets import ACCELERATOR, hardware_sheet, write_sheet
+from tests.sheets import ACCELERATOR, hardware_sheet, rates_of, scaling_of, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
-
-
-def scaling_of(sheet: dict[str, Any]) -> Any:
-    return make_frame(make_scaling(sheet), "scaling")
 
 
 @pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3, 4, 6), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
@@ -56,7 +51,7 @@ def test_one_core_has_no_curve_and_says_so(make_record: MakeRecord) -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_products_are_dots_by_library_and_precision(make_record: MakeRecord, gpu: bool) -> None:
-    chart = chart_rates("box", make_frame(make_rates(hardware_sheet(make_record, gpu=gpu)), "rates"))
+    chart = chart_rates("box", rates_of(hardware_sheet(make_record, gpu=gpu)))
     for page in PAGES:
         figure = draw_chart(chart, {}, False, "", page)
         words = {text.get_text() for text in words_of(figure)}

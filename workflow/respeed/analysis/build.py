@@ -12,7 +12,8 @@ from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.analysis.cost import make_costs
 from respeed.analysis.decomposition import make_factors, make_why
-from respeed.analysis.hardware import describe_machine, hardware_of, make_rates, make_scaling
+from respeed.analysis.hardware import describe_machine, hardware_of
+from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
 from respeed.analysis.roofline import make_roofline
 from respeed.analysis.rounds import read_rounds

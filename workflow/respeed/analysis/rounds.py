@@ -73,11 +73,11 @@ def seconds_by_session(rounds: pd.DataFrame) -> dict[CellKey, dict[int, np.ndarr
     return {cell: {session: np.array(mine) for session, mine in by.items()} for cell, by in found.items()}
 
 
-def seconds_by_round(rounds: pd.DataFrame) -> dict[CellKey, dict[int, float]]:
-    """Of each cell the mean seconds a step of its rounds, by number of the round: for totals."""
+def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey, dict[int, float]]:
+    """Of each cell the mean seconds a step of its rounds, or their median, by number of the round: for totals."""
     timed = rounds[rounds["seconds"].notna()]
     found: dict[CellKey, dict[int, float]] = defaultdict(dict)
-    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "round", "seconds"])
+    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "round", of])
     for *cell, number, seconds in zip(*columns, strict=True):
         found[CellKey(*cell)][number] = seconds
     return found

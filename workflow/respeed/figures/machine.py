@@ -13,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.hardware import INTERVAL, PRODUCT, STEP
-from respeed.analysis.hardware_sheet import place_name
+from respeed.analysis.hardware_sheet import INTERVAL, PRODUCT, STEP, place_name, why_no_curve
 from respeed.analysis.labels import PAPER
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.charts import ONE_CORE, POINT, Chart, Row, draw_marks
@@ -177,17 +176,6 @@ def _bars_of(ends: Collection[str]) -> str:
     if INTERVAL not in ends:
         return "lowest and highest"
     return "95 % intervals" if len(ends) == 1 else "95 % intervals, or of few passes the lowest and the highest"
-
-
-def why_no_curve(scaling: pd.DataFrame) -> str:
-    """Why there is nothing to draw."""
-    if scaling.empty:
-        return "not measured yet"
-    if set(scaling["threads"]) == {1}:
-        return "one core: no curve"
-    if scaling["is_disturbed"].any():
-        return "disturbed in every pass"
-    return next((reason for reason in scaling["reason"] if reason), "not measured yet")
 
 
 def _count_name(count: int) -> str:

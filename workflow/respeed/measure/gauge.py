@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from respeed.analysis.hardware import disturbed_profiles
+from respeed.analysis.hardware_sheet import disturbed_profiles
 from respeed.machine.accelerators import accelerator_bytes
 from respeed.machine.cpu import cache_bytes, usable_cores
 from respeed.machine.software import package_versions, source_commit

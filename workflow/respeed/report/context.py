@@ -1,7 +1,6 @@
 """All that the report shows as one plain structure: texts, each already formatted, for the templates in report/."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -20,19 +19,10 @@ from respeed.analysis.cost import (
 )
 from respeed.analysis.decomposition import COMPARISONS, explain
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.hardware_sheet import (
-    beside_machines,
-    differing_peaks,
-    list_sizes,
-    missing_rates,
-    missing_scaling,
-    tabulate_rates,
-    tabulate_scaling,
-)
+from respeed.analysis.hardware_sheet import beside_machines, describe_sheet
 from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
 from respeed.figures.learning import shown_program
-from respeed.figures.machine import why_no_curve
 from respeed.figures.results import Results
 from respeed.figures.timings import rows_in_front
 from respeed.model.paper import Experiment, Fact, Paper
@@ -80,9 +70,7 @@ def make_context(results: Results) -> dict[str, Any]:
         "sheets": [_sheet(results, name) for name in results.machines if len(results.table("rates", name))],
         "sheets_across": {
             "machines": list(results.machines),
-            "rows": beside_machines(
-                list(rows_of(results.table("rates"))), list(rows_of(results.table("scaling"))), results.machines
-            ),
+            "rows": beside_machines(results.table("rates"), results.table("scaling"), results.machines),
         },
         "papers": [_paper(results, paper) for paper in results.papers.values()],
     }
@@ -278,31 +266,10 @@ def _cost_lines(rows: list[Any]) -> list[list[str]]:
 
 def _sheet(results: Results, machine: str) -> dict[str, Any]:
     """What a machine reaches, and what more threads bring it."""
-    scaling = results.table("scaling", machine)
-    reached, scaled = list(rows_of(results.table("rates", machine))), list(rows_of(scaling))
-    columns, groups = tabulate_rates(reached, bare=results.smoke)
-    counts, lines = tabulate_scaling(scaled, bare=results.smoke)
-    has_curve = len({row.threads for row in scaled if row.speedup}) > 1
-    points = list(rows_of(results.table("roofline", machine)))
-    passes = list(map(str, sorted({row.passes for row in scaled if row.passes} or {0})))
-    many = " to ".join(dict.fromkeys([passes[0], passes[-1]]))
-
-    def as_json(found: Iterable[tuple[str, Iterable[Any]]]) -> list[dict[str, Any]]:
-        return [{"label": label, "values": [asdict(value) for value in values]} for label, values in found]
-
+    rates, scaling, points = (results.table(name, machine) for name in ("rates", "scaling", "roofline"))
     return {
         "machine": machine,
-        "sizes": list_sizes(reached),
-        "columns": columns,
-        "groups": [{"heading": heading, "lines": as_json(found)} for heading, found in groups],
-        "missing": missing_rates(reached),
-        "missing_points": missing_scaling(scaled) if has_curve else [],
-        "differs": [] if results.smoke else differing_peaks(reached, points),
-        "no_curve": "" if has_curve else why_no_curve(scaling),
-        "library": next((row.library for row in scaled if row.library), ""),
-        "passes": f"{many} pass{'es' if many != '1' else ''}",
-        "counts": [f"{count} thread{'s' if count > 1 else ''}" for count in counts],
-        "scaling": as_json(lines),
+        **describe_sheet(rates, scaling, points, results.smoke),
         "curve": {
             "path": f"/{results_folder(results.smoke)}/figures/{machine}-scaling.svg",
             "alt": f"Chart, both axes logarithmic: speedup over one thread on {machine} by the number of threads, "

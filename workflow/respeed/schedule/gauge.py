@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from respeed.analysis.hardware import is_lost
-from respeed.analysis.hardware_sheet import CACHES
+from respeed.analysis.hardware_sheet import CACHES, is_lost
 from respeed.errors import UserError
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.inputs.registry import backends, runs, workloads
