@@ -1,7 +1,8 @@
 """What a measured number says of a published one."""
 
-from itertools import pairwise
+from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,8 @@ from respeed.analysis.claim_rules import (
     judge_value,
     largest,
 )
-from respeed.analysis.estimates import Estimate
+from respeed.analysis.estimates import Estimate, estimate_ratio
+from respeed.model.paper import Printed
 
 CASES = ("a", "b", "c", "d")
 NUMBERS = st.floats(0.01, 1000)
@@ -85,7 +87,7 @@ def test_one_unsettled_case_leaves_the_claim_unsettled_with_its_reason() -> None
 def test_growth_is_reproduced_if_no_case_falls_and_the_last_lies_above_the_first(values: list[float]) -> None:
     here = [near(value, 0.01) for value in values]
     verdict, _ = judge_growth(CASES[: len(values)], here, 6)
-    falls = any(one.high < before.low for before, one in pairwise(here) if one.high and before.low)
+    falls = any(one.high < before.low for before, one in combinations(here, 2) if one.high and before.low)
     grows = (here[-1].low or 0) > (here[0].high or 0)
     assert (verdict == REPRODUCED) == (grows and not falls)
 
@@ -100,6 +102,38 @@ def test_a_level_number_has_another_shape_if_it_is_settled_and_is_open_if_it_is_
     verdict, reason = judge_growth(CASES, [near(10, 0.3), near(10.2), near(10.1), near(11)], 6)
     assert verdict == NOT_SETTLED
     assert "more rounds" in reason
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05, 0.08])
+def test_a_fall_is_called_growth_in_at_most_5_percent_however_large_the_noise(noise: float) -> None:
+    """The second of four numbers falls by 15 %, at six rounds of each row."""
+    draw, called = np.random.default_rng(1), 0
+    for _ in range(400):
+        here = [
+            estimate_ratio([np.exp(draw.normal(np.log([[level], [1.0]]), noise, (2, 6)))], confidence_for(4))
+            for level in (10, 8.5, 20, 40)
+        ]
+        called += judge_growth(CASES, here, 6)[0] == REPRODUCED
+    assert called / 400 <= 0.05
+
+
+def test_a_step_that_is_not_settled_leaves_growth_open_and_one_that_is_level_does_not() -> None:
+    assert judge_growth(CASES, [near(10), near(10.1), near(20), near(40)], 6)[0] == REPRODUCED
+    verdict, reason = judge_growth(CASES, [near(10, 0.3), near(10.1, 0.3), near(20), near(40)], 6)
+    assert (verdict, reason.split(" yet")[0]) == (NOT_SETTLED, "a and b cannot be told apart")
+
+
+@pytest.mark.parametrize(
+    ("text", "here", "verdict"),
+    [("6x", 5.7, REPRODUCED), ("6x", 5.2, SMALLER), ("6.0x", 5.7, SMALLER), ("172803", 171000.0, SMALLER)],
+)
+def test_a_printed_number_is_all_that_it_may_have_been_rounded_from(text: str, here: float, verdict: str) -> None:
+    printed = Printed(float(text.rstrip("x")), text)
+    assert judge_value(printed.value, near(here, 0.01), 6, printed.rounding)[0] == verdict
+
+
+def test_what_agrees_says_which_difference_would_show() -> None:
+    assert judge_value(10, near(10, 0.04), 6) == (REPRODUCED, "a difference of 8 % would show")
 
 
 def test_the_largest_of_several_numbers_reaches_from_the_largest_lower_end_to_the_largest_upper_end() -> None:

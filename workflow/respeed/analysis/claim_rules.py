@@ -4,9 +4,11 @@ Each rule takes numbers with their intervals (one a case) and says a verdict and
 nothing that its interval leaves open.
 """
 
+import itertools
 from collections.abc import Sequence
 
-from respeed.analysis.estimates import SETTLED_MARGIN, TWO_LOOKS, Estimate, what_is_missing
+from respeed.analysis.estimates import TWO_LOOKS, Estimate, what_is_missing
+from respeed.numbers import format_share
 from respeed.text import join_words
 
 REPRODUCED = "reproduced"
@@ -32,14 +34,23 @@ def confidence_for(cases: int) -> float:
     return 1 - (1 - TWO_LOOKS) / max(1, cases)
 
 
-def judge_value(published: float, here: Estimate, rounds: int) -> Verdict:
-    """A number beside the published one. An interval so wide that it would meet anything near proves nothing."""
-    if _above(here, published):
+def judge_value(published: float, here: Estimate, rounds: int, rounding: float = 0.0) -> Verdict:
+    """A number beside the published one, which was rounded by up to the share `rounding` when it was printed. An
+    interval so wide that it would meet anything near proves nothing."""
+    if _above(here, published * (1 + rounding)):
         return LARGER, ""
-    if _below(here, published):
+    if _below(here, published * (1 - rounding)):
         return SMALLER, ""
     missing = what_is_missing(here, rounds)
-    return (NOT_SETTLED, missing) if here.margin is None or here.margin > SETTLED_MARGIN else (REPRODUCED, "")
+    if missing or here.margin is None:
+        return NOT_SETTLED, missing
+    return REPRODUCED, would_show([here])
+
+
+def would_show(here: Sequence[Estimate]) -> str:
+    """How far numbers that agree with the published ones could tell a difference: twice the widest margin, as the two
+    may lie at opposite ends."""
+    return f"a difference of {format_share(2 * max(one.margin or 0.0 for one in here))} would show"
 
 
 def judge_each(cases: Sequence[str], verdicts: Sequence[Verdict]) -> Verdict:
@@ -77,24 +88,25 @@ def judge_alternatives(verdicts: Sequence[Verdict]) -> Verdict:
 def judge_growth(cases: Sequence[str], here: Sequence[Estimate], rounds: int) -> Verdict:
     """Whether a number grows from case to case, as the published one does.
 
-    It grows if the last interval lies above the first, and none below the one before it. It has another shape if one
-    does, or if first and last cannot be told apart although both are settled. Of one case nothing can be said.
+    It grows if the last interval lies above the first, and each step is known: up, or level as far as two settled
+    numbers tell. It has another shape if one interval lies below any before it, or if first and last cannot be told
+    apart although both are settled. Of one case nothing can be said.
     """
     if len(here) < 2:
         return NOT_SETTLED, f"only {join_words(list(cases))} was measured; growth needs two cases"
-    for case, one in zip(cases, here, strict=True):
-        if one.low is None:
-            return NOT_SETTLED, f"{case}: {what_is_missing(one, rounds)}"
-    for index in range(1, len(here)):
-        if _above(here[index - 1], here[index].high):
-            return ANOTHER_SHAPE, f"it falls from {cases[index - 1]} to {cases[index]}"
-    if _above(here[-1], here[0].high):
-        return REPRODUCED, ""
-    widest = max(here[0], here[-1], key=lambda one: one.margin or 0.0)
-    apart = f"{cases[0]} and {cases[-1]} cannot be told apart"
-    if missing := what_is_missing(widest, rounds):
-        return NOT_SETTLED, f"{apart} yet: {missing}"
-    return ANOTHER_SHAPE, apart
+    places = range(len(here))
+    for before, after in itertools.combinations(places, 2):
+        if _above(here[before], here[after].high):
+            return ANOTHER_SHAPE, f"it falls from {cases[before]} to {cases[after]}"
+    missing = [what_is_missing(one, rounds) for one in here]
+    grows = _above(here[-1], here[0].high)
+    if not grows and not (missing[0] or missing[-1]):
+        return ANOTHER_SHAPE, f"{cases[0]} and {cases[-1]} cannot be told apart"
+    for before, after in [(0, -1), *itertools.pairwise(places)]:
+        why = missing[before] or missing[after]
+        if why and not _above(here[after], here[before].high):
+            return NOT_SETTLED, f"{cases[before]} and {cases[after]} cannot be told apart yet: {why}"
+    return REPRODUCED, ""
 
 
 def judge_faster(cases: Sequence[str], here: Sequence[Estimate], rounds: int) -> Verdict:

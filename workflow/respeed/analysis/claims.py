@@ -18,6 +18,7 @@ from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
     SETTLED_MARGIN,
+    TWO_LOOKS,
     Estimate,
     Sessions,
     compare_rounds,
@@ -84,16 +85,17 @@ class Evidence:
 class Compared:
     """One case of a claim; of a total, the whole table.
 
-    `column` is the printed one that the case answers, `text` what is printed there; a claim that names no number has
-    none. `row` and `base` are our cells (of a total one of each column), `here` their ratio and `rounds` those of the
-    one that has fewer; without a ratio `missing` says why, and `may_come` if that is only disturbed or not measured
-    yet. `ideal` is what a claim about a limit is held against.
+    `column` is the printed one that the case answers, `text` what is printed there, and `rounding` how far that may be
+    off, relative to it; a claim that names no number has none. `row` and `base` are our cells (of a total one of each
+    column), `here` their ratio and `rounds` those of the one that has fewer; without a ratio `missing` says why, and
+    `may_come` if that is only disturbed or not measured yet. `ideal` is what a claim about a limit is held against.
     """
 
     case: str
     column: str
     published: float | None = None
     text: str = ""
+    rounding: float = 0.0
     row: Any = None
     base: Any = None
     here: Estimate | None = None
@@ -182,6 +184,9 @@ def judge_claim(
     shown = [rules.largest(shown)] if claim.test == "largest" else shown
     kind, why = _judge_together(claim, measured, shown, about, singles)
     # A case without a time may yet make the claim fail, and the largest of all may be the one that is missing.
+    reproduced = {one.column for one in measured if singles[one.case][0] == rules.REPRODUCED}
+    # Of several cases that answer one printed column, one that is reproduced is enough.
+    absent = [one for one in absent if claim.test != "each" or one.column not in reproduced]
     if (
         absent and kind != rules.LARGER if claim.test == "largest"
         else kind != rules.ANOTHER_SHAPE and any(one.may_come for one in absent)
@@ -198,7 +203,7 @@ def _judge_together(
     cases, fewest = [one.case for one in measured], min(one.rounds for one in measured)
     match claim.test:
         case "largest":
-            return rules.judge_value(about[0].published or 0.0, shown[0], fewest)
+            return rules.judge_value(about[0].published or 0.0, shown[0], fewest, about[0].rounding)
         case "growth":
             return rules.judge_growth(cases, shown, fewest)
         case "faster":
@@ -213,7 +218,8 @@ def _judge_together(
     columns: dict[str, list[rules.Verdict]] = {}
     for one in measured:
         columns.setdefault(one.column, []).append(singles[one.case])
-    return rules.judge_each(list(columns), [rules.judge_alternatives(found) for found in columns.values()])
+    kind, why = rules.judge_each(list(columns), [rules.judge_alternatives(found) for found in columns.values()])
+    return kind, rules.would_show(shown) if kind == rules.REPRODUCED else why
 
 
 def _judge_case(claim: Claim, one: Compared) -> rules.Verdict:
@@ -225,7 +231,7 @@ def _judge_case(claim: Claim, one: Compared) -> rules.Verdict:
         return rules.judge_side(one.here, one.rounds)
     if one.published is None:  # its part of a claim about all cases: on which side of 1 it is
         return rules.judge_faster([one.case], [one.here], one.rounds)
-    return rules.judge_value(one.published, one.here, one.rounds)
+    return rules.judge_value(one.published, one.here, one.rounds, one.rounding)
 
 
 def compare_claim(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compared]:
@@ -247,6 +253,7 @@ def compare_claim(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compar
             column=experiment.columns.get(case, case),
             published=printed[case],
             text=_printed(claim, paper, case, printed[case]),
+            rounding=paper.speedup_rounding(claim.experiment, case, claim.row, claim.over),
             ideal=sizes[case] / sizes[claim.over_case] if sizes else 1.0,
         )
         for case in asked
@@ -289,7 +296,7 @@ def _compare_totals(claim: Claim, paper: Paper, evidence: Evidence) -> list[Comp
         return [replace(whole, missing=str(why), may_come=why.may_come)]
     columns = [[cell for cell in evidence.cells if _row_of(cell) == _row_of(one)] for one in (base, row)]
     slowest, fastest = (measured_together(column, evidence.by_round) for column in columns)
-    here = estimate_sum_ratio(slowest, fastest)
+    here = estimate_sum_ratio(slowest, fastest, TWO_LOOKS)
     fewest = min(cell.rounds for column in columns for cell in column)
     return [replace(whole, row=row, base=base, here=here, rounds=fewest)]
 

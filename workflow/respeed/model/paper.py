@@ -1,5 +1,6 @@
 """A paper: published tables, what each of them ran and claims, and how well each fact is known."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -148,6 +149,14 @@ class Printed:
 
     value: float
     text: str
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit that was printed, relative to the number: 6x may be 5.5 to 6.5."""
+        digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
+        whole, _, decimals = digits.partition(".")
+        unit = 10.0 ** -len(decimals)
+        return unit / 2 / float(digits) if whole + decimals and float(digits) else 0.0
 
 
 @form("a mapping with says, test, experiment, row, ...")
@@ -351,6 +360,16 @@ class Paper:
         fast = self._speed(experiment, case, row)
         slow = [speed for name in over if (speed := self._speed(experiment, case, name))]
         return fast / max(slow) if fast and slow else None
+
+    def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
+        """How far `speedup`, or the printed one where there is none, may be off because numbers are printed rounded,
+        relative to it."""
+        slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
+        base = self.printed(experiment, case, slow.name) if slow else None
+        if fast and base and self.speedup(experiment, case, row, over):
+            return (1 + fast.rounding) * (1 + base.rounding) - 1
+        printed = self.printed_speedup(experiment, case, row)
+        return printed.rounding if printed else 0.0
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Of these rows the one with the best number in the case; None where nothing is printed of any."""
