@@ -82,7 +82,7 @@ def test_the_starter_of_a_hardware_profile_runs_where_it_is_named_and_changes_no
 def test_no_starter_leaves_its_placeholder_behind(project: Project, kind: str) -> None:
     told = project.run("respeed", "new", kind, "mine").stdout
     written = re.findall(r"^wrote (\S+)$", told, flags=re.MULTILINE)
-    assert len(written) == len(KINDS[kind].files)
+    assert len(written) == len(KINDS[kind].files("mine"))
     for path in written:
         assert not re.search(rf"\b{PLACEHOLDER}\b", (project.folder / path).read_text())
     assert "next: " in told

@@ -97,19 +97,31 @@ def hardware_path(machine: str, smoke: bool) -> Path:
 
 def parse_description_path(path: PurePath) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is no description's."""
-    return _parse_file_of_machine(path, "machine.json")
+    (machine,), smoke = _parse(path, "machine.json", "machine")
+    return machine, smoke
 
 
 def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
-    return _parse_file_of_machine(path, "hardware.json")
+    (machine,), smoke = _parse(path, "hardware.json", "machine")
+    return machine, smoke
 
 
-def _parse_file_of_machine(path: PurePath, name: str) -> tuple[str, bool]:
-    *folder, machine, file = path.parts if len(path.parts) > 2 else ("",) * 3
-    if file != name or folder[-1] != "records":
-        raise UserError(f"{path}: must look like results/records/<machine>/{name}")
-    return check_name("machine", machine, str(path)), tuple(folder[-2:]) == ("smoke", "records")
+def parse_learning_path(path: PurePath) -> tuple[str, str, str, bool]:
+    """Machine, paper, experiment, and whether it is a smoke run's; UserError if `path` is no such record's."""
+    (machine, paper, experiment), smoke = _parse(path, "learning.json", "machine", "paper", "experiment")
+    return machine, paper, experiment, smoke
+
+
+def _parse(path: PurePath, file: str, *kinds: str) -> tuple[tuple[str, ...], bool]:
+    """The names of these kinds of which the path's folders are made, and whether it is a smoke run's."""
+    *folders, last = path.parts or ("",)
+    above, names = folders[: -len(kinds)], folders[-len(kinds) :]
+    if last != file or above[-1:] != ["records"]:
+        raise UserError(f"{path}: must look like results/records/{'/'.join(f'<{kind}>' for kind in kinds)}/{file}")
+    for kind, name in zip(kinds, names, strict=True):
+        check_name(kind, name, str(path))
+    return tuple(names), above[-2:-1] == ["smoke"]
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
@@ -134,16 +146,6 @@ def next_session(smoke: bool, machine: str) -> Path:
 def learning_path(machine: str, paper: str, experiment: str, smoke: bool) -> Path:
     """The record of what an experiment's programs learn on a machine."""
     return records_folder(smoke) / machine / paper / experiment / "learning.json"
-
-
-def parse_learning_path(path: PurePath) -> tuple[str, str, str, bool]:
-    """Machine, paper, experiment, and whether it is a smoke run's; UserError if `path` is no such record's."""
-    *folder, machine, paper, experiment, file = path.parts if len(path.parts) > 5 else ("",) * 5
-    if file != "learning.json" or folder[-1] != "records":
-        raise UserError(f"{path}: must look like results/records/<machine>/<paper>/<experiment>/learning.json")
-    for kind, name in (("machine", machine), ("paper", paper), ("experiment", experiment)):
-        check_name(kind, name, str(path))
-    return machine, paper, experiment, tuple(folder[-2:]) == ("smoke", "records")
 
 
 def round_path(round_id: RoundId) -> Path:

@@ -2,12 +2,12 @@
 
 import keyword
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import check_config
 from respeed.inputs.files import overlooked
-from respeed.inputs.forms import Mistakes
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.papers import check_folders, paper_names, read_paper
 from respeed.inputs.profiles import read_profiles
@@ -21,78 +21,61 @@ PLACEHOLDER = "NAME"
 
 @dataclass(frozen=True)
 class Starter:
-    """`files` go from the folder of starters to `folder`; `then` are the next steps."""
+    """What `source` is in the folder of starters, a file or a folder of some, is to be in `folder`; `then` are the next
+    steps."""
 
-    files: dict[str, str]
+    source: str
     folder: Path
     then: tuple[str, ...]
-    is_module: bool = False
+
+    @property
+    def is_module(self) -> bool:
+        return self.source.endswith(".py")
+
+    def files(self, name: str) -> dict[Path, Path]:
+        """Where each file of the starter goes for something of that name."""
+        source = STARTERS / self.source
+        if source.is_dir():
+            return {path: self.folder / name / path.name for path in sorted(source.iterdir())}
+        return {source: self.folder / f"{name}{source.suffix}"}
 
 
 KINDS = {
-    "paper": Starter(
-        {"paper/paper.yaml": "NAME/paper.yaml", "paper/published.csv": "NAME/published.csv"},
-        PAPERS,
-        (
-            "write its rows, facts and cases, and what it printed; then",
-            "./run respeed check",
-            "./run snakemake --cores all --config preset=smoke papers=NAME",
-        ),
-    ),
-    "workload": Starter(
-        {"workload.py": "NAME.py"},
-        WORKLOADS,
-        (
-            "write its equations in place of the layer's; then",
-            "./run pytest tests/conformance -k NAME",
-            "and name it in a paper: workload: NAME",
-        ),
-        is_module=True,
-    ),
-    "hardware": Starter(
-        {"hardware.yaml": "NAME.yaml"},
-        HARDWARE,
-        (
-            "say how to run; then",
-            "./run respeed hardware",
-            "./run snakemake --cores all --config preset=smoke profiles=NAME",
-        ),
-    ),
-    "machine": Starter(
-        {"machine.yaml": "NAME.yaml"},
-        MACHINES,
-        (
-            "say what it costs, or how Slurm finds it; then",
-            "./run respeed check",
-            "./run snakemake --cores all pdf",
-        ),
-    ),
-    "backend": Starter(
-        {"backend.py": "NAME.py"},
-        BACKENDS,
-        (
-            "write your library's calls in place of NumPy's; then",
-            "./run pytest tests/conformance -k NAME",
-            "and name it in a hardware profile (./run respeed new hardware ROW): backend: NAME",
-        ),
-        is_module=True,
-    ),
-}
+    "paper": Starter("paper", PAPERS, (
+        "write its rows, facts and cases, and what it printed; then",
+        "./run respeed check",
+        "./run snakemake --cores all --config preset=smoke papers=NAME",
+    )),
+    "workload": Starter("workload.py", WORKLOADS, (
+        "write its equations in place of the layer's; then",
+        "./run pytest tests/conformance -k NAME",
+        "and name it in a paper: workload: NAME",
+    )),
+    "hardware": Starter("hardware.yaml", HARDWARE, (
+        "say how to run; then",
+        "./run respeed hardware",
+        "./run snakemake --cores all --config preset=smoke profiles=NAME",
+    )),
+    "machine": Starter("machine.yaml", MACHINES, (
+        "say what it costs, or how Slurm finds it; then",
+        "./run respeed check",
+        "./run snakemake --cores all pdf",
+    )),
+    "backend": Starter("backend.py", BACKENDS, (
+        "write your library's calls in place of NumPy's; then",
+        "./run pytest tests/conformance -k NAME",
+        "and name it in a hardware profile (./run respeed new hardware ROW): backend: NAME",
+    )),
+}  # fmt: skip
 
 
 def check_files() -> int:
     """Print a line for each mistake in config.yaml, the hardware profiles, the papers, workflow/machines, and in what
     workloads and backends say of themselves; the exit code is 1 if there is any."""
-    mistakes = Mistakes(check_config())
-    profiles, wrong = read_profiles()
-    machines, papers = told_machines(), paper_names()
-    mistakes += check_folders()
-    for found in wrong.values():
+    (profiles, wrong), papers = read_profiles(), paper_names()
+    mistakes = [*check_config(), *check_folders(), *chain.from_iterable(wrong.values())]
+    for _, found in (*map(read_told, told_machines()), *map(read_paper, papers)):
         mistakes += found
-    for machine in machines:
-        mistakes += read_told(machine)[1]
-    for paper in papers:
-        mistakes += read_paper(paper)[1]
     mistakes += [*broken_files(), *overlooked()]
     for line in mistakes:
         print(visible(line))
@@ -113,22 +96,11 @@ def write_starter(kind: str, name: str) -> None:
             f"new {kind}: {name!r} cannot be the name of a Python file that is imported; use small letters, digits and "
             "_, starting with a letter"
         )
-    targets = {source: starter.folder / _named(target, name) for source, target in starter.files.items()}
-    if taken := next((path for path in targets.values() if path.exists()), None):
-        raise UserError(f"new {kind}: {_shown(taken)} is there already")
-    for source, path in targets.items():
+    files = starter.files(name)
+    if taken := next((path for path in files.values() if path.exists()), None):
+        raise UserError(f"new {kind}: {taken.relative_to(ROOT)} is there already")
+    for source, path in files.items():
         path.parent.mkdir(exist_ok=True)
-        path.write_text(_named((STARTERS / source).read_text(encoding="utf-8"), name), encoding="utf-8")
-        print(f"wrote {_shown(path)}")
-    first, *others = (_named(step, name) for step in starter.then)
-    print(f"next: {first}")
-    for step in others:
-        print(f"      {step}")
-
-
-def _named(text: str, name: str) -> str:
-    return text.replace(PLACEHOLDER, name)
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+        path.write_text(source.read_text(encoding="utf-8").replace(PLACEHOLDER, name), encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    print("next: " + "\n      ".join(starter.then).replace(PLACEHOLDER, name))
