@@ -18,10 +18,6 @@ from respeed.schedule.signals import end_when_stopped
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 
 
-def _argument(*names: str, **facts: Any) -> Argument:
-    return names, facts
-
-
 @dataclass(frozen=True)
 class Command:
     """`runs` is the function that is called with the arguments by their names, as "module:function": it is imported
@@ -29,139 +25,133 @@ class Command:
 
     runs: str
     says: str
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[Argument, ...]
+
+
+def _command(runs: str, says: str, *arguments: Argument) -> Command:
+    return Command(runs, says, arguments)
+
+
+def _takes(*names: str, **facts: Any) -> Argument:
+    return names, facts
 
 
 def _smoke(text: str) -> Argument:
-    return _argument("--smoke", action="store_true", help=text)
+    return _takes("--smoke", action="store_true", help=text)
+
+
+def _config(text: str) -> Argument:
+    return _takes("--config", nargs="*", default=[], metavar="KEY=VALUE", help=text)
 
 
 _SMOKE = _smoke("of the smoke records, which are no measurement")
-_WAIT = _argument(
+_WAIT = _takes(
     "--wait",
     metavar="TIME",
     help="how long to wait for another measurement on this machine: 0, 90s, 1.5h (default: until it is done)",
 )
 _SHOWN = (
     _smoke("of the smoke records, stamped as no measurement"),
-    _argument(
-        "--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"
-    ),
-    _argument("--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"),
+    _takes("--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"),
+    _takes("--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"),
 )
 
-
-def _settings(text: str) -> Argument:
-    return _argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help=text)
-
-
 FOR_PEOPLE = {
-    "doctor": Command("cli.machine:examine", "say whether this machine is fit to measure now, and what to do about it"),
-    "hardware": Command(
+    "doctor": _command(
+        "cli.machine:examine", "say whether this machine is fit to measure now, and what to do about it"
+    ),
+    "hardware": _command(
         "cli.machine:show_hardware", "say what this machine is, which profiles apply and why the others do not"
     ),
-    "measure": Command(
+    "measure": _command(
         "cli.measure:measure",
         "measure what config.yaml asks for and records do not have, turn after turn",
-        (
-            _argument("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h"),
-            _WAIT,
-            _argument("--session", type=Path, help="a file to write when nothing is left, which says what was done"),
-            _argument("--log", type=Path, help="a file that what is said on the screen goes to as well"),
-            _settings("settings in place of config.yaml's"),
-        ),
+        _takes("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h"),
+        _WAIT,
+        _takes("--session", type=Path, help="a file to write when nothing is left, which says what was done"),
+        _takes("--log", type=Path, help="a file that what is said on the screen goes to as well"),
+        _config("settings in place of config.yaml's"),
     ),
-    "status": Command(
+    "status": _command(
         "cli.results:show_status",
         "say of every machine and table what is measured, and what a run would measure next",
-        (
-            _smoke("of the smoke preset, whatever config.yaml says"),
-            _argument("--all", dest="every_cell", action="store_true", help="a line a cell, with what is missing"),
-            _argument("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)"),
-            _settings("papers, experiments, profiles, ... as of a run"),
-        ),
+        _smoke("of the smoke preset, whatever config.yaml says"),
+        _takes("--all", dest="every_cell", action="store_true", help="a line a cell, with what is missing"),
+        _takes("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)"),
+        _config("papers, experiments, profiles, ... as of a run"),
     ),
-    "claims": Command(
+    "claims": _command(
         "cli.results:show_claims",
         "say what each paper claims, and whether it holds on this machine",
-        (_SMOKE, _argument("--machine", help="of another machine that has records (default: this one)")),
+        _SMOKE,
+        _takes("--machine", help="of another machine that has records (default: this one)"),
     ),
-    "export": Command(
+    "export": _command(
         "cli.records:export_records",
         "write records to one file, to take them elsewhere",
-        (
-            _argument("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip"),
-            _argument("--machine", metavar="NAME", help="only this machine's (default: those of all)"),
-            _SMOKE,
-        ),
+        _takes("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip"),
+        _takes("--machine", metavar="NAME", help="only this machine's (default: those of all)"),
+        _SMOKE,
     ),
-    "import": Command(
+    "import": _command(
         "cli.records:import_records",
         "add records that somebody exported, or that lie in a folder",
-        (
-            _argument("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records"),
-            _argument("--as", dest="name", metavar="NAME", help="what the machine is to be called here"),
-            _SMOKE,
-        ),
+        _takes("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records"),
+        _takes("--as", dest="name", metavar="NAME", help="what the machine is to be called here"),
+        _SMOKE,
     ),
-    "verify": Command(
+    "verify": _command(
         "cli.records:verify_records",
         "say whether records are as they were written, and lie where they belong",
-        (
-            _argument(
-                "path", metavar="PATH", type=Path, nargs="?",
-                help="a folder, a record or a bundle (default: results/records)",
-            ),
-            _smoke("by default those in results/smoke"),
+        _takes(
+            "path",
+            metavar="PATH",
+            type=Path,
+            nargs="?",
+            help="a folder, a record or a bundle (default: results/records)",
         ),
+        _smoke("by default those in results/smoke"),
     ),
-    "rename": Command(
+    "rename": _command(
         "cli.records:rename",
         "give a machine another name, or a second one in its folder a name of its own",
-        (
-            _argument("old", metavar="OLD", help="the machine's name so far"),
-            _argument("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed"),
-            _argument("--left-out", action="store_true", help="only records that were made on other hardware"),
-            _smoke("of the smoke records, in results/smoke"),
-        ),
+        _takes("old", metavar="OLD", help="the machine's name so far"),
+        _takes("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed"),
+        _takes("--left-out", action="store_true", help="only records that were made on other hardware"),
+        _smoke("of the smoke records, in results/smoke"),
     ),
-    "new": Command(
+    "new": _command(
         "cli.files:write_starter",
         "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
-        (
-            _argument("kind", help="paper, workload, hardware, machine or backend"),
-            _argument("name", metavar="NAME", help="what it is to be called; its file or folder gets this name"),
-        ),
+        _takes("kind", help="paper, workload, hardware, machine or backend"),
+        _takes("name", metavar="NAME", help="what it is to be called; its file or folder gets this name"),
     ),
-    "check": Command(
+    "check": _command(
         "cli.files:check_files",
         "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines",
     ),
-}  # fmt: skip
+}
 FOR_RULES = {
-    "describe": Command(
+    "describe": _command(
         "cli.measure:describe",
         "write what this machine is, and which profiles it cannot run",
-        (_argument("path", type=Path, help="results/records/<machine>/machine.json"),),
+        _takes("path", type=Path, help="results/records/<machine>/machine.json"),
     ),
-    "gauge": Command(
+    "gauge": _command(
         "cli.measure:gauge",
         "measure in a minute what this machine reaches: rates, memory, latencies, scaling",
-        (
-            _WAIT,
-            _argument(
-                "path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"
-            ),
-        ),
+        _WAIT,
+        _takes("path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"),
     ),
-    "learn": Command(
+    "learn": _command(
         "cli.measure:learn",
         "let an experiment's programs learn, to see what they learn and how fast",
-        (_WAIT, _argument("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json")),
+        _WAIT,
+        _takes("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json"),
     ),
-    "tables": Command("output.build:build_tables", "build the tables from the records that exist", _SHOWN),
-    "figures": Command("figures.build:build_figures", "draw the figures from the tables", _SHOWN),
-    "report": Command("cli.results:build_report", "build the report PDF from tables and figures", _SHOWN),
+    "tables": _command("output.build:build_tables", "build the tables from the records that exist", *_SHOWN),
+    "figures": _command("figures.build:build_figures", "draw the figures from the tables", *_SHOWN),
+    "report": _command("cli.results:build_report", "build the report PDF from tables and figures", *_SHOWN),
 }
 
 
