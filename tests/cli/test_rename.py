@@ -3,17 +3,15 @@
 import fcntl
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from respeed.cli.main import main
 from respeed.paths import ROOT, record_paths
-from tests.conftest import write_machines
+from tests.conftest import MakeRecord, write_machines
 
-MakeRecord = Callable[..., dict[str, Any]]
+Capture = pytest.CaptureFixture[str]
 HOME = Path("results/records")
 
 
@@ -22,7 +20,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_a_line_proposes_does_what_it_says(make_record: MakeRecord, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_line_proposes_does_what_it_says(make_record: MakeRecord, capsys: Capture) -> None:
     write_machines(make_record, 1)
     for path in record_paths(False)[5:]:
         record = json.loads(path.read_text())
@@ -40,9 +38,7 @@ def test_what_a_line_proposes_does_what_it_says(make_record: MakeRecord, capsys:
     assert [line.split(",")[:2] for line in hardware[1:]] == [["box-00", "A CPU"], ["box-00-2", "Another CPU"]]
 
 
-def test_where_no_record_can_be_used_nothing_is_built(
-    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_no_record_can_be_used_nothing_is_built(make_record: MakeRecord, capsys: Capture) -> None:
     write_machines(make_record, 1)
     (HOME / "box-00").rename(HOME / "by-hand")
     shutil.copytree(ROOT / "report", "report", ignore=shutil.ignore_patterns("*.pdf", "*.html", "facts"))
@@ -63,9 +59,7 @@ def test_a_clone_without_any_record_still_has_its_tables() -> None:
     assert "A CPU" not in Path("results/tables/hardware.csv").read_text()
 
 
-def test_a_folder_where_a_run_is_at_work_is_left_alone(
-    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_where_a_run_is_at_work_is_left_alone(make_record: MakeRecord, capsys: Capture) -> None:
     write_machines(make_record, 1)
     with Path("results/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

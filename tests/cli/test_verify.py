@@ -1,9 +1,7 @@
 """`respeed verify` says which records are not as they were written, or lie where they do not belong."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,11 +10,12 @@ from respeed.errors import UserError
 from respeed.paths import RoundId, hardware_path, round_path
 from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
+from tests.conftest import MakeRecord
 from tests.records.carried import write_box
 from tests.records.forge import bundle_of, zip_of
 from tests.sheets import hardware_sheet
 
-MakeRecord = Callable[..., dict[str, Any]]
+Capture = pytest.CaptureFixture[str]
 FIRST = round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1))
 
 
@@ -29,47 +28,37 @@ def _a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: Mak
         write_record(path, read_json(path))
 
 
-def said(capsys: pytest.CaptureFixture[str], *path: str) -> tuple[int, list[str]]:
+def said(capsys: Capture, *path: str) -> tuple[int, list[str]]:
     code = main(["verify", *path])
     printed = capsys.readouterr()
     return code, [*printed.out.splitlines(), *printed.err.splitlines()]
 
 
-def test_records_that_hold_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys) == (0, ["5 files of 1 machine: 5 hold"])
-    assert said(capsys, "results/records/box") == (0, ["5 files of 1 machine: 5 hold"])
-    assert said(capsys, ".") == (0, ["5 files of 1 machine: 5 hold"])
-    assert said(capsys, str(FIRST)) == (0, ["1 file of 1 machine: 1 hold"])
+@pytest.mark.parametrize("path", [(), ("results/records/box",), (".",), (str(FIRST),)], ids=str)
+def test_records_that_hold_are_one_line(capsys: Capture, path: tuple[str, ...]) -> None:
+    counted = "1 file of 1 machine: 1 hold" if path == (str(FIRST),) else "5 files of 1 machine: 5 hold"
+    assert said(capsys, *path) == (0, [counted])
 
 
-def test_records_without_a_checksum_are_a_line_a_machine(
-    capsys: pytest.CaptureFixture[str], make_record: MakeRecord
-) -> None:
+def test_records_without_a_checksum_are_a_line_a_machine(capsys: Capture, make_record: MakeRecord) -> None:
     write_json(FIRST, make_record([0.1]))
     code, (line, summary) = said(capsys)
     assert (code, line) == (0, "box: 1 without a checksum: nothing tells whether they were changed")
     assert summary == "5 files of 1 machine: 4 hold, 1 without a checksum"
 
 
-def test_each_record_that_is_not_right_is_a_line_with_its_reason(
-    capsys: pytest.CaptureFixture[str], make_record: MakeRecord
-) -> None:
+def test_each_record_that_is_not_right_is_a_line_with_its_reason(capsys: Capture, make_record: MakeRecord) -> None:
     FIRST.write_text(FIRST.read_text().replace('"seed": 1', '"seed": 2'))
-    misplaced = FIRST.with_name("round-07.json")
-    write_record(misplaced, make_record([0.1], index=8))
-    smoke = FIRST.with_name("round-08.json")
-    write_record(smoke, make_record([0.1], index=8, smoke=True))
-    other = FIRST.with_name("round-09.json")
-    write_record(other, make_record([0.1], index=9, machine="lab"))
-    cut = FIRST.with_name("round-10.json")
-    cut.write_text("{")
-    strange = FIRST.with_name("round-1.json")
-    write_record(strange, make_record([0.1]))
+    paths = [FIRST, *(FIRST.with_name(f"round-{number}.json") for number in ("07", "08", "09", "10", "1"))]
+    changes = ({"index": 8}, {"index": 8, "smoke": True}, {"index": 9, "machine": "lab"}, None, {})
+    for path, change in zip(paths[1:], changes, strict=True):
+        if change is None:
+            path.write_text("{")
+        else:
+            write_record(path, make_record([0.1], **change))
     code, (*lines, summary) = said(capsys)
     assert (code, summary) == (2, "9 files of 1 machine: 4 hold, 5 not right")
-    assert [line.split(":")[0] for line in lines] == [
-        str(path) for path in (FIRST, misplaced, smoke, other, cut, strange)
-    ]
+    assert [line.split(":")[0] for line in lines] == [str(path) for path in paths]
     assert [line.split(": ", 1)[1].split("; ")[0] for line in lines[:4]] == [
         "its checksum does not hold: it was changed after it was written",
         "was made for another place: raina2009/rbm/torch-1, round 8",
@@ -80,7 +69,7 @@ def test_each_record_that_is_not_right_is_a_line_with_its_reason(
     assert "nothing reads it" in lines[5]
 
 
-def test_a_bundle_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+def test_a_bundle_is_checked_as_an_import_does(capsys: Capture, make_record: MakeRecord) -> None:
     export_bundle(Path("records.zip"))
     assert said(capsys, "records.zip") == (0, ["5 files of 1 machine: 5 hold"])
     held = {path.relative_to("results").as_posix(): path.read_bytes() for path in Path("results").rglob("*.json")}
@@ -96,7 +85,7 @@ def test_a_bundle_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str
     assert "is no bundle" in line
 
 
-def test_a_folder_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+def test_a_folder_is_checked_as_an_import_does(capsys: Capture, make_record: MakeRecord) -> None:
     record = read_json(FIRST)
     write_record(FIRST, record | {"provenance": record["provenance"] | {"versions": {"torch": "2" * 5000}}})
     second = FIRST.with_name("round-02.json")
@@ -117,7 +106,7 @@ def test_a_folder_is_checked_as_an_import_does(capsys: pytest.CaptureFixture[str
 
 
 def test_what_is_wrong_does_not_depend_on_how_the_folder_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord
 ) -> None:
     FIRST.with_name("round-1\x1b[2J.json").write_text("{}")
     write_record(FIRST, make_record([0.1], smoke=True))
@@ -130,7 +119,7 @@ def test_what_is_wrong_does_not_depend_on_how_the_folder_is_named(
         assert strange.endswith("round-1\\x1b[2J.json: no machine's file is called that; nothing reads it")
 
 
-def test_an_unpacked_bundle_of_smoke_records_holds(capsys: pytest.CaptureFixture[str], make_record: MakeRecord) -> None:
+def test_an_unpacked_bundle_of_smoke_records_holds(capsys: Capture, make_record: MakeRecord) -> None:
     write_box(make_record, profiles=("torch-1",), smoke=True)
     export_bundle(Path("smoke.zip"), smoke=True)
     shutil.unpack_archive("smoke.zip", "unpacked")
@@ -138,7 +127,7 @@ def test_an_unpacked_bundle_of_smoke_records_holds(capsys: pytest.CaptureFixture
     assert (code, summary) == (0, "5 files of 1 machine: 0 hold, 5 without a checksum")
 
 
-def test_where_there_is_nothing_to_check_a_line_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_there_is_nothing_to_check_a_line_says_what_to_give(capsys: Capture) -> None:
     Path("empty").mkdir()
     for path in ("nowhere", "nowhere.json", "empty"):
         code, (line,) = said(capsys, path)

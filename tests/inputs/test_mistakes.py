@@ -7,18 +7,18 @@ import pytest
 from respeed.errors import UserError
 from respeed.inputs import config, papers, profiles
 from respeed.inputs.config import check_command_line, check_config, load_config, parse_settings
-from respeed.inputs.files import overlooked
-from respeed.inputs.papers import load_paper, load_papers, paper_names
+from respeed.inputs.files import MAX_BYTES, overlooked
+from respeed.inputs.papers import MAX_LINES, load_paper, load_papers, paper_names
 from respeed.inputs.profiles import default_profiles, load_profile, load_profiles, read_profiles
 from respeed.schedule.selection import profiles_shown
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
 
 LIMITED = "test: limited, experiment: rbm, row: gpu-a, over_case: small, by: hidden"
 FASTER = "test: faster, experiment: rbm, row: gpu-a, over: [cpu]"
+CELL = "rbm,576x1024,gpu,38.6,seconds,38.6"
 # The kind of file, a text of a right one, what stands there instead (or, without the first, behind), parts of the line.
 WRONG = [
     ("config", "preset: quick", "preset: quik", ("preset", "did you mean quick?")),
-    ("config", "preset: quick", "preset: no", ("preset", "'no'")),
     ("config", "preset: quick", "", ("'preset' is missing",)),
     ("config", "", "__use_yte__: true", ("unknown key '__use_yte__'",)),
     ("config", "profiles: all", "profiles: [torch1]", ("profiles", "did you mean torch-1?")),
@@ -26,10 +26,8 @@ WRONG = [
     ("config", "experiments: all", "experiments: [rbn]", ("experiments", "did you mean rbm?")),
     ("config", "experiments: all", "experiments: []", ("experiments: [] must be all, or a list",)),
     ("config", "machine: auto", "machine: ../../x", ("config.yaml: machine: '../../x' cannot be", "small letters")),
-    ("config", "machine: auto", "machine: x;touch y", ("machine", "small letters")),
     ("config", "seed: 2009", "seed: -1", ("seed", "whole number")),
     ("config", "seed: 2009", "seed: 1.5", ("seed", "whole number")),
-    ("config", "seed: 2009", "seed: true", ("seed", "whole number")),
     ("config", "seed: 2009", "seed:", ("seed: nothing must be a whole number",)),
     ("config", "rounds: 6", "rounds: 0", ("presets.quick.rounds", "from 1 to 99")),
     ("config", "rounds: 6", "rounds: 012", ("presets.quick.rounds", "whole number")),
@@ -37,7 +35,6 @@ WRONG = [
     ("config", "", "preset: quick", ("stands twice",)),
     ("cpu", "threads: all", "threads: 0", ("threads", "at least 1, or all")),
     ("cpu", "threads: all", "threads: 1.5", ("threads", "at least 1, or all")),
-    ("cpu", "threads: all", "threads: no", ("threads", "at least 1, or all")),
     ("cpu", "backend: torch", "backend: torhc", ("backend", "did you mean torch?")),
     ("cpu", "backend: torch", "backend: ../torch", ("backend: no backend '../torch'",)),
     ("cpu", "device: cpu", "device: cdua", ("device", "did you mean cuda?")),
@@ -48,7 +45,6 @@ WRONG = [
     ("cpu", "label: PyTorch, all cores", "label: ''", ("label", "text of 1 to 60")),
     ("cpu", "", "name: mine", ("unknown key 'name'; there are: architecture, backend",)),
     ("cpu", "", "cpus: 3-1", ("cpus: '3-1' must be a list of CPUs such as 0-3,8 or [0, 1], a socket such as",)),
-    ("cpu", "", "cpus: fast cores", ("efficiency cores",)),
     ("cpu", "", "cpus: socket", ("a socket such as socket 1",)),
     ("cpu", "", "cpus: []", ("cpus: [] must be a list of CPUs",)),
     ("cpu", "", "cpus: [0, 0]", ("cpus: [0, 0] must be a list of CPUs",)),
@@ -76,14 +72,12 @@ WRONG = [
     ("raina", "visible: 576, hidden", "visble: 576, hidden", ("experiments.rbm.cases.0", "did you mean visible?")),
     ("raina", "visible: 576,", "", ("experiments.rbm.cases.0", "'visible' is missing")),
     ("raina", "visible: 576,", "visible: 576.5,", ("visible", "whole number")),
-    ("raina", "visible: 576,", "visible: 0,", ("visible", "at least 1")),
     ("raina", "visible: 576,", "visible: true,", ("visible", "not negative")),
     ("raina", "visible: 576,", "visible: .nan,", ("visible", "'.nan' must be a number")),
     ("raina", "workload: rbm", "workload: rmb", ("workload", "did you mean rbm?")),
     ("raina", "192, learning_rate: 0.01", "192, learning_rat: 0.01", ("protocol", "did you mean learning_rate?")),
     ("raina", "case: 1024x4096", "case: 576x1024", ("stands twice",)),
     ("raina", "confidence: stated", "confidence: state", ("confidence", "did you mean stated?")),
-    ("raina", "year: 2009", "year: MMIX", ("year",)),
     ("raina", "      sparse_parallel:\n", "      sparse_paralel:\n", ("algorithms", "did you mean sparse_parallel?")),
     ("raina", "published_for: [gpu]", "published_for: [gup]", ("published_for", "did you mean gpu?")),
     ("raina", "whole_parameters: {timed", "whole_parameters: {timd", ("whole run", "did you mean timed?")),
@@ -99,11 +93,18 @@ WRONG = [
     ("raina", "case: 3-percent,", "case: 3-percent, workload: sparse_descent,", ("algorithms", "alone")),
     ("printed", "value", "second", ("columns must be",)),
     ("printed", "rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,0", ("greater than 0",)),
-    ("printed", "rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,nan", ("greater than 0",)),
-    ("printed", "rbm,576x1024,gpu,38.6", "rbm,576x1024,gpu,fast", ("'fast'",)),
     ("printed", "rbm,576x1024,gpu,38.6", "rbm,576x1042,gpu,38.6", ("did you mean 576x1024?",)),
     ("printed", "rbm,576x1024,gpu,38.6", "rbm,576x1024,gup,38.6", ("did you mean gpu?",)),
-    ("printed", "gpu,38.6,seconds,38.6", "gpu,38.6,seconds", ("must have 6 values",)),
+    ("printed", CELL, f"{CELL},1", ("csv:10: must have 6 values, has 7",)),
+    ("printed", CELL, f"{CELL}\0", ("csv:10: holds the character U+0000",)),
+    ("printed", CELL, CELL.replace("gpu,", "gpu,\u202e"), ("csv:10: holds the character U+202E (RIGHT-TO-LEFT",)),
+    ("printed", CELL, CELL.replace("576", '"576'), ("csv:10: is no line of a CSV file: a quote does not end",)),
+    ("printed", CELL, CELL.replace("576", '"57"6'), ("csv:10: is no line of a CSV file",)),
+    ("printed", CELL, CELL.replace("576", "5" * 200_000), ("csv:10: ", "more than 500 characters")),
+    ("printed", CELL, CELL.replace("38.6", "٣٨"), ("csv:10: value", "must be a number")),
+    ("printed", CELL, "\n" * MAX_LINES, (f"more than {MAX_LINES} lines",)),
+    ("printed", CELL, "x" * MAX_BYTES, ("larger than",)),
+    ("printed", CELL, CELL.removesuffix(",38.6"), ("csv:10: must have 6 values, has 5",)),
     ("printed", "12.9,x,12.9x", "12.9,x,twelve", ("printed", "'twelve'")),
     ("printed", "12.9,x,12.9x", "12.9,x,12.8x", ("printed", "another number than the value, 12.9")),
     ("printed", "12.9,x,12.9x", "13.9,x,13.9x", ("contradicts the printed numbers", "12.9")),
@@ -123,7 +124,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "old", "new", "parts"), WRONG, ids=[f"{kind}: {new}" for kind, _, new, _ in WRONG])
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "parts"), WRONG, ids=[f"{kind}: {new[:80]!r}" for kind, _, new, _ in WRONG]
+)
 def test_a_mistake_is_one_line(tmp_path: Path, kind: str, old: str, new: str, parts: tuple[str, ...]) -> None:
     assert old in FILES[kind].text
     text = FILES[kind].text.replace(old, new, 1) if old else f"{FILES[kind].text}{new}\n"
@@ -131,7 +134,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, kind: str, old: str, new: str, pa
     assert value is None
     line = next(line for line in lines if all(part in line for part in parts))
     assert line.startswith(str(tmp_path / FILES[kind].name))
-    assert not any("\n" in line or "pydantic" in line or "Input should" in line for line in lines)
+    assert not any("\n" in line or len(line) > 700 or "pydantic" in line or "Input should" in line for line in lines)
 
 
 ALL = [

@@ -114,7 +114,7 @@ def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path)
 
 
 def test_a_rate_of_examples_becomes_seconds_by_the_batch_or_by_the_case_s_examples(tmp_path: Path) -> None:
-    paper = draft(tmp_path, csv=f"{DRAFT_CSV}rbm,large,cpu,600,examples a second,600\n")
+    paper = draft(tmp_path, csv=f"{DRAFT_CSV}\nrbm,large,cpu,600,examples a second,600\n".replace("\n", "\r\n"))
     assert paper.seconds("rbm", "small", "gpu-a") == pytest.approx(60 / 38310)
     assert paper.seconds("rbm", "large", "cpu") == pytest.approx(10.0)
     assert paper.speedup("rbm", "small", "gpu-a", paper.cpu_rows) == pytest.approx(38310 / 6573.73)
