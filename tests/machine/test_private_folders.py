@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,34 +42,30 @@ def open_to_all(path: Path) -> None:
     path.chmod(0o777)
 
 
-def with_a_file_of_somebody(path: Path) -> None:
+def with_a_file(path: Path, change: Callable[[Path], None]) -> None:
     (path / "deep").mkdir(parents=True)
-    (path / "deep/kept.so").write_text("his")
-    os.chown(path / "deep/kept.so", SOMEBODY, SOMEBODY)
+    (path / "deep/kept.so").touch()
+    change(path / "deep/kept.so")
 
 
-def with_a_link(path: Path) -> None:
-    path.mkdir()
-    (path / "kept.so").symlink_to("/tmp/his.so")
-
-
-def with_a_file_for_all(path: Path) -> None:
-    path.mkdir()
-    (path / "kept.so").touch()
-    (path / "kept.so").chmod(0o666)
+def to_a_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/tmp/his.so")
 
 
 PLANTED = [
     pytest.param(of_somebody, "kept belongs to ", marks=only_root),
-    pytest.param(a_link, "kept is a link", id="a_link"),
-    pytest.param(open_to_all, "others may write to ", id="open_to_all"),
-    pytest.param(with_a_file_of_somebody, "kept.so belongs to ", marks=only_root),
-    pytest.param(with_a_link, "kept.so is a link", id="with_a_link"),
-    pytest.param(with_a_file_for_all, "others may write to ", id="with_a_file_for_all"),
+    pytest.param(a_link, "kept is a link"),
+    pytest.param(open_to_all, "others may write to "),
+    pytest.param(
+        partial(with_a_file, change=lambda file: os.chown(file, SOMEBODY, SOMEBODY)), "so belongs to ", marks=only_root
+    ),
+    pytest.param(partial(with_a_file, change=to_a_link), "kept.so is a link"),
+    pytest.param(partial(with_a_file, change=lambda file: file.chmod(0o666)), "others may write to "),
 ]
 
 
-@pytest.mark.parametrize(("plant", "why"), PLANTED)
+@pytest.mark.parametrize(("plant", "why"), PLANTED, ids=range(6))
 def test_what_another_user_could_have_planted_is_left_for_a_folder_in_the_users_own_cache(
     folder: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None], why: str
 ) -> None:
