@@ -1,4 +1,4 @@
-"""The hardware sheet, measured: whole or not at all, once, and again where it cannot be used."""
+"""The hardware sheet, planned and measured: whole or not at all, once, and again where it cannot be used."""
 
 import contextlib
 import json
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
+from respeed.inputs.profiles import load_profile
 from respeed.machine.cpu import Core, cache_bytes, usable_cores
-from respeed.measure import gauge as measuring
-from respeed.measure.gauge import measure_gauge
+from respeed.measure import session
+from respeed.measure.session import measure_gauge
 from respeed.paths import NAME, hardware_path
 from respeed.records.store import read_hardware, write_record
 from respeed.schedule import gauge as planning
@@ -32,9 +33,10 @@ from respeed.schedule.gauge import (
     thread_counts,
     why_due,
 )
+from tests.conftest import MakeRecord
 
-MakeRecord = Callable[..., dict[str, Any]]
 SMOKE = hardware_path("box", smoke=True)
+FULL = hardware_path("box", smoke=False)
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +47,30 @@ def gauged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / SMOKE
 
 
+class Pretended:
+    """Processes that are not started: each says that all is well, or that it waited for its core where it is `hit`."""
+
+    def __init__(self, make_record: MakeRecord) -> None:
+        self.make_record = make_record
+        self.asked: list[str] = []
+        self.is_hit: Callable[[str, int], bool] = lambda profile, number: False
+
+    def measure(self, specs: list[Any], *_: object) -> Iterator[tuple[Any, dict[str, Any]]]:
+        (spec,) = specs
+        name, number = spec.profile.name, spec.id.index
+        self.asked.append(name)
+        record = self.make_record([0.01] * 3, index=number, profile=name, smoke=spec.id.smoke)
+        for block in record["cases"][0]["blocks"] if self.is_hit(name, number) else ():
+            block["run_delay_seconds"] = 1e7
+        yield spec.id, record
+
+
 @pytest.fixture
-def pretended(monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> list[str]:
-    """The profiles of the processes that would have been started, each of which says that all is well."""
-    asked: list[str] = []
-
-    def pretend(spec: Any, number: int, lock: int, probes: list[float]) -> dict[str, Any]:
-        asked.append(spec.profile.name)
-        return make_record([0.01] * 3, index=number, profile=spec.profile.name, smoke=spec.id.smoke)
-
-    monkeypatch.setattr(measuring, "_measure", pretend)
-    monkeypatch.setattr(measuring, "machine_lock", lambda wait: contextlib.nullcontext(()))
-    return asked
+def pretended(monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> Pretended:
+    made = Pretended(make_record)
+    monkeypatch.setattr(session, "measure_turn", made.measure)
+    monkeypatch.setattr(session, "machine_lock", lambda wait: contextlib.nullcontext(()))
+    return made
 
 
 @given(st.integers(1, 512))
@@ -67,26 +81,27 @@ def test_the_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(c
     assert all(count in (3, cores) or count & (count - 1) == 0 for count in counts)
 
 
-def test_a_smoke_sheet_is_a_whole_one_and_marked_as_no_measurement(gauged: Path) -> None:
+def test_a_smoke_sheet_is_a_whole_one_of_processes_bound_to_as_many_cores_as_threads(gauged: Path) -> None:
     sheet = read_hardware(gauged)
     assert sheet["smoke"]
-    assert gauged.parts[-4:-1] == ("smoke", "records", "box")
     cases = [case for record in sheet["rounds"] for case in record["cases"]]
     assert {case["workload"] for case in cases} == {"rbm", "cd1_products", "matmul", "memory_copy", "small_step"}
     assert all(case["status"] == "measured" and case["blocks"] for case in cases), [case["reason"] for case in cases]
+    for record in sheet["rounds"]:
+        told = record["provenance"]
+        assert len(told["affinity"]) == record["threads"] == told["threads_proof"]["threads_ran"]
 
 
-def test_every_number_of_threads_is_measured_in_a_process_bound_to_as_many_cores(gauged: Path) -> None:
-    for record in read_hardware(gauged)["rounds"]:
-        assert len(record["provenance"]["affinity"]) == record["threads"]
-        assert record["provenance"]["threads_proof"]["threads_ran"] == record["threads"]
-
-
-def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: list[str]) -> None:
+def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: Pretended) -> None:
     before = gauged.read_bytes()
     measure_gauge(gauged)
-    assert gauged.read_bytes() == before
-    assert not pretended
+    assert (gauged.read_bytes(), pretended.asked) == (before, [])
+
+
+def all_disturbed(sheet: dict[str, Any]) -> dict[str, Any]:
+    for block in (block for one in sheet["rounds"] for case in one["cases"] for block in case["blocks"]):
+        block["run_delay_seconds"] = 1e7
+    return sheet
 
 
 @pytest.mark.parametrize(
@@ -102,16 +117,17 @@ def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: list
             lambda sheet: sheet | {"provenance": {"machine": sheet["provenance"]["machine"] | {"cpu": "Another CPU"}}},
             "other hardware: CPU, Another CPU",
         ),
+        (all_disturbed, "everything was disturbed on one thread or on all"),
     ],
 )
 def test_a_sheet_that_cannot_be_used_says_why_and_is_measured_anew(
-    gauged: Path, tmp_path: Path, pretended: list[str], change: Callable[[Any], Any], reason: str
+    gauged: Path, tmp_path: Path, pretended: Pretended, change: Callable[[Any], Any], reason: str
 ) -> None:
     path, plan = tmp_path / SMOKE, plan_gauge("box", smoke=True)
     write_record(path, change(json.loads(gauged.read_text())))
     assert reason in (why_due(path, "box", plan) or "")
     measure_gauge(path)
-    assert pretended
+    assert pretended.asked
     assert why_due(path, "box", plan) is None
     assert path.with_name("hardware.json.set-aside-1").exists()
 
@@ -124,97 +140,46 @@ def test_a_sheet_that_was_cut_is_damaged(gauged: Path, tmp_path: Path, end: int)
     assert "is damaged" in (why_due(path, "box", plan_gauge("box", smoke=True)) or "")
 
 
-def test_processes_take_turns_at_least_so_many_passes_and_others_are_measured_once(
-    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 0.0)
-    plan = plan_gauge("box", smoke=False)
-    measure_gauge(tmp_path / hardware_path("box", smoke=False))
-    for spec in plan.often:
-        assert pretended.count(spec.profile.name) == LEAST_PASSES
-    for spec in plan.once:
-        assert pretended.count(spec.profile.name) == 1
+HIT_ONCE = "the first process that is measured once, in the first pass"
 
 
-def disturb(monkeypatch: pytest.MonkeyPatch, is_hit: Callable[[Any, int], bool]) -> None:
-    """Every process that `is_hit` waited for its core all the time."""
-    measure = measuring._measure
-
-    def disturbed(spec: Any, number: int, *others: Any) -> dict[str, Any]:
-        record = measure(spec, number, *others)
-        for block in record["cases"][0]["blocks"] if is_hit(spec, number) else ():
-            block["run_delay_seconds"] = 1e7
-        return record
-
-    monkeypatch.setattr(measuring, "_measure", disturbed)
-
-
-def test_on_a_machine_that_others_use_one_pass_is_enough(
-    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 0.0)
-    disturb(monkeypatch, lambda spec, number: True)
-    measure_gauge(tmp_path / hardware_path("box", smoke=False))
-    assert len(pretended) == len(set(pretended))
-
-
-def test_what_is_measured_once_is_measured_again_until_it_was_not_disturbed(
-    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 1e-9)
-    monkeypatch.setattr(measuring, "PATIENCE", 1e12)
-    plan = plan_gauge("box", smoke=False)
-    hit, *others = [spec.profile.name for spec in plan.once]
-    disturb(monkeypatch, lambda spec, number: spec.profile.name == hit and number == 1)
-    measure_gauge(tmp_path / hardware_path("box", smoke=False))
-    assert pretended.count(hit) == 2
-    assert all(pretended.count(name) == 1 for name in others)
-    assert pretended.count(plan.often[0].profile.name) == LEAST_PASSES
-
-
-def test_a_wrong_profile_or_one_of_a_device_that_is_not_here_leaves_what_is_measured_as_it_was(
+@pytest.mark.parametrize(
+    ("seconds", "patience", "hit", "passes", "others"),
+    [
+        # At least so many passes, and others once.
+        (0.0, 1.0, "", LEAST_PASSES, 1),
+        # More while there is time.
+        (1e6, 1.0, "", MOST_PASSES, 1),
+        # On a machine that others use one is enough.
+        (0.0, 1.0, "everything", 1, 1),
+        # What is measured once is measured again until it was not disturbed.
+        (1e-9, 1e18, HIT_ONCE, LEAST_PASSES, 2),
+    ],
+)
+def test_processes_take_turns_pass_after_pass_as_long_as_that_brings_something(
+    seconds: float, patience: float, hit: str, passes: int, others: int, tmp_path: Path, pretended: Pretended,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plan, right = plan_gauge("box", smoke=False), planning.read_profiles()[0]
-    more = {"other": replace(right["gpu"], device="xpu", backend="torch")}
-    monkeypatch.setattr(planning, "read_profiles", lambda: (right | more, {"wrong": None}))
-    assert plan_gauge("box", smoke=False).digest == plan.digest
-
-
-def test_a_curve_that_was_disturbed_throughout_is_measured_anew(gauged: Path, tmp_path: Path) -> None:
-    path, sheet = tmp_path / SMOKE, json.loads(gauged.read_text())
-    for record in sheet["rounds"]:
-        for case in record["cases"]:
-            for block in case["blocks"]:
-                block["run_delay_seconds"] = 1e7
-    write_record(path, sheet)
-    assert "disturbed" in (why_due(path, "box", plan_gauge("box", smoke=True)) or "")
-
-
-def test_more_passes_are_made_while_there_is_time(
-    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 1e6)
-    measure_gauge(tmp_path / hardware_path("box", smoke=False))
-    assert pretended.count(plan_gauge("box", smoke=False).often[0].profile.name) == MOST_PASSES
+) -> None:  # fmt: skip
+    monkeypatch.setattr(session, "SECONDS", seconds)
+    monkeypatch.setattr(session, "PATIENCE", patience)
+    plan = plan_gauge("box", smoke=False)
+    first, *rest = [spec.profile.name for spec in plan.once]
+    pretended.is_hit = lambda profile, number: bool(hit) and (hit != HIT_ONCE or (profile, number) == (first, 1))
+    measure_gauge(tmp_path / FULL)
+    assert {pretended.asked.count(spec.profile.name) for spec in plan.often} == {passes}
+    assert pretended.asked.count(first) == others
+    assert {pretended.asked.count(name) for name in rest} <= {1}
 
 
 def test_a_device_that_is_not_there_is_in_the_sheet_with_the_reason(
-    tmp_path: Path, pretended: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pretended: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(measuring, "plan_gauge", lambda *_: without_gpu())
-    path = tmp_path / hardware_path("box", smoke=False)
-    measure_gauge(path)
-    absent = read_hardware(path)["absent"]
-    assert {one["reason"] for one in absent} == {"no CUDA device"}
-    assert all(one["cases"] for one in absent)
-
-
-def without_gpu() -> Any:
     plan = plan_gauge("box", smoke=False)
     spec = replace(plan.often[0], profile=replace(plan.often[0].profile, device="cuda"))
-    return replace(plan, absent=((spec, "no CUDA device"),))
+    monkeypatch.setattr(session, "plan_gauge", lambda *_: replace(plan, absent=((spec, "no CUDA device"),)))
+    measure_gauge(tmp_path / FULL)
+    (absent,) = read_hardware(tmp_path / FULL)["absent"]
+    assert (absent["reason"], len(absent["cases"])) == ("no CUDA device", len(spec.cases))
 
 
 def test_a_gauge_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
@@ -238,9 +203,24 @@ def test_a_path_that_is_no_sheets_is_refused_in_one_line() -> None:
             measure_gauge(Path(path))
 
 
-def test_what_is_measured_does_not_hang_on_the_machines_name_or_the_run() -> None:
-    assert plan_gauge("one", smoke=False).digest == plan_gauge("other", smoke=False).digest
-    assert plan_gauge("one", smoke=False).digest != plan_gauge("one", smoke=True).digest
+def test_what_is_measured_hangs_neither_on_the_machines_name_nor_on_profiles_that_are_wrong_or_not_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, right = plan_gauge("box", smoke=False), planning.read_profiles()[0]
+    assert plan_gauge("other", smoke=False).digest == plan.digest != plan_gauge("box", smoke=True).digest
+    more = {"other": replace(right["gpu"], device="xpu", backend="torch")}
+    monkeypatch.setattr(planning, "read_profiles", lambda: (right | more, {"wrong": None}))
+    assert plan_gauge("box", smoke=False).digest == plan.digest
+
+
+def test_a_process_is_bound_to_usable_cores_and_a_backend_that_must_be_named_has_none() -> None:
+    plan = plan_gauge("box", smoke=False)
+    for spec in plan.often:
+        assert len(spec.cpus) == spec.threads
+        assert set(spec.cpus) <= set(usable_cores())
+    assert load_profile("jax-1").optional
+    asked = {spec.profile.backend for spec in (*plan.often, *plan.once, *(spec for spec, _ in plan.absent))}
+    assert ("torch" in asked, "jax" in asked) == (True, False)
 
 
 def test_caches_of_a_core_are_counted_once_each_and_instructions_not_at_all(tmp_path: Path) -> None:
@@ -258,14 +238,9 @@ def test_caches_of_a_core_are_counted_once_each_and_instructions_not_at_all(tmp_
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_every_case_has_a_name_that_a_record_may_have(device: str) -> None:
-    for case in rate_cases("torch", device, "fp32", 1):
-        assert NAME.fullmatch(case.name)
-
-
-def test_a_process_of_a_count_is_bound_to_so_many_of_the_usable_cores() -> None:
-    for spec in plan_gauge("box", smoke=False).often:
-        assert len(spec.cpus) == spec.threads
-        assert set(spec.cpus) <= set(usable_cores())
+    names = [case.name for case in rate_cases("torch", device, "fp32", 1)]
+    assert all(map(NAME.fullmatch, names))
+    assert ({"to-pinned", "from-pageable"} <= set(names)) == (device == "cuda")
 
 
 def test_threads_are_added_on_fast_cores_first_and_socket_by_socket() -> None:

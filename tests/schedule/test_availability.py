@@ -14,8 +14,8 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import Profile, load_profile, load_profiles, other_library
 from respeed.machine.cpu import Core, cores_as_facts
-from respeed.measure.gauge import measure_gauge
 from respeed.measure.learning import learn
+from respeed.measure.session import measure_gauge
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS
 from respeed.records.store import read_machine, write_json

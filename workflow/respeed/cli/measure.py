@@ -12,7 +12,7 @@ from pathlib import Path
 from respeed.errors import UserError, refusal
 from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
-from respeed.measure.session import measure_session
+from respeed.measure.session import measure_gauge, measure_session
 from respeed.paths import hardware_path
 from respeed.records.folder import check_room, hold_folder
 from respeed.records.store import write_record
@@ -61,8 +61,6 @@ def learn(path: Path, wait: str | None) -> None:
 
 def gauge(path: Path | None, wait: str | None) -> None:
     """Measure the hardware sheet `path`, by default this machine's."""
-    from respeed.measure.gauge import measure_gauge
-
     check_room(smoke=False)
     path = path or hardware_path(load_config().machine or machine_slug(), smoke=False)
     measure_gauge(path, _wait_seconds(wait))

@@ -1,26 +1,39 @@
-"""A session of measuring: turn after turn, until nothing is left that the configuration asks for, or the time is up."""
+"""Sessions of measuring. For papers: turn after turn, until nothing is left that the configuration asks for, or the
+time is up; a file a round. For the hardware sheet: pass after pass, each number of threads, precision and device in a
+process of its own, in another order each time; all rounds in one file.
+"""
 
+import random
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from respeed.analysis.hardware_sheet import disturbed_profiles
 from respeed.errors import NotMeasurable, UserError
+from respeed.machine.accelerators import accelerator_bytes
+from respeed.machine.cpu import cache_bytes, usable_cores
+from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.turn import measure_turn
-from respeed.paths import records_folder, round_path
-from respeed.records.models import SESSION_SCHEMA
+from respeed.paths import ROOT, parse_hardware_path, records_folder, round_path
+from respeed.records.models import SESSION_SCHEMA, SHEET_SCHEMA
 from respeed.records.store import set_aside, write_record
-from respeed.schedule.availability import check_same_machine, describe_as
+from respeed.schedule.availability import check_is_this_machine, check_same_machine, describe_as
+from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
 from respeed.schedule.next_turn import Plan, Turn, happened_meanwhile, read_plan
 from respeed.schedule.selection import Work
-from respeed.schedule.spec import make_spec
+from respeed.schedule.spec import RoundSpec, make_spec
 from respeed.text import in_words
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Of a line that shows the case at hand.
 WIDTH = 110
+# What all processes of a hardware sheet share stands once in it.
+SHARED = ("machine", "commit", "versions", "libraries", "environment")
 
 
 @dataclass(frozen=True)
@@ -71,28 +84,22 @@ class Progress:
             what = f"turn {number}, {turn.profile}, {cells} again ({turn.again})"
         else:
             what = f"turn {number} of {number + first - 1}, {turn.profile}"
-        left = in_words(plan.seconds_left())
-        self.head, self.tail, self.say = f"respeed: {what}", f"about {left} left", say
-        self.again, self._shown = 0, ""
-        self._terminal = sys.stderr.isatty()
-        say(f"{self.head}, {self.tail}")
+        self.say, self.again, self._shown = say, 0, ""
+        say(f"respeed: {what}, about {in_words(plan.seconds_left())} left")
 
     def watch(self, experiment: str, case: str, again: bool) -> None:
         """A case begins."""
         self.again += again
         if again:
-            self._clear()
+            self.clear()
             self.say(f"  {experiment} {case} was disturbed: again")
-        if self._terminal:
-            self._clear()
+        if sys.stderr.isatty():
+            self.clear()
             self._shown = f"  {experiment} {case} …"[:WIDTH]
             print(self._shown, end="\r", file=sys.stderr, flush=True)
 
-    def done(self) -> None:
-        """The turn is over."""
-        self._clear()
-
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Of the case at hand, which is over, nothing more is shown."""
         if self._shown:
             print(" " * len(self._shown), end="\r", file=sys.stderr, flush=True)
             self._shown = ""
@@ -146,5 +153,84 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
     for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         write_record(round_path(round_id), record)
         plan.add(record)
-    progress.done()
+    progress.clear()
     return progress.again
+
+
+def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
+    """Measure this machine and write its hardware sheet, whole or not at all. One that can be used is left as it is,
+    one that cannot is set aside; UserError if the name is another machine's."""
+    machine, smoke = parse_hardware_path(path)
+    check_is_this_machine(machine, smoke)
+    gauge = plan_gauge(machine, smoke)
+    if (reason := why_due(path, machine, gauge)) is None:
+        say_on_screen(f"respeed: {path} is there already; delete it to measure it anew")
+        return
+    with machine_lock(wait_seconds) as lock:
+        started, began = utc_now(), seconds_now()
+        rounds = _passes(gauge, lock)
+    if path.exists():
+        set_aside(path)
+        say_on_screen(f"respeed: {path}: set aside: {reason}")
+    made = {"machine": describe_as(machine), "commit": source_commit(ROOT), "versions": package_versions()}
+    absent = [
+        {
+            "profile": asdict(spec.profile),
+            "threads": spec.threads,
+            "cases": [asdict(case) for case in spec.cases],
+            "reason": reason,
+        }
+        for spec, reason in gauge.absent
+    ]
+    sheet = {
+        "schema": SHEET_SCHEMA,
+        "machine": machine,
+        "smoke": smoke,
+        "digest": gauge.digest,
+        "started": started,
+        "wall_seconds": round(seconds_now() - began, 1),
+        "provenance": made,
+        "memory": {"caches": cache_bytes(usable_cores()), "accelerators": accelerator_bytes()},
+        "rounds": rounds,
+        "absent": absent,
+    }
+    write_record(path, sheet)
+
+
+def _passes(gauge: Gauge, lock: Held) -> list[dict[str, Any]]:
+    """The records of all processes, those that are measured once before the others. After the least number of passes,
+    another one only if it ends in time. What was disturbed is measured again in the next pass."""
+    probes: dict[str, list[float]] = defaultdict(list)
+    records: list[dict[str, Any]] = []
+
+    def measure(specs: Sequence[RoundSpec], number: int) -> None:
+        for spec in random.Random(number).sample(specs, len(specs)):
+            own = replace(spec, id=replace(spec.id, index=number))
+            # Beside the probes of this row so far.
+            record = dict(measure_turn([own], lock, probes[spec.profile.name]))[own.id]
+            blocks = (block for case in record["cases"] for block in case["blocks"])
+            probes[spec.profile.name] += [one for block in blocks for one in block["probe_seconds"]]
+            provenance = {key: value for key, value in record["provenance"].items() if key not in SHARED}
+            records.append(record | {"provenance": provenance})
+
+    began = seconds_now()
+    if gauge.once:
+        say_on_screen(f"respeed: hardware sheet: {len(gauge.once)} processes that are measured once")
+    measure(gauge.once, 1)
+    passes_began, took = seconds_now(), 0.0
+    often = {spec.id.profile for spec in gauge.often}
+    for number in count(1):
+        now, disturbed = seconds_now(), disturbed_profiles(records)
+        if number > LEAST_PASSES and now - began + took > SECONDS:
+            break
+        # A machine that others use: a run has other things to measure. One that is only slow has its passes.
+        if number > 1 and now - passes_began > PATIENCE * SECONDS and disturbed & often:
+            break
+        is_time = number > 1 and now - began < PATIENCE * SECONDS
+        specs = [*gauge.often, *(spec for spec in gauge.once if is_time and spec.id.profile in disturbed)]
+        say_on_screen(f"respeed: hardware sheet, pass {number}: {len(specs)} processes")
+        measure(specs, number)
+        took = seconds_now() - now
+        if gauge.smoke or number == MOST_PASSES:
+            break
+    return records

@@ -37,6 +37,9 @@ SIZES, SMOKE_SIZES, BATCH = ((576, 1024), (1024, 4096)), ((36, 64),), 192
 LEAST_BYTES, MOST_BYTES, MEMORY_SHARE = 2**26, 2**29, 16
 HOST_COPY_LENGTH = 2**26
 
+# Backend, device and precision.
+Kind = tuple[str, str, str]
+
 
 @dataclass(frozen=True)
 class Gauge:
@@ -65,27 +68,80 @@ class Gauge:
 def plan_gauge(machine: str, smoke: bool) -> Gauge:
     """What is measured of this machine. A smoke run has a tiny step on one core and on all, and no measurement."""
     cores, facts = usable_cores(), describe_machine()
+    in_turn, ends = cores_in_turn(cores, usable_topology() or ()), sorted({1, len(cores)})
     # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
     profiles = read_profiles()[0].values()
     packages = {profile.backend: profile.package for profile in profiles}
-    scaled = _scaled_backend(profiles, facts)
-    often = [
-        _spec(machine, packages, scaled, "cpu", "fp32", threads, scaled_cases(threads, cores, smoke), smoke)
-        for threads in _ladder(cores, smoke)
-    ]
+
+    def spec(kind: Kind, threads: int, cases: Iterable[Case]) -> RoundSpec:
+        profile = _profile(kind, threads, packages.get(kind[0], kind[0]))
+        cases = tuple(cases)
+        return RoundSpec(
+            id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
+            profile=profile,
+            threads=threads,
+            cpus=in_turn[:threads] if profile.is_cpu else (),
+            cases=cases,
+            whole_steps=(),
+            timing=SMOKE if smoke else GAUGE,
+            seed=1,
+            digest="",
+            rehearsals=rehearsals_of(cases),
+        )
+
+    kinds = _kinds(profiles, facts, smoke)
+    on_cpu = [kind for kind in kinds if kind[1:] == ("cpu", "fp32")]
+    scaled = next((kind for kind in on_cpu if kind[0] == SCALED), on_cpu[0])
+    ladder = ends if smoke else thread_counts(len(cores))
+    often = [spec(scaled, threads, scaled_cases(threads, cores, smoke)) for threads in ladder]
     once = [
-        _spec(machine, packages, backend, device, precision, threads, cases, smoke)
-        for backend, device, precision in ([] if smoke else _kinds(profiles, facts))
-        if (backend, device, precision) != (scaled, "cpu", "fp32")
-        for threads in _threads(device, len(cores))
-        if (cases := rate_cases(backend, device, precision, threads))
+        spec(kind, threads, cases)
+        for kind in kinds
+        if kind != scaled and not smoke
+        for threads in (ends if kind[1] == "cpu" else ends[-1:])
+        if (cases := rate_cases(*kind, threads))
     ]
-    why = {spec.id.profile: reason for spec in (*often, *once) if (reason := why_not(spec.profile, facts))}
-    absent = tuple((spec, why[spec.id.profile]) for spec in (*often, *once) if spec.id.profile in why)
-    often, once = ([spec for spec in specs if spec.id.profile not in why] for specs in (often, once))
+    why = {one.id.profile: reason for one in (*often, *once) if (reason := why_not(one.profile, facts))}
+    absent = tuple((one, why[one.id.profile]) for one in (*often, *once) if one.id.profile in why)
+    often, once = ([one for one in specs if one.id.profile not in why] for specs in (often, once))
     digest = _digest([*often, *once])
-    often, once = ([replace(spec, digest=digest) for spec in specs] for specs in (often, once))
+    often, once = ([replace(one, digest=digest) for one in specs] for specs in (often, once))
     return Gauge(tuple(often), tuple(once), absent, digest)
+
+
+def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any], smoke: bool) -> list[Kind]:
+    """What is here, in single precision at least, and what is on a device that hardware profiles name: of that it is
+    said that it is missing. A smoke run has CPUs alone. A backend that is measured only where a profile of it is named
+    is left out."""
+    named = {profile.device for profile in profiles if not profile.is_cpu}
+    optional, others = ({one.backend for one in profiles if one.optional is which} for which in (True, False))
+    return [
+        (backend, device, precision)
+        for backend, its in backends().items()
+        if backend not in optional - others
+        for device in its.devices
+        if device == "cpu" or not smoke
+        if device in named or why_not(_profile((backend, device, "fp32"), 1, backend), facts) is None
+        for precision in its.precisions
+        if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
+    ]
+
+
+def _profile(kind: Kind, threads: int, package: str) -> Profile:
+    backend, device, precision = kind
+    architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
+    name = f"{backend}-{device}-{precision}-{threads}"
+    return Profile(name, package, package, architecture, backend, device, threads, precision, optional=True)
+
+
+def _digest(specs: Iterable[RoundSpec]) -> str:
+    """Of the cases, where each runs, and how long it is timed: not of names, nor of which cores."""
+    facts = [
+        [spec.profile.backend, spec.profile.device, spec.profile.precision, spec.threads, asdict(spec.timing),
+         [asdict(case) for case in spec.cases]]
+        for spec in specs
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
@@ -103,85 +159,9 @@ def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
     return "everything was disturbed on one thread or on all" if is_lost(sheet) else None
 
 
-def _ladder(cores: Collection[int], smoke: bool) -> list[int]:
-    return sorted({1, len(cores)}) if smoke else thread_counts(len(cores))
-
-
-def _threads(device: str, cores: int) -> list[int]:
-    return sorted({1, cores}) if device == "cpu" else [cores]
-
-
-def _only_optional(profiles: Collection[Profile]) -> set[str]:
-    """The backends that are measured only where a profile of theirs is named: the sheet is made without them."""
-    optional, others = ({one.backend for one in profiles if one.optional is which} for which in (True, False))
-    return optional - others
-
-
-def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Every (backend, device, precision) that is here, in single precision at least, or on a device that hardware
-    profiles name: of that it is said that it is missing."""
-    named, left_out = {profile.device for profile in profiles if not profile.is_cpu}, _only_optional(profiles)
-    return [
-        (backend, device, precision)
-        for backend, its in backends().items()
-        if backend not in left_out
-        for device in its.devices
-        if device in named or _is_there(backend, device, facts)
-        for precision in its.precisions
-        if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
-    ]
-
-
-def _is_there(backend: str, device: str, facts: Mapping[str, Any]) -> bool:
-    return why_not(_profile(backend, backend, device, "fp32", 1), facts) is None
-
-
-def _scaled_backend(profiles: Collection[Profile], facts: Mapping[str, Any]) -> str:
-    on_cpu = [name for name, its in backends().items() if "cpu" in its.devices]
-    there = [name for name in on_cpu if name not in _only_optional(profiles) and _is_there(name, "cpu", facts)]
-    return SCALED if SCALED in there else there[0]
-
-
-def _profile(package: str, backend: str, device: str, precision: str, threads: int) -> Profile:
-    architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
-    name = f"{backend}-{device}-{precision}-{threads}"
-    return Profile(name, package, package, architecture, backend, device, threads, precision, optional=True)
-
-
-def _spec(
-    machine: str, packages: Mapping[str, str], backend: str, device: str, precision: str, threads: int,
-    cases: Iterable[Case], smoke: bool,
-) -> RoundSpec:  # fmt: skip
-    profile = _profile(packages.get(backend, backend), backend, device, precision, threads)
-    cases = tuple(cases)
-    return RoundSpec(
-        id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
-        profile=profile,
-        threads=threads,
-        cpus=cores_in_turn(usable_cores(), usable_topology() or ())[:threads] if device == "cpu" else (),
-        cases=cases,
-        whole_steps=(),
-        timing=SMOKE if smoke else GAUGE,
-        seed=1,
-        digest="",
-        rehearsals=rehearsals_of(cases),
-    )
-
-
-def _digest(specs: Iterable[RoundSpec]) -> str:
-    """Of the cases, where each runs, and how long it is timed: not of names, nor of which cores."""
-    facts = [
-        [spec.profile.backend, spec.profile.device, spec.profile.precision, spec.threads, asdict(spec.timing),
-         [asdict(case) for case in spec.cases]]
-        for spec in specs
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def thread_counts(cores: int) -> list[int]:
     """All up to 4, then powers of two, and all cores."""
-    powers = [2**power for power in range(2, cores.bit_length())]
-    return sorted({*range(1, min(cores, 4) + 1), *(count for count in powers if count <= cores), cores})
+    return sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores})
 
 
 def cores_in_turn(usable: Collection[int], topology: Iterable[Core]) -> tuple[int, ...]:
@@ -213,16 +193,15 @@ def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case
 
 def rate_cases(backend: str, device: str, precision: str, threads: int) -> list[Case]:
     """What is measured once in a setting: a product, and in single precision what does not hang on the precision."""
-    if device == "cpu":  # copies and small steps are the same whatever multiplies: they are measured with the curve
-        return [case for case in [_product(_side(threads))] if runs(case.workload, backend, precision)]
-    cases = [_product(side) for side in (4096, 8192)]
-    if precision == "fp32":
+    # On a CPU copies and small steps are the same whatever multiplies: they are measured with the curve.
+    cases = [_product(side) for side in ((_side(threads),) if device == "cpu" else (4096, 8192))]
+    if device != "cpu" and precision == "fp32":
         cases += [_small(how) for how in ("waited", "queued", "graph")]
         cases.append(Case("memory", "memory_copy", {"length": MOST_BYTES // 4}))
-        ways = [(direction, memory) for direction in ("to", "from") for memory in ("pinned", "pageable")]
         cases += [
             Case(f"{way}-{memory}", "copies", {"length": HOST_COPY_LENGTH, "direction": way, "memory": memory})
-            for way, memory in ways
+            for way in ("to", "from")
+            for memory in ("pinned", "pageable")
         ]
     return [case for case in cases if runs(case.workload, backend, precision)]
 
