@@ -30,13 +30,14 @@ from respeed.machine.accelerators import is_pretended
 from respeed.measure.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now
-from respeed.workloads import load_workload, rbm_streamed
+from respeed.workloads import load_workload
+from respeed.workloads.rbm import CHUNK, CHUNKS
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Only where it is named: most GPUs take 32 or 64 times as long in it.
 SLOW = ("fp64",)
 # Steps between two waits for the device: whole rounds of both the mini-batches and the chunks of streamed ones.
-STEPS = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS
+STEPS = 2 * CHUNK * CHUNKS
 PAIRS = 9
 # Words in the names of kernels that multiply, of cuBLAS (nvjet, xmma, cutlass) and of AMD's libraries (Cijk).
 PRODUCTS = ("gemm", "gemv", "nvjet", "xmma", "cutlass", "cijk")

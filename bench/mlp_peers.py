@@ -16,8 +16,9 @@ from paired import Step, paired_ratio
 from respeed.backends import make_backend
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, mlp
+from respeed.workloads import Arrays
 from respeed.workloads._common import activated, slope, softmax
+from respeed.workloads.mlp import Mlp, activation_of
 
 # A comparison that would take longer has fewer pairs, and says so.
 MOST_SECONDS = 30.0
@@ -58,7 +59,7 @@ class TutorialTorch:
 class TutorialNumPy:
     def __init__(self, case: Case, inputs: Arrays) -> None:
         self.layers = [(weights.copy(), bias.copy()) for weights, bias in _parameters(inputs)]
-        self.activation = mlp.activation_of(case)
+        self.activation = activation_of(case)
         self.rate = np.float32(case.parameters["learning_rate"])
         self.decay = np.float32(case.parameters["weight_decay"])
         self.batches = cycle(list(zip(np.asarray(inputs["examples"]), inputs["labels"], strict=True)))
@@ -86,10 +87,10 @@ def compare_mlp(threads: int) -> None:
     """Every peer's time over that of our step on the library nearest to it, at each size of the paper's table."""
     for case in load_paper("bergstra2010").experiments["mlp"].cases:
         print(f"  {case.name}, {threads} threads", flush=True)
-        inputs = mlp.inputs(case, 1)
+        inputs = Mlp().inputs(case, 1)
         for name, library, peer in PEERS:
             backend = make_backend(library, device="cpu", precision="fp32", threads=threads, seed=1)
-            ours = mlp.build(backend, case, inputs).step
+            ours = Mlp().build(backend, case, inputs).step
             ratio = paired_ratio(peer(case, inputs), ours, most_seconds=MOST_SECONDS)
             print(f"    {name:<37} {ratio} times as long as ours on {library}", flush=True)
 

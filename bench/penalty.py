@@ -9,7 +9,7 @@ from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend
 from respeed.model.paper import Case
-from respeed.workloads import _sparse
+from respeed.workloads.sparse_coding import patches_and_bases
 
 HALVINGS = 30
 
@@ -24,7 +24,7 @@ def share(gram: np.ndarray, correlations: np.ndarray, penalty: float) -> float:
 def find(case: Case) -> tuple[float, float, float]:
     """The penalty to four digits, and the share it gives for the first batch and for all patches."""
     given = {name: int(value) for name, value in case.parameters.items()}
-    x, bases = _sparse._data(given["bases"], given["side"], given["patches"])
+    x, bases = patches_and_bases(given["bases"], given["side"], given["patches"])
     gram, correlations = bases @ bases.T, x @ bases.T
     first = correlations[: given["batch"]]
     low, high = 0.0, float(np.abs(first).max())

@@ -18,7 +18,8 @@ from paired import Step, paired_ratio
 from respeed.backends import make_backend
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, rbm
+from respeed.workloads import Arrays
+from respeed.workloads.rbm import Rbm
 
 # A comparison that would take longer has fewer pairs, and says so.
 MOST_SECONDS = 30.0
@@ -75,7 +76,7 @@ def compare_rbm(threads: int) -> None:
     print(SCIKIT_LEARN, flush=True)
     for case in load_paper("raina2009").experiments["rbm"].cases:
         print(f"  {case.name}, {threads} threads", flush=True)
-        inputs = rbm.inputs(case, 1)
+        inputs = Rbm().inputs(case, 1)
         ours = {name: _our_step(name, case, inputs, threads) for name in ("torch", "openblas")}
         # One after another, so that the arrays of one alone lie beside ours.
         for name, library, peer in PEERS:
@@ -85,7 +86,7 @@ def compare_rbm(threads: int) -> None:
 
 def _our_step(name: str, case: Case, inputs: Arrays, threads: int) -> Step:
     backend = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
-    return rbm.build(backend, case, inputs).step
+    return Rbm().build(backend, case, inputs).step
 
 
 def _partial_fit(case: Case, inputs: Arrays) -> Step:

@@ -19,13 +19,14 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
     from respeed.backends import make_backend
     from respeed.kernels.compiled import Workers, workspace
     from respeed.kernels.sparse import descend, search
-    from respeed.workloads import _sparse, sparse_parallel
+    from respeed.workloads._lasso import objective
+    from respeed.workloads.sparse_coding import SparseParallel
 
     penalty = case.parameters["penalty"]
     full = Case(
         case.name, case.workload, {**case.parameters, "patches": EXAMPLES, "batch": EXAMPLES, "timed": EXAMPLES}
     )
-    inputs = sparse_parallel.inputs(full, seed=1)
+    inputs = SparseParallel().inputs(full, seed=1)
     x, bases = inputs["x"][0], inputs["bases"]
     workers = Workers(threads)
     gram, correlations = np.empty((len(bases), len(bases)), np.float32), np.empty((EXAMPLES, len(bases)), np.float32)
@@ -45,7 +46,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
 
         return solve
 
-    program = sparse_parallel.build(
+    program = SparseParallel().build(
         make_backend("openblas", device="cpu", precision="fp32", threads=threads, seed=1), full, inputs
     )
 
@@ -61,7 +62,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
         "scikit-learn lasso_cd": _scikit_learn(x, bases, penalty, threads),
     }
     found |= _spams(x, bases, penalty, threads)
-    return found, lambda coefficients: float(_sparse.objective(x, bases, coefficients, penalty).sum())
+    return found, lambda coefficients: float(objective(x, bases, coefficients, penalty).sum())
 
 
 def _scikit_learn(x: np.ndarray, bases: np.ndarray, penalty: float, threads: int) -> Solver:

@@ -103,7 +103,7 @@ def thread_ladder(cores: int) -> list[int]:
 def _measure(index: int, threads: int, every: bool) -> Iterator[Measured]:
     """One round on so many threads: of every size, or of the one in the middle."""
     from respeed.backends import make_backend
-    from respeed.workloads import rbm
+    from respeed.workloads.rbm import Rbm
 
     settings = [(*MIDDLE, BATCH)]
     if every:
@@ -115,7 +115,7 @@ def _measure(index: int, threads: int, every: bool) -> Iterator[Measured]:
     }
     for name, V, H, B in places:
         case = Case("scaling", "rbm", {"visible": V, "hidden": H, "batch": B, "learning_rate": 0.01})
-        step = rbm.build(backends[name], case, rbm.inputs(case, index)).step
+        step = Rbm().build(backends[name], case, Rbm().inputs(case, index)).step
         repeats = count_repeats(step)
         # A short run is over within a disturbance, which another one then outvotes; a long one has its own share of it.
         seconds = median(seconds_each(step, repeats) for _ in range(RUNS if repeats > 1 else 1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy
 
-from respeed.backends import _scipy_blas, accelerate, make_backend, netlib, openblas
+from respeed.backends import make_backend, scipy_blas
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import backends, workloads
 from respeed.machine import software
@@ -35,7 +35,7 @@ def on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         return 0
 
     is_of(monkeypatch, "accelerate")
-    monkeypatch.setattr(accelerate, "_threading_setter", lambda: setter)
+    monkeypatch.setattr(scipy_blas, "_threading_setter", lambda: setter)
     monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "1")
     return told
 
@@ -55,13 +55,13 @@ def test_a_library_that_scipy_does_not_compute_with_is_a_reason(name: str, monke
 def test_openblas_is_not_measured_where_scipy_computes_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
     is_of(monkeypatch, "accelerate")
     with pytest.raises(NotMeasurable, match="SciPy computes with Accelerate here, not with OpenBLAS"):
-        openblas.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+        scipy_blas.Openblas(device="cpu", precision="fp32", threads=1, seed=1)
 
 
 def test_what_counts_in_64_bits_is_not_called_with_32(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
-    monkeypatch.setattr(_scipy_blas, "TAKES_INT", False)
+    monkeypatch.setattr(scipy_blas, "TAKES_INT", False)
     with pytest.raises(NotMeasurable, match="this SciPy's Accelerate counts in 64-bit numbers"):
-        accelerate.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+        scipy_blas.Accelerate(device="cpu", precision="fp32", threads=1, seed=1)
 
 
 def test_a_workload_agrees_with_float64_on_accelerates_backend(on_a_mac: object) -> None:
@@ -78,13 +78,13 @@ def test_a_workload_runs_on_the_blas_of_every_scipy_or_on_none(workload: str) ->
 
 
 def test_accelerate_says_what_it_is(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
-    monkeypatch.setattr(accelerate.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
-    facts: Any = accelerate.Backend(device="cpu", precision="fp64", threads=4, seed=1).describe()
+    monkeypatch.setattr(scipy_blas.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
+    facts: Any = scipy_blas.Accelerate(device="cpu", precision="fp64", threads=4, seed=1).describe()
     assert (facts["library"], facts["version"], facts["threads_set"]) == ("Accelerate", "macOS 15.5", 4)
 
 
 def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]) -> None:
-    made: Any = accelerate.Backend(device="cpu", precision="fp32", threads=2, seed=1)
+    made: Any = scipy_blas.Accelerate(device="cpu", precision="fp32", threads=2, seed=1)
     seen = []
     made.each([0, 1, 2, 3], lambda item, lane: seen.append(item))
     here = on_a_mac[0][0]
@@ -96,22 +96,22 @@ def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]
 def test_accelerate_takes_no_number_of_threads_but_its_own_and_one(
     on_a_mac: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: Any = accelerate.Backend(device="cpu", precision="fp32", threads=4, seed=1)
+    made: Any = scipy_blas.Accelerate(device="cpu", precision="fp32", threads=4, seed=1)
     for threads in (1, 4):
         with made.limited(threads):
             assert made.threads == threads
     with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
         made.limited(2)
-    monkeypatch.setattr(accelerate, "_threading_setter", lambda: None)  # before macOS 15
+    monkeypatch.setattr(scipy_blas, "_threading_setter", lambda: None)  # before macOS 15
     with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
-        accelerate.Backend(device="cpu", precision="fp32", threads=4, seed=1).limited(1)
+        scipy_blas.Accelerate(device="cpu", precision="fp32", threads=4, seed=1).limited(1)
 
 
 def test_netlib_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     is_of(monkeypatch, "netlib")
     with pytest.raises(NotMeasurable, match="one thread"):
-        netlib.Backend(device="cpu", precision="fp32", threads=2, seed=1)
-    made = netlib.Backend(device="cpu", precision="fp32", threads=1, seed=1)
+        scipy_blas.Netlib(device="cpu", precision="fp32", threads=2, seed=1)
+    made = scipy_blas.Netlib(device="cpu", precision="fp32", threads=1, seed=1)
     assert made.describe()["library"] == "Netlib's BLAS"
 
 
@@ -137,7 +137,7 @@ def test_lanes_limit_themselves_where_each_thread_has_a_number_of_its_own(
     is_of(monkeypatch, "mkl")
     library = Library(by_thread=by_thread)
     monkeypatch.setattr(software, "controller", lambda name: library)
-    monkeypatch.setattr(_scipy_blas, "threadpool_limits", lambda threads: None)
+    monkeypatch.setattr(scipy_blas, "threadpool_limits", lambda threads: None)
     made: Any = make_backend("mkl", device="cpu", precision="fp32", threads=4, seed=1)
     assert (made.each_alone is not None) == by_thread
     assert library.num_threads == 4
@@ -204,6 +204,6 @@ def test_what_this_scipy_computes_with_multiplies() -> None:
 
 def test_no_framework_is_no_setter() -> None:
     if sys.platform == "darwin":
-        assert accelerate._threading_setter() is None or ctypes.CDLL(accelerate._FRAMEWORK).BLASSetThreading
+        assert scipy_blas._threading_setter() is None or ctypes.CDLL(scipy_blas._FRAMEWORK).BLASSetThreading
     else:
-        assert accelerate._threading_setter() is None
+        assert scipy_blas._threading_setter() is None

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from respeed.backends import _torch_fused
-from respeed.backends._torch_between import Between, ByTorch
+from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_fused import between_for
 
 NUMBERS = Path(__file__).with_name("triton_numbers.py")
@@ -74,7 +74,7 @@ def test_kernels_that_fail_in_a_process_of_their_own_are_not_tried_in_this_one(m
     assert (type(found), found.facts) == (ByTorch, "torch: AcceleratorError: an illegal memory access")
 
 
-def between_where(monkeypatch: pytest.MonkeyPatch, prove: Callable[..., None]) -> Between:
+def between_where(monkeypatch: pytest.MonkeyPatch, prove: Callable[..., None]) -> ByTorch:
     """What a CUDA device takes, with kernels that were right in a process of their own and that `prove` judges here."""
     pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(_torch_fused, "proved_apart", lambda *arguments: None)

@@ -9,20 +9,20 @@ from mlp_peers import TutorialNumPy, TutorialTorch
 from respeed.backends import make_backend
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
-from respeed.workloads import mlp
+from respeed.workloads.mlp import BATCHES, Mlp
 
-STEPS = mlp.BATCHES + 1
+STEPS = BATCHES + 1
 
 
 @pytest.mark.parametrize("peer", [TutorialTorch, TutorialNumPy])
 @pytest.mark.parametrize("size", ["smoke", "odd"])
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
 def test_a_tutorials_steps_change_the_parameters_as_ours_do(peer: Any, size: str, activation: str) -> None:
-    parameters: Any = mlp.TESTS[size] | {"activation": activation}
+    parameters: Any = Mlp().TESTS[size] | {"activation": activation}
     case = Case(size, "mlp", parameters)
-    inputs = mlp.inputs(case, seed=1)
+    inputs = Mlp().inputs(case, seed=1)
     theirs = peer(case, inputs)
-    ours = mlp.build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), case, inputs)
+    ours = Mlp().build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), case, inputs)
     for _ in range(STEPS):
         theirs.step()
         ours.step()

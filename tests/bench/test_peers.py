@@ -10,7 +10,8 @@ from rbm_peers import NaiveNumPy, NaiveTorch, _scikit_learn
 from respeed.backends import make_backend
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, rbm
+from respeed.workloads import Arrays
+from respeed.workloads.rbm import Rbm
 
 CASE = Case("odd", "rbm", {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05})
 
@@ -27,8 +28,8 @@ def changes_in_float64(inputs: Arrays, sample: np.ndarray) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("peer", [NaiveTorch, NaiveNumPy])
 def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_draws(peer: Any) -> None:
-    inputs = rbm.inputs(CASE, seed=1)
-    ours = rbm.build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), CASE, inputs)
+    inputs = Rbm().inputs(CASE, seed=1)
+    ours = Rbm().build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), CASE, inputs)
     ours.step()
     sample = (ours.draws.last() < ours.h0).astype(np.float32)
     drawn = sample if peer is NaiveNumPy else torch.from_numpy(sample)
@@ -47,7 +48,7 @@ def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_dra
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_scikit_learns_step_computes_in_the_precision_that_its_line_names(precision: type[np.floating[Any]]) -> None:
-    inputs = rbm.inputs(CASE, seed=1)
+    inputs = Rbm().inputs(CASE, seed=1)
     model = _scikit_learn(CASE, inputs, precision)
     batch = np.asarray(inputs["examples"][0])
     if precision is np.float32:

@@ -15,7 +15,8 @@ from respeed.measure.case import TOLERANCE, make_bench, measure_case, what_is_wr
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
-from respeed.workloads import load_workload, rbm, rbm_streamed
+from respeed.workloads import load_workload
+from respeed.workloads.rbm import BATCHES, CHUNK, CHUNKS, Rbm, RbmStreamed
 from tests.conformance.programs import CASES, case_of, errors_of, name_of
 from tests.pretended_gpu.environment import is_pretended
 
@@ -80,8 +81,8 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: str) -> None:
     made, case = make(backend, device, precision), case_of("rbm", "odd")
-    program = rbm.build(made, case, rbm.inputs(case, seed=5))
-    drawn = [state_after(program, rbm.BATCHES, made)["uniform"] for _ in range(3)]
+    program = Rbm().build(made, case, Rbm().inputs(case, seed=5))
+    drawn = [state_after(program, BATCHES, made)["uniform"] for _ in range(3)]
     assert (drawn[0] != drawn[1]).mean() > 0.9
     assert (drawn[1] != drawn[2]).mean() > 0.9
 
@@ -89,14 +90,14 @@ def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: st
 @pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *OTHER_CPU, *GPUS])
 def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
     case = case_of("rbm_streamed", "odd")
-    inputs = rbm_streamed.inputs(case, seed=5)
+    inputs = RbmStreamed().inputs(case, seed=5)
     # Twice around and a little further: every chunk has come to both places, and one is under way.
-    steps = 2 * rbm_streamed.CHUNK * rbm_streamed.CHUNKS + 3
+    steps = 2 * CHUNK * CHUNKS + 3
     resident = make(backend, device, precision)
     flat = {**inputs, "examples": np.asarray(inputs["examples"]).reshape(-1, *inputs["examples"].shape[2:])}
-    wanted = state_after(rbm.build(resident, case, flat), steps, resident)
+    wanted = state_after(Rbm().build(resident, case, flat), steps, resident)
     streaming = make(backend, device, precision)
-    assert_same(state_after(rbm_streamed.build(streaming, case, inputs), steps, streaming), wanted)
+    assert_same(state_after(RbmStreamed().build(streaming, case, inputs), steps, streaming), wanted)
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)

@@ -12,7 +12,7 @@ import torch
 from respeed.backends import _torch_device, make_backend
 from respeed.backends._torch_between import ByTorch
 from respeed.errors import NotMeasurable
-from respeed.workloads import rbm_streamed
+from respeed.workloads.rbm import RbmStreamed
 from tests.conformance.programs import case_of
 
 MIB = 2**20
@@ -33,7 +33,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Any]:
 def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
     case = case_of("rbm_streamed", "odd")
     kept = made._graphs.bytes_kept()
-    program = rbm_streamed.build(made, case, rbm_streamed.inputs(case, seed=5))
+    program = RbmStreamed().build(made, case, RbmStreamed().inputs(case, seed=5))
     assert made.why_plain() is None
     # A piece for small arrays beside that for the workspace.
     assert made._graphs.bytes_kept() - kept <= 4 * MIB

@@ -11,7 +11,8 @@ from respeed.backends import BackendContract, make_backend
 from respeed.inputs.registry import backends
 from respeed.measure.case import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
-from respeed.workloads import cd1_products, patches
+from respeed.workloads import patches
+from respeed.workloads.rbm import Cd1Products
 from tests.conformance.programs import CPUS
 
 LANES = 3
@@ -106,12 +107,12 @@ def test_bare_products_of_patches_are_right_in_lanes(made: BackendContract, patc
     made.stack_bytes = 4 * 2 * 19 * 23 * patches_a_stack
     sizes = {"visible": 23, "hidden": 11, "batch": 19, "patches": 7}
     case = Case("several stacks", "cd1_products", sizes)
-    inputs = cd1_products.inputs(case, seed=2)
-    program = cd1_products.build(made, case, inputs)
+    inputs = Cd1Products().inputs(case, seed=2)
+    program = Cd1Products().build(made, case, inputs)
     assert len(program.stacks) == -(-7 // patches_a_stack)
     program.step()
     state = program.state()
-    errors = state_errors(inputs, state, cd1_products.reference(case, inputs, state))
+    errors = state_errors(inputs, state, Cd1Products().reference(case, inputs, state))
     assert what_is_wrong(errors, TOLERANCE["fp32"]) is None
 
 
@@ -127,5 +128,5 @@ def test_bare_products_of_a_dense_rbm_are_of_matrices_on_all_threads(
 
     monkeypatch.setattr(made, "gemm", gemm)
     case = Case("dense", "cd1_products", {"visible": 23, "hidden": 11, "batch": 19, "patches": 1})
-    cd1_products.build(made, case, cd1_products.inputs(case, seed=2)).step()
+    Cd1Products().build(made, case, Cd1Products().inputs(case, seed=2)).step()
     assert seen == [(2, LANES)] * 4

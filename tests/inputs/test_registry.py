@@ -59,17 +59,24 @@ def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:
     assert (facts.parameters, facts.asks, facts.products) == ({"size": "whole"}, ("draws",), True)
 
 
-def test_a_constant_may_be_that_of_a_module_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "_shared.py").write_text('PRECISIONS = ("fp32",)\n')
-    (tmp_path / "mine.py").write_text('from x import _shared\nDEVICES = ("cpu",)\nPRECISIONS = _shared.PRECISIONS\n')
-    assert read_facts(tmp_path / "mine.py", BackendFacts).precisions == ("fp32",)
+def test_a_class_has_the_constants_of_its_file_but_for_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        'DEVICES = ("cpu",)\nPRECISIONS = mine.NONE\nclass Mine:\n    PRECISIONS: tuple[str, ...] = ("fp32",)\n'
+    )
+    facts = read_facts(path, BackendFacts, "Mine")
+    assert (facts.devices, facts.precisions) == (("cpu",), ("fp32",))
+    with pytest.raises(UserError, match=r"mine\.py:2: PRECISIONS must be written out"):
+        read_facts(path, BackendFacts)
 
 
-def test_constants_that_name_one_another_are_one_line(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("DEVICES = mine.DEVICES\nPRECISIONS = _shared.PRECISIONS\n")
-    (tmp_path / "_shared.py").write_text("PRECISIONS = mine.PRECISIONS\n")
-    with pytest.raises(UserError, match=r"mine\.py:1: DEVICES must be written out"):
-        read_facts(tmp_path / "mine.py", BackendFacts)
+def test_a_file_named_as_a_workload_of_another_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text('FAMILIES = {"many": ("one", "two")}\n')
+    (tmp_path / "many.py").write_text('DEVICES = ("cpu",)\nPRECISIONS = ("fp32",)\n')
+    (tmp_path / "two.py").write_text("")
+    usable, broken = registry._read(tmp_path)
+    assert list(usable) == ["one"]
+    assert broken["two"].endswith("/many.py has one of this name; take another")
 
 
 @given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))

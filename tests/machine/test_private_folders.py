@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from respeed import kernels
 from respeed.backends import _torch_fused
-from respeed.kernels import _kept
 from respeed.machine.process import private_folder, why_not_private
 
 SOMEBODY = 65534
@@ -96,14 +96,14 @@ def test_what_numba_and_triton_keep_is_looked_at_before_it_is_loaded(
 ) -> None:
     sources = folder.parent / "sources"
     sources.mkdir()
-    monkeypatch.setattr(_kept.config, "CACHE_DIR", str(folder))
-    _kept.forget_stale(sources)
-    kept = Path(_kept.config.CACHE_DIR)
+    monkeypatch.setattr(kernels.config, "CACHE_DIR", str(folder))
+    kernels.forget_stale(sources)
+    kept = Path(kernels.config.CACHE_DIR)
     kept.rmdir()
     of_somebody(kept)
-    monkeypatch.setattr(_kept.config, "CACHE_DIR", str(folder))
-    _kept.forget_stale(sources)
-    assert Path(_kept.config.CACHE_DIR) == folder.parent / "home/respeed" / kept.name
+    monkeypatch.setattr(kernels.config, "CACHE_DIR", str(folder))
+    kernels.forget_stale(sources)
+    assert Path(kernels.config.CACHE_DIR) == folder.parent / "home/respeed" / kept.name
 
     of_somebody(folder / "triton")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(folder / "triton"))

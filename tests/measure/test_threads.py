@@ -43,7 +43,7 @@ def proof(
         from respeed.backends import make_backend
         from respeed.measure.case import make_bench
         # The backend sets no limit itself here: what the environment says is what counts.
-        steers = {{"torch": "torch", "openblas": "_scipy_blas"}}[{backend!r}]
+        steers = {{"torch": "torch", "openblas": "scipy_blas"}}[{backend!r}]
         module = __import__(f"respeed.backends.{{steers}}", fromlist=["Backend"])
         if {backend!r} == "torch": module.torch.set_num_threads = lambda threads: None
         else: module.threadpool_limits = lambda threads: None

@@ -93,12 +93,12 @@ def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pyte
     """A workload that kills its process at one size: the other cases are measured all the same."""
     deadly = """
 import os, signal
-from respeed.workloads import rbm
-original = rbm.inputs
-def inputs(case, seed):
+from respeed.workloads.rbm import Rbm
+original = Rbm.inputs
+def inputs(self, case, seed):
     if case.name == '64x256': os.kill(os.getpid(), signal.SIGKILL)
-    return original(case, seed)
-rbm.inputs = inputs
+    return original(self, case, seed)
+Rbm.inputs = inputs
 """
     plant(monkeypatch, tmp_path / "deadly", deadly)
     found = {case["case"]: case for case in measured(tmp_path)["cases"]}

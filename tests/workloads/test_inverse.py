@@ -7,7 +7,7 @@ from respeed.backends import make_backend
 from respeed.kernels.blas import LuFactors
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
-from respeed.workloads import inverse
+from respeed.workloads.matmul import Inverse
 from tests.workloads.agrees import largest_error
 
 
@@ -18,8 +18,8 @@ def test_an_inverse_agrees_with_float64_and_leaves_its_matrix_as_it_was(name: st
     made = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
     case = Case("inverse", "inverse", {"size": size})
     assert largest_error(made, case) <= TOLERANCE["fp32"]
-    inputs = inverse.inputs(case, 5)
-    program = inverse.build(made, case, inputs)
+    inputs = Inverse().inputs(case, 5)
+    program = Inverse().build(made, case, inputs)
     program.step()
     first = made.host(program.inverse).copy()
     program.step()
@@ -28,7 +28,7 @@ def test_an_inverse_agrees_with_float64_and_leaves_its_matrix_as_it_was(name: st
 
 
 def test_the_matrix_is_well_conditioned_and_its_rows_must_be_exchanged() -> None:
-    matrix = inverse.inputs(Case("inverse", "inverse", {"size": 300}), 5)["matrix"]
+    matrix = Inverse().inputs(Case("inverse", "inverse", {"size": 300}), 5)["matrix"]
     assert np.linalg.cond(matrix) < 3
     assert (np.abs(matrix).argmax(axis=0) != np.arange(300)).mean() > 0.9
 
@@ -36,11 +36,11 @@ def test_the_matrix_is_well_conditioned_and_its_rows_must_be_exchanged() -> None
 def test_an_inverse_whose_numbers_were_rounded_to_ten_bits_does_not_pass() -> None:
     made = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
     case = Case("inverse", "inverse", {"size": 67})
-    inputs = inverse.inputs(case, 5)
-    program = inverse.build(made, case, inputs)
+    inputs = Inverse().inputs(case, 5)
+    program = Inverse().build(made, case, inputs)
     program.step()
     program.inverse[...] = (program.inverse.view(np.int32) & ~0x1FFF).view(np.float32)
-    errors = state_errors(inputs, program.state(), inverse.reference(case, inputs, {}))
+    errors = state_errors(inputs, program.state(), Inverse().reference(case, inputs, {}))
     assert errors["vectors"] > TOLERANCE["fp32"]
 
 

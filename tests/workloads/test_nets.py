@@ -9,8 +9,9 @@ import pytest
 from respeed.backends import BackendContract, make_backend
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, mlp, softmax_cost, softmax_regression
+from respeed.workloads import Arrays
 from respeed.workloads._common import activated, softmax
+from respeed.workloads.mlp import Mlp, MlpProgram, SoftmaxCost, SoftmaxRegression, activation_of
 
 TINY: dict[str, Any] = {
     "inputs": 5, "hidden": 4, "layers": 2, "outputs": 3, "batch": 7, "learning_rate": 0.5, "weight_decay": 0.3,
@@ -27,7 +28,7 @@ def cost_of(case: Case, parameters: Arrays, x: np.ndarray, labels: np.ndarray) -
     places = range(int(case.parameters["layers"]) + 1)
     for place in places:
         z = x @ parameters[f"weights{place}"] + parameters[f"bias{place}"]
-        x = activated(mlp.activation_of(case), z)
+        x = activated(activation_of(case), z)
     squares = sum((parameters[f"weights{place}"] ** 2).sum() for place in places)
     entropies = -np.log(softmax(z)[np.arange(len(labels)), labels])
     return float(entropies.mean() + case.parameters["weight_decay"] / 2 * squares)
@@ -38,8 +39,8 @@ def cost_of(case: Case, parameters: Arrays, x: np.ndarray, labels: np.ndarray) -
 @pytest.mark.parametrize("layers", [0, 1, 2])
 def test_a_step_goes_down_the_gradient_by_finite_differences(backend: str, activation: str, layers: int) -> None:
     case = Case("tiny", "mlp", TINY | {"activation": activation, "layers": layers})
-    inputs, step = mlp.inputs(case, seed=2), 1e-6
-    program = mlp.build(on_cpu(backend), case, inputs)
+    inputs, step = Mlp().inputs(case, seed=2), 1e-6
+    program = Mlp().build(on_cpu(backend), case, inputs)
     program.step()
     state = program.state()
     x, labels = np.asarray(inputs["examples"][0], np.float64), inputs["labels"][0]
@@ -60,8 +61,8 @@ def test_a_step_goes_down_the_gradient_by_finite_differences(backend: str, activ
 
 def test_cost_and_gradient_of_a_training_set_fit_one_another_by_finite_differences() -> None:
     case = Case("tiny", "softmax_cost", {"inputs": 5, "outputs": 3, "batch": 12, "mini_batch": 5})
-    inputs, step = softmax_cost.inputs(case, seed=2), 1e-6
-    program = softmax_cost.build(on_cpu(), case, inputs)
+    inputs, step = SoftmaxCost().inputs(case, seed=2), 1e-6
+    program = SoftmaxCost().build(on_cpu(), case, inputs)
     program.step()
     state = program.state()
     x, weights = (np.asarray(inputs[name], np.float64) for name in ("examples", "weights"))
@@ -81,7 +82,7 @@ def test_cost_and_gradient_of_a_training_set_fit_one_another_by_finite_differenc
             assert state[name][place] == pytest.approx(slope, abs=1e-6)
 
 
-class UpdatesFirst(mlp.Mlp):
+class UpdatesFirst(MlpProgram):
     """Errors go down by weights that have changed already."""
 
     def backward(self, batch: Any) -> None:
@@ -92,7 +93,7 @@ class UpdatesFirst(mlp.Mlp):
         self.update(self.layers[0], batch)
 
 
-class NoSlope(mlp.Mlp):
+class NoSlope(MlpProgram):
     """Errors go down as if units were linear."""
 
     def backward(self, batch: Any) -> None:
@@ -102,7 +103,7 @@ class NoSlope(mlp.Mlp):
         self.update(self.layers[0], batch)
 
 
-class FirstIsNotLearned(mlp.Mlp):
+class FirstIsNotLearned(MlpProgram):
     def update(self, layer: Any, x: Any) -> None:
         if layer is not self.layers[0]:
             super().update(layer, x)
@@ -123,15 +124,15 @@ PROGRAMS = [UpdatesFirst, NoSlope, FirstIsNotLearned]
 
 
 def errors_of(
-    program: type[mlp.Mlp] = mlp.Mlp, change: Callable[[Any, np.ndarray], None] = lambda net, labels: None
+    program: type[MlpProgram] = MlpProgram, change: Callable[[Any, np.ndarray], None] = lambda net, labels: None
 ) -> dict[str, float]:
-    case = Case("odd", "mlp", mlp.TESTS["odd"])
-    inputs = mlp.inputs(case, seed=5)
+    case = Case("odd", "mlp", Mlp().TESTS["odd"])
+    inputs = Mlp().inputs(case, seed=5)
     net, labels = program(on_cpu(), case, inputs), inputs["labels"][0].copy()
     change(net, labels)
     net.train(np.asarray(inputs["examples"][0]), labels)
     state = net.state()
-    return state_errors(inputs, state, mlp.reference(case, inputs, state))
+    return state_errors(inputs, state, Mlp().reference(case, inputs, state))
 
 
 def test_the_check_of_a_net_passes_what_is_right() -> None:
@@ -144,11 +145,11 @@ def test_the_check_of_a_net_sees_that(mistake: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_check_of_a_net_sees_another_backward_pass(program: type[mlp.Mlp]) -> None:
+def test_the_check_of_a_net_sees_another_backward_pass(program: type[MlpProgram]) -> None:
     assert max(errors_of(program).values()) > 20 * TOLERANCE["fp32"]
 
 
-@pytest.mark.parametrize("module", [mlp, softmax_regression])
+@pytest.mark.parametrize("module", [Mlp(), SoftmaxRegression()])
 @pytest.mark.parametrize(("backend", "threads"), [("openblas", 1), ("torch", 2)])
 def test_a_net_learns_digits(module: Any, backend: str, threads: int) -> None:
     from sklearn.datasets import load_digits

@@ -68,7 +68,7 @@ def test_a_geometry_that_does_not_fit_says_what_must_divide_what(side: int, patc
 
 
 def test_the_reconstruction_error_of_real_images_falls_over_an_epoch() -> None:
-    from respeed.data.natural_patches import natural_patches
+    from respeed.data import natural_patches
 
     case = Case("small", "patches", {**case_of(24, 12, 4, hidden=24, batch=50).parameters, "learning_rate": 0.2})
     geometry, inputs = Geometry(case), dict(patches.inputs(case, seed=1))

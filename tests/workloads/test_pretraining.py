@@ -8,9 +8,10 @@ import pytest
 from respeed.backends import make_backend
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
-from respeed.workloads import dbn, load_workload, part_weights, sda
+from respeed.workloads import load_workload, part_weights
+from respeed.workloads.pretraining import Dbn, Sda
 
-MODULES: Any = {"sda": sda, "dbn": dbn}
+MODULES: Any = {"sda": Sda(), "dbn": Dbn()}
 
 
 def built(name: str, case: Case) -> tuple[Any, Any]:

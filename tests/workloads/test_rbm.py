@@ -7,7 +7,8 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.model.paper import Case
-from respeed.workloads import load_workload, rbm
+from respeed.workloads import load_workload
+from respeed.workloads.rbm import Rbm
 
 EPOCHS, BATCH, HIDDEN, RATE = 10, 10, 64, 0.1
 
@@ -16,7 +17,7 @@ EPOCHS, BATCH, HIDDEN, RATE = 10, 10, 64, 0.1
 def test_the_reconstruction_error_of_natural_images_falls_over_an_epoch(name: str) -> None:
     backend = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
     case = Case("small", "rbm", {"visible": 144, "hidden": 100, "batch": 100, "learning_rate": 0.1})
-    program = rbm.build_learner(backend, case)
+    program = Rbm().build_learner(backend, case)
     left = []
     for _ in range(len(program.captured)):
         program.step()
@@ -34,7 +35,7 @@ def test_digits_get_at_least_the_pseudo_likelihood_of_scikit_learns_rbm() -> Non
     case = Case("digits", "rbm", {"visible": 64, "hidden": HIDDEN, "batch": BATCH, "learning_rate": RATE})
     examples = digits[: len(digits) // BATCH * BATCH].reshape(-1, BATCH, 64)
     backend = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
-    program = rbm.build(backend, case, {**rbm.inputs(case, seed=0), "examples": examples})
+    program = Rbm().build(backend, case, {**Rbm().inputs(case, seed=0), "examples": examples})
     for _ in range(EPOCHS * len(examples)):
         program.step()
 

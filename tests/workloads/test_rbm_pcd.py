@@ -7,8 +7,8 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.model.paper import Case
-from respeed.workloads import rbm_pcd
 from respeed.workloads._common import sigmoid
+from respeed.workloads.rbm import RbmPcd
 
 
 def tiny(gibbs: int) -> Case:
@@ -19,8 +19,8 @@ def tiny(gibbs: int) -> Case:
 @pytest.mark.parametrize("name", ["openblas", "torch"])
 def test_a_step_goes_on_with_the_chains_where_the_last_one_left_them(name: str) -> None:
     case = tiny(gibbs=1)
-    program = rbm_pcd.build(
-        make_backend(name, device="cpu", precision="fp32", threads=1, seed=1), case, rbm_pcd.inputs(case, 3)
+    program = RbmPcd().build(
+        make_backend(name, device="cpu", precision="fp32", threads=1, seed=1), case, RbmPcd().inputs(case, 3)
     )
     program.step()
     before = {key: np.array(value) for key, value in program.state().items()}
@@ -36,7 +36,7 @@ def test_a_step_has_so_many_gibbs_steps_and_begins_none_but_the_first_at_the_cha
 ) -> None:
     backend: Any = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
     case = tiny(gibbs)
-    program = rbm_pcd.build(backend, case, rbm_pcd.inputs(case, 3))
+    program = RbmPcd().build(backend, case, RbmPcd().inputs(case, 3))
     exact, began, ended = backend.sample_layer, [], []
 
     def seen(*arguments: Any, **options: Any) -> None:
@@ -61,7 +61,7 @@ def test_digits_get_the_pseudo_likelihood_of_scikit_learns_rbm_which_is_trained_
     case = Case("digits", "rbm_pcd", {**sizes, "learning_rate": 0.05})
     backend = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
     examples = digits.reshape(-1, 10, 64)
-    program = rbm_pcd.build(backend, case, {**rbm_pcd.inputs(case, seed=0), "examples": examples})
+    program = RbmPcd().build(backend, case, {**RbmPcd().inputs(case, seed=0), "examples": examples})
     for _ in range(10 * len(examples)):
         program.step()
     ours = BernoulliRBM(64, random_state=0)

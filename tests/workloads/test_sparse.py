@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from respeed.backends import make_backend
-from respeed.data.natural_patches import natural_patches, photographs
+from respeed.data import natural_patches, photographs
 from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend, search
 from respeed.model.paper import Case
-from respeed.workloads import _sparse, load_workload, sparse_parallel
-from respeed.workloads._sparse import SparseProgram
+from respeed.workloads import _lasso, load_workload, sparse_coding
+from respeed.workloads.sparse_coding import SparseParallel, SparseProgram
 
 ALGORITHMS = ("sparse_parallel", "sparse_feature_sign", "sparse_descent")
 SMALL = {"bases": 96, "side": 8, "patches": 300, "batch": 100, "timed": 100, "penalty": 0.1, "nonzero": 0.1}
@@ -45,8 +45,8 @@ def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> No
     for solver in (descend, search):
         found = np.zeros_like(correlations)
         solver(0, len(x), gram, correlations, penalty, found, workspace(len(bases)))
-        value = _sparse.objective(x, bases, found, penalty)
-        best = _sparse.objective(x, bases, _sparse.optimum(x, bases, found, penalty), penalty)
+        value = _lasso.objective(x, bases, found, penalty)
+        best = _lasso.objective(x, bases, _lasso.optimum(x, bases, found, penalty), penalty)
         np.testing.assert_allclose(value, best, rtol=1e-4, atol=1e-7)
 
 
@@ -54,8 +54,8 @@ def test_the_reference_finds_the_optimum_from_anywhere() -> None:
     x, bases = small_problem(3)
     far = np.random.default_rng(1).standard_normal((len(x), len(bases)))
     for start in (np.zeros_like(far), far):
-        found = _sparse.optimum(x, bases, start, 0.1)
-        assert _sparse.duality_gap(x, bases, found, 0.1).max() < 1e-9
+        found = _lasso.optimum(x, bases, start, 0.1)
+        assert _lasso.duality_gap(x, bases, found, 0.1).max() < 1e-9
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -68,22 +68,19 @@ def test_optima_equal_those_of_scikit_learn(algorithm: str) -> None:
     theirs = sparse_encode(
         x.astype(np.float64), bases.astype(np.float64), algorithm="lasso_cd", alpha=program.penalty, max_iter=20000
     )
-    ours = _sparse.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
-    np.testing.assert_allclose(ours.sum(), _sparse.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
+    ours = _lasso.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
+    np.testing.assert_allclose(ours.sum(), _lasso.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
 
 
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
-def test_parallel_steps_never_raise_an_examples_objective(backend: str) -> None:
+def test_parallel_steps_never_raise_an_examples_objective(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = program_of("sparse_parallel", backend)
     values = []
     for iterations in range(1, 40):
-        sparse_parallel.MAX_ITERATIONS, kept = iterations, sparse_parallel.MAX_ITERATIONS
-        try:
-            program.code()
-        finally:
-            sparse_parallel.MAX_ITERATIONS = kept
+        monkeypatch.setattr(sparse_coding, "MAX_ITERATIONS", iterations)
+        program.code()
         values.append(
-            _sparse.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
+            _lasso.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
         )
     assert (np.diff(np.array(values), axis=0) <= 1e-6).all()
 
@@ -141,18 +138,18 @@ def test_every_penalty_reaches_the_share_that_its_case_is_named_after(paper: obj
     for experiment in paper.experiments.values():  # type: ignore[attr-defined]
         for case in {case.name: case for case in (*experiment.cases, *experiment.smoke_cases)}.values():
             if "penalty" in case.parameters:
-                inputs = _sparse.inputs(case, seed=1)
+                inputs = SparseParallel().inputs(case, seed=1)
                 correlations = inputs["x"][0] @ inputs["bases"].T
                 found, space = np.zeros_like(correlations), workspace(len(inputs["bases"]))
                 descend(0, len(found), inputs["gram"], correlations, case.parameters["penalty"], found, space)
                 share = np.count_nonzero(found) / found.size
-                assert abs(share - case.parameters["nonzero"]) <= _sparse.SHARE_MARGIN
+                assert abs(share - case.parameters["nonzero"]) <= sparse_coding.SHARE_MARGIN
 
 
 def test_what_is_timed_has_as_many_nonzero_coefficients_as_the_batch() -> None:
     cases = load_papers()["raina2009"].experiments["sparse-coding"].cases
     case = next(case for case in cases if case.parameters["timed"] < case.parameters["batch"])
-    counts = np.count_nonzero(_sparse.inputs(case, seed=1)["coefficients"], axis=1)
+    counts = np.count_nonzero(SparseParallel().inputs(case, seed=1)["coefficients"], axis=1)
     assert abs(counts[: int(case.parameters["timed"])].mean() / counts.mean() - 1) < 0.02
 
 

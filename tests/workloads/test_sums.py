@@ -11,7 +11,8 @@ from respeed.backends._torch_device import HostTwin
 from respeed.errors import NotMeasurable
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
-from respeed.workloads import _sums, load_workload, vector_sum
+from respeed.workloads import load_workload
+from respeed.workloads.vector_sum import CHECKED, VectorSum, _places, _summary
 from tests.workloads.agrees import largest_error
 
 BACKENDS = [(name, threads) for name in ("openblas", "torch") for threads in (1, 2)]
@@ -34,20 +35,20 @@ def test_a_sum_agrees_with_float64(name: str, threads: int, workload: str, more:
 @given(st.integers(1, 200_000), st.data())
 def test_one_element_that_is_missing_is_seen(length: int, data: st.DataObject) -> None:
     case = Case("sum", "vector_sum", {"length": length})
-    inputs = vector_sum.inputs(case, seed=3)
+    inputs = VectorSum().inputs(case, seed=3)
     c = np.asarray(inputs["a"]) + np.asarray(inputs["b"])
     place = data.draw(st.integers(0, length - 1))
-    expected = _sums.reference(case, inputs, {})
-    assert max(state_errors(inputs, _sums.summary(c), expected).values()) <= TOLERANCE["fp32"]
+    expected = VectorSum().reference(case, inputs, {})
+    assert max(state_errors(inputs, _summary(c), expected).values()) <= TOLERANCE["fp32"]
     # One that happens to be near 0 is hardly missing.
     c[place] = 0.0 if c[place] > 0.5 else c[place] + 1.0
-    assert max(state_errors(inputs, _sums.summary(c), expected).values()) > TOLERANCE["fp32"]
+    assert max(state_errors(inputs, _summary(c), expected).values()) > TOLERANCE["fp32"]
 
 
 def test_the_checked_places_are_spread_from_the_first_to_the_last() -> None:
-    places = _sums.places(2**25)
-    assert (places[0], places[-1], len(places)) == (0, 2**25 - 1, _sums.CHECKED)
-    np.testing.assert_array_equal(_sums.places(5), np.arange(5))
+    places = _places(2**25)
+    assert (places[0], places[-1], len(places)) == (0, 2**25 - 1, CHECKED)
+    np.testing.assert_array_equal(_places(5), np.arange(5))
 
 
 @pytest.mark.parametrize("name", ["openblas", "torch"])

@@ -45,6 +45,11 @@ class RoundId:
     smoke: bool = False
 
 
+def class_name(name: str) -> str:
+    """Of a workload or a backend, in a file that holds several: VectorSum of vector_sum."""
+    return name.title().replace("_", "")
+
+
 def check_name(kind: str, name: str, where: str) -> str:
     """Return `name` if it can be used as one; UserError otherwise."""
     if NAME.fullmatch(name):

@@ -1,16 +1,70 @@
-"""What comes between the products, on JAX's arrays; XLA puts the operations of a captured step together."""
+"""What comes between the products, on JAX's arrays: functions of these, each with what goes in and what comes out. XLA
+puts the operations of a captured step together."""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from respeed.backends import Activation, Draws, Item, Stream
-from respeed.backends import _jax_between as between
 from respeed.backends._cpu import Copies
 from respeed.backends._jax import Box, Jax, KeyedDraws
+
+_FORWARD: dict[str, Any] = {"none": lambda z: z, "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu}
+# f'(z) by way of out = f(z).
+_SLOPES: dict[str, Any] = {
+    "sigmoid": lambda out: out * (1 - out),
+    "tanh": lambda out: 1 - out * out,
+    "relu": lambda out: (out > 0).astype(out.dtype),
+}
+
+
+def _dense_layer(x: Any, weights: Any, bias: Any, *, activation: Activation, transpose: bool, scale: float) -> Any:
+    out = _FORWARD[activation](jnp.matmul(x, weights.mT if transpose else weights) + bias)
+    return out if scale == 1.0 else scale * out
+
+
+def _through_slope(out: Any, error: Any, *, activation: Activation) -> Any:
+    return error * _SLOPES[activation](out)
+
+
+def _costs_at(logits: Any, labels: Any) -> Any:
+    """-log softmax(logits) at the labels, as a column."""
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
+
+
+def _softmax_error(logits: Any, labels: Any) -> Any:
+    return jax.nn.softmax(logits) - jax.nn.one_hot(labels, logits.shape[1], dtype=logits.dtype)
+
+
+def _sampled(out: Any, draws: Any, *, scale: float) -> Any:
+    """1 where a draw is below the probability, which `out` is `scale` times of."""
+    return (draws < (out if scale == 1.0 else out / scale)).astype(out.dtype)
+
+
+def _masked(x: Any, draws: Any, *, share: float) -> Any:
+    return jnp.where(draws < share, 0, x)
+
+
+def _cut(image: Any, *, across: int) -> Any:
+    """All windows of the image (G, G, B, n) one after another: (R^2, B, across^2 n)."""
+    side, (batch, n) = image.shape[0] - across + 1, image.shape[2:]
+    shifts = [(down, right) for down in range(across) for right in range(across)]
+    tiles = [image[down : down + side, right : right + side] for down, right in shifts]
+    return jnp.stack(tiles, axis=3).reshape(side * side, batch, across * across * n)
+
+
+def _add_up(added: Any, image: Any, *, across: int) -> Any:
+    """The image with all windows added, each at its place."""
+    side, (batch, n) = image.shape[0] - across + 1, image.shape[2:]
+    windows = added.reshape(side, side, batch, across, across, n)
+    for down in range(across):
+        for right in range(across):
+            image = image.at[down : down + side, right : right + side].add(windows[:, :, :, down, right])
+    return image
 
 
 class JaxSteps(Jax):
@@ -52,17 +106,17 @@ class JaxSteps(Jax):
         scale: float = 1.0,
     ) -> None:
         options = {"activation": activation, "transpose": transpose, "scale": scale}
-        self.do(between.dense_layer, x, weights, bias, out=out, **options)
+        self.do(_dense_layer, x, weights, bias, out=out, **options)
 
     def activation_backward(self, out: Box, error: Box, *, activation: Activation) -> None:
-        self.do(between.through_slope, out, error, out=error, activation=activation)
+        self.do(_through_slope, out, error, out=error, activation=activation)
 
     def labels(self, values: np.ndarray) -> Box:
         return self._box(np.asarray(values, np.int32))
 
     def softmax_error(self, logits: Box, labels: Box, out: Box, costs: Box) -> None:
-        self.do(between.costs_at, logits, labels, out=costs)
-        self.do(between.softmax_error, logits, labels, out=out)
+        self.do(_costs_at, logits, labels, out=costs)
+        self.do(_softmax_error, logits, labels, out=out)
 
     def draws(self, *shape: int) -> Draws:
         self._key, key, used = jax.random.split(self._key, 3)
@@ -81,16 +135,16 @@ class JaxSteps(Jax):
         scale: float = 1.0,
     ) -> None:
         self.dense_layer(x, weights, bias, out, activation="sigmoid", transpose=transpose, scale=scale)
-        self.do(between.sampled, out, draws.fresh(), out=sample, scale=scale)
+        self.do(_sampled, out, draws.fresh(), out=sample, scale=scale)
 
     def mask(self, x: Box, share: float, out: Box, draws: Any) -> None:
-        self.do(between.masked, x, draws.fresh(), out=out, share=share)
+        self.do(_masked, x, draws.fresh(), out=out, share=share)
 
     def cut(self, image: Box, first: int, across: int, out: Box, top: int) -> None:
-        self.do(between.cut, image, out=out[:, top : top + image.shape[2]], across=across)
+        self.do(_cut, image, out=out[:, top : top + image.shape[2]], across=across)
 
     def add_up(self, added: Box, first: int, across: int, image: Box) -> None:
-        self.do(between.add_up, added, image, out=image, across=across)
+        self.do(_add_up, added, image, out=image, across=across)
 
 
 class _Chunks:

@@ -6,6 +6,7 @@ from typing import NotRequired
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from respeed.backends import Facts, host_dtype
 from respeed.backends._torch_replicas import TorchReplicas
@@ -25,7 +26,7 @@ class LuFactors:
         self._info = torch.zeros((), dtype=torch.int32, device=device)
         self._identity = torch.eye(n, dtype=dtype, device=device).mT
 
-    def invert(self, a: torch.Tensor, out: torch.Tensor) -> None:
+    def invert(self, a: Tensor, out: Tensor) -> None:
         # The variant that does not look whether A is singular: on a GPU that would wait for the answer.
         torch.linalg.lu_factor_ex(a.mT, out=(self._lu, self._pivots, self._info))
         torch.linalg.lu_solve(self._lu, self._pivots, self._identity, out=out.mT)
@@ -54,9 +55,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def operands(
-    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, transpose_a: bool, transpose_b: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+def operands(a: Tensor, b: Tensor, out: Tensor, transpose_a: bool, transpose_b: bool) -> tuple[Tensor, Tensor]:
     """Views of a and b as a product takes them: transposed as asked for, and a matrix beside stacks once for each."""
     a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
     if out.dim() == 3:
@@ -103,48 +102,48 @@ class Torch:
     def limit(self, threads: int) -> None:
         torch.set_num_threads(threads)
 
-    def array(self, values: np.ndarray) -> torch.Tensor:
+    def array(self, values: np.ndarray) -> Tensor:
         return self._as_tensor(values, self.dtype)
 
-    def _as_tensor(self, values: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+    def _as_tensor(self, values: np.ndarray, dtype: torch.dtype) -> Tensor:
         fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
         on_host = torch.from_numpy(np.ascontiguousarray(values, dtype=self.host_dtype))
         return on_host.to(self._device, dtype, copy=not fresh)
 
-    def zeros(self, *shape: int) -> torch.Tensor:
+    def zeros(self, *shape: int) -> Tensor:
         # full, not zeros: the pages are touched here, not by the first step.
         return torch.full(shape, 0.0, dtype=self.dtype, device=self._device)
 
-    def host(self, array: torch.Tensor) -> np.ndarray:
+    def host(self, array: Tensor) -> np.ndarray:
         on_host: np.ndarray = array.to("cpu", self._wide).numpy()
         return on_host
 
-    def copy(self, source: torch.Tensor, out: torch.Tensor) -> None:
+    def copy(self, source: Tensor, out: Tensor) -> None:
         out.copy_(source)
 
-    def take_rows(self, source: torch.Tensor, rows: np.ndarray, out: torch.Tensor) -> None:
+    def take_rows(self, source: Tensor, rows: np.ndarray, out: Tensor) -> None:
         torch.index_select(source, 0, torch.from_numpy(rows).to(self._device), out=out)
 
-    def put_rows(self, source: torch.Tensor, rows: np.ndarray, out: torch.Tensor) -> None:
+    def put_rows(self, source: Tensor, rows: np.ndarray, out: Tensor) -> None:
         out.index_copy_(0, torch.from_numpy(rows).to(self._device), source)
 
-    def add(self, source: torch.Tensor, out: torch.Tensor) -> None:
+    def add(self, source: Tensor, out: Tensor) -> None:
         out.add_(source)
 
-    def sum(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    def sum(self, a: Tensor, b: Tensor, out: Tensor) -> None:
         torch.add(a, b, out=out)
 
     def factors(self, n: int) -> LuFactors:
         return LuFactors(n, self.dtype, self._device)
 
-    def inverse(self, a: torch.Tensor, factors: LuFactors, out: torch.Tensor) -> None:
+    def inverse(self, a: Tensor, factors: LuFactors, out: Tensor) -> None:
         factors.invert(a, out)
 
     def gemm(
         self,
-        a: torch.Tensor,
-        b: torch.Tensor,
-        out: torch.Tensor,
+        a: Tensor,
+        b: Tensor,
+        out: Tensor,
         *,
         transpose_a: bool = False,
         transpose_b: bool = False,

@@ -1,116 +1,59 @@
 """What comes between the products and is more than one operation, by torch's own operations."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
+from torch import Tensor
 
 # Where intermediate results go: an array like this one, of another type, under another name. It is made once and kept.
-Scratch = Callable[..., torch.Tensor]
+Scratch = Callable[..., Tensor]
 
 
 # The most that trying all lengths of a line search at once may take: of more rows some are tried after others.
 TRIED_BYTES = 2**25
 
 
-class Between(Protocol):
+class ByTorch:
     """As the contract has them; matrices or stacks of matrices. `facts` is what a record says of it."""
 
-    facts: str
     # Whether a bias that the product of stacks cannot add by itself is better left to `sigmoid` and `sample`.
-    adds_biases: bool
-    # What a step may take besides its program's arrays, and arrays like one of them.
-    scratch_bytes: int
-
-    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
-        """out <- scale sigmoid(out + bias)."""
-
-    def sample(
-        self,
-        out: torch.Tensor,
-        bias: torch.Tensor | None,
-        draws: torch.Tensor,
-        sample: torch.Tensor,
-        scale: float,
-    ) -> None:
-        """The same; sample <- 1 where a draw is below out / scale, else 0."""
-
-    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None: ...
-
-    def softmax_error(
-        self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor
-    ) -> None: ...
-
-    def coordinate_step(
-        self,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        diagonal: torch.Tensor,
-        penalty: float,
-        going: torch.Tensor,
-        out: torch.Tensor,
-    ) -> None: ...
-
-    def line_search(
-        self,
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        penalty: float,
-        lengths: tuple[float, ...],
-        least: float,
-        objective: torch.Tensor,
-        going: torch.Tensor,
-    ) -> None: ...
-
-    def gradient_step(
-        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-    ) -> None: ...
-
-
-class ByTorch:
     adds_biases = False
+    # What a step may take besides its program's arrays, and arrays like one of them.
     scratch_bytes = TRIED_BYTES
 
     def __init__(self, scratch: Scratch, why: str = "") -> None:
         """`why`: why nothing more is fused here, if something could be."""
         self._scratch = scratch
-        self._tables: dict[tuple[float, ...], list[torch.Tensor]] = {}
+        self._tables: dict[tuple[float, ...], list[Tensor]] = {}
         self.facts = f"torch: {why}" if why else "torch"
 
-    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+    def sigmoid(self, out: Tensor, bias: Tensor | None, scale: float) -> None:
+        """out <- scale sigmoid(out + bias)."""
         if bias is not None:
             out.add_(bias)
         torch.sigmoid_(out)
         if scale != 1.0:
             out.mul_(scale)
 
-    def sample(
-        self,
-        out: torch.Tensor,
-        bias: torch.Tensor | None,
-        draws: torch.Tensor,
-        sample: torch.Tensor,
-        scale: float,
-    ) -> None:
+    def sample(self, out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
+        """The same; sample <- 1 where a draw is below out / scale, else 0."""
         self.sigmoid(out, bias, 1.0)
         self._compare(draws, out, sample)
         if scale != 1.0:
             out.mul_(scale)
 
-    def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
+    def _compare(self, draws: Tensor, probabilities: Tensor, sample: Tensor) -> None:
         torch.lt(draws, probabilities, out=sample)
 
-    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:
+    def mask(self, x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
         self._where_least(draws, share, out)
         out.mul_(x)
 
-    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+    def _where_least(self, draws: Tensor, least: float, out: Tensor) -> None:
         """out <- 1 where a draw is at least so large, else 0."""
         torch.ge(draws, least, out=out)
 
-    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
+    def softmax_error(self, logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
         # In low precision a probability near 1 would lose what it misses 1 by.
         low, places = out.dtype.itemsize < 4, labels[:, None]
         wide = self._scratch(out, torch.float32) if low else out
@@ -121,13 +64,7 @@ class ByTorch:
             out.copy_(wide)
 
     def coordinate_step(
-        self,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        diagonal: torch.Tensor,
-        penalty: float,
-        going: torch.Tensor,
-        out: torch.Tensor,
+        self, left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
     ) -> None:
         torch.addcmul(left, coefficients, diagonal, out=out)
         torch.ops.aten.softshrink.out(out, penalty, out=out)
@@ -135,15 +72,15 @@ class ByTorch:
 
     def line_search(
         self,
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
+        direction: Tensor,
+        moved: Tensor,
+        left: Tensor,
+        coefficients: Tensor,
         penalty: float,
         lengths: tuple[float, ...],
         least: float,
-        objective: torch.Tensor,
-        going: torch.Tensor,
+        objective: Tensor,
+        going: Tensor,
     ) -> None:
         steps = self._lengths(lengths, direction)
         rows = max(1, TRIED_BYTES // (len(steps[0]) * direction[0].nbytes))
@@ -155,13 +92,13 @@ class ByTorch:
         self,
         penalty: float,
         least: float,
-        lengths: tuple[torch.Tensor, ...],
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        objective: torch.Tensor,
-        going: torch.Tensor,
+        lengths: tuple[Tensor, ...],
+        direction: Tensor,
+        moved: Tensor,
+        left: Tensor,
+        coefficients: Tensor,
+        objective: Tensor,
+        going: Tensor,
     ) -> None:
         # All lengths at once. The last one is 0, which changes nothing: that of a row that finds no other.
         steps, worth, rest = lengths
@@ -181,7 +118,7 @@ class ByTorch:
         objective.add_(trial.gather(1, first))
         torch.gt(taken, 0, out=going)
 
-    def _lengths(self, lengths: tuple[float, ...], like: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def _lengths(self, lengths: tuple[float, ...], like: Tensor) -> tuple[Tensor, ...]:
         """The lengths and a 0; what each is worth where it will do, the first the most; and where it will not."""
         if lengths not in self._tables:
             count = len(lengths)
@@ -189,8 +126,6 @@ class ByTorch:
             self._tables[lengths] = [torch.tensor(list(row), dtype=like.dtype, device=like.device) for row in rows]
         return tuple(self._tables[lengths])
 
-    def gradient_step(
-        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-    ) -> None:
+    def gradient_step(self, bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
         torch.sub(bases, product, alpha=rate, out=out).add_(target, alpha=rate)
         out.div_(torch.linalg.vector_norm(out, dim=1, keepdim=True).clamp_(min=1.0))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from respeed.backends import Mirror, Step, Stream
 from respeed.backends._cpu import Copies
@@ -26,7 +27,7 @@ class HostTwin:
 
     apart = True
 
-    def __init__(self, array: torch.Tensor, *, pinned: bool) -> None:
+    def __init__(self, array: Tensor, *, pinned: bool) -> None:
         """The twin of an array that is on the device, which is all 0 from now on."""
         if pinned and array.device.type != "cuda":
             raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from respeed.backends._torch import is_out_of_memory
-from respeed.backends._torch_between import Between, ByTorch, Scratch
+from respeed.backends._torch_between import ByTorch, Scratch
 from respeed.errors import DISK, is_of_the_disk
 from respeed.machine.process import die_first_for_memory, die_with_parent, private_folder, private_stdout
 
@@ -32,7 +33,7 @@ COLUMNS = (544, 531)
 Call = tuple[str, list[Any]]
 
 
-def prove(fused: Between, plain: Between, device: torch.device, dtype: torch.dtype) -> None:
+def prove(fused: ByTorch, plain: ByTorch, device: torch.device, dtype: torch.dtype) -> None:
     """Every variant of every kernel runs once, and agrees with torch's operations; AssertionError if one does not."""
     random = torch.Generator().manual_seed(1)
     relative, absolute = NEAR[dtype]
@@ -43,18 +44,18 @@ def prove(fused: Between, plain: Between, device: torch.device, dtype: torch.dty
             getattr(fused, name)(*mine)
             getattr(plain, name)(*theirs)
             for found, wanted in zip(mine, theirs, strict=True):
-                if isinstance(wanted, torch.Tensor):
+                if isinstance(wanted, Tensor):
                     torch.testing.assert_close(found, wanted, rtol=relative, atol=absolute, msg=f"{name} is wrong")
 
 
 def _again(argument: Any) -> Any:
-    return argument.clone() if isinstance(argument, torch.Tensor) else argument
+    return argument.clone() if isinstance(argument, Tensor) else argument
 
 
 def _calls(columns: int, dtype: torch.dtype, random: torch.Generator, device: torch.device) -> Iterator[Call]:
     """The kernels by name, with what they are given: drawn on the host, so that it is the same everywhere."""
 
-    def normal(*shape: int) -> torch.Tensor:
+    def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=random).to(device, dtype)
 
     stack, rows = (2, 3, columns), (3, columns)
@@ -70,7 +71,7 @@ def _calls(columns: int, dtype: torch.dtype, random: torch.Generator, device: to
         yield from _sparse(columns, normal)
 
 
-def _sparse(columns: int, normal: Callable[..., torch.Tensor]) -> Iterator[Call]:
+def _sparse(columns: int, normal: Callable[..., Tensor]) -> Iterator[Call]:
     rows = (3, columns)
     going = torch.ones_like(normal(3, 1))
     going[1] = 0.0
@@ -104,7 +105,7 @@ def main(name: str, dtype: str) -> None:
     answers.write(json.dumps(told) + "\n")
 
 
-def scratch_anew(like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
+def scratch_anew(like: Tensor, dtype: torch.dtype | None = None, name: str = "") -> Tensor:
     return torch.empty(like.shape, dtype=dtype or like.dtype, device=like.device)
 
 
@@ -143,7 +144,7 @@ def _ending(code: int) -> str:
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
-def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> Between:
+def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> ByTorch:
     """Kernels are compiled and compared with torch's operations here: never within a step, a graph or a time.
 
     Want of memory and a full disk are raised: they say nothing of the kernels, and rounds would differ for them.

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
+from torch import Tensor
 
 from respeed.backends import Group, make_backend
 from respeed.errors import NotMeasurable
@@ -38,7 +39,7 @@ class TorchGroup:
     def __init__(self, rank: int, count: int) -> None:
         self.rank, self.count = rank, count
 
-    def all_reduce(self, array: torch.Tensor) -> None:
+    def all_reduce(self, array: Tensor) -> None:
         if self.count > 1:
             distributed.all_reduce(array)
 

@@ -14,25 +14,27 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from respeed.backends import Activation, Draws, Item
 from respeed.backends._torch import Torch, TorchFacts, is_out_of_memory, operands
-from respeed.backends._torch_between import Between
+from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_fused import between_for
 from respeed.errors import NotMeasurable
 
 # In place, one operation each.
-FORWARD: dict[Activation, Callable[[torch.Tensor], object]] = {
+FORWARD: dict[Activation, Callable[[Tensor], object]] = {
     "none": lambda out: None,
     "tanh": torch.tanh_,
     "relu": torch.relu_,
 }
 _aten = torch.ops.aten
-BACKWARD: dict[Activation, Callable[[torch.Tensor, torch.Tensor], object]] = {
+BACKWARD: dict[Activation, Callable[[Tensor, Tensor], object]] = {
     "sigmoid": lambda error, out: _aten.sigmoid_backward.grad_input(error, out, grad_input=error),
     "tanh": lambda error, out: _aten.tanh_backward.grad_input(error, out, grad_input=error),
     "relu": lambda error, out: _aten.threshold_backward.grad_input(error, out, 0, grad_input=error),
@@ -48,13 +50,19 @@ class TorchSteps(Torch):
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(device, precision, threads)
         self.memory_factor = self.host_dtype.itemsize / 4
-        self._kept: dict[tuple[Any, ...], list[torch.Tensor]] = {}
+        self._kept: dict[tuple[Any, ...], list[Tensor]] = {}
         self._random = torch.Generator(self._device)
         self._random.manual_seed(seed)
         self._between = self._make_between()
 
-    def _make_between(self) -> Between:
+    def _make_between(self) -> ByTorch:
         return between_for(self._device, self.dtype, self._scratch)
+
+    # What is the same on any arrays, asked for without a call in between.
+    softmax_error, coordinate_step, line_search, gradient_step = (
+        property(attrgetter(f"_between.{name}"))
+        for name in ("softmax_error", "coordinate_step", "line_search", "gradient_step")
+    )
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         return (nullcontext(),)  # a large program asks for the same operations
@@ -66,15 +74,15 @@ class TorchSteps(Torch):
     def parameters(self, values: np.ndarray) -> Any:
         return self.array(values)
 
-    def sigmoid(self, out: torch.Tensor) -> None:
+    def sigmoid(self, out: Tensor) -> None:
         torch.sigmoid(out, out=out)
 
     def dense_layer(
         self,
-        x: torch.Tensor,
-        weights: torch.Tensor,
-        bias: torch.Tensor,
-        out: torch.Tensor,
+        x: Tensor,
+        weights: Tensor,
+        bias: Tensor,
+        out: Tensor,
         *,
         activation: Activation,
         transpose: bool = False,
@@ -89,8 +97,8 @@ class TorchSteps(Torch):
             out.mul_(scale)
 
     def _product(
-        self, x: torch.Tensor, weights: Any, bias: Any, out: torch.Tensor, *, transpose: bool, later: bool
-    ) -> torch.Tensor | None:
+        self, x: Tensor, weights: Any, bias: Any, out: Tensor, *, transpose: bool, later: bool
+    ) -> Tensor | None:
         """out <- x @ op(weights) + bias; or without the bias, which is returned, where that is better added later."""
         weights = weights.mT if transpose else weights
         if out.dim() == 2:
@@ -98,20 +106,17 @@ class TorchSteps(Torch):
             torch.addmm(bias.view(-1), x, weights, out=out)
         elif later and self._between.adds_biases:
             torch.bmm(x, weights, out=out)
-            added: torch.Tensor = bias
+            added: Tensor = bias
             return added
         else:
             torch.baddbmm(bias, x, weights, out=out)
         return None
 
-    def activation_backward(self, out: torch.Tensor, error: torch.Tensor, *, activation: Activation) -> None:
+    def activation_backward(self, out: Tensor, error: Tensor, *, activation: Activation) -> None:
         BACKWARD[activation](error, out)
 
-    def labels(self, values: np.ndarray) -> torch.Tensor:
+    def labels(self, values: np.ndarray) -> Tensor:
         return torch.from_numpy(np.array(values, np.int64)).to(self._device)
-
-    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
-        self._between.softmax_error(logits, labels, out, costs)
 
     def draws(self, *shape: int) -> Draws:
         # At least fp32 however low the precision is: of bf16's every 256th would be 0, below any probability.
@@ -119,11 +124,11 @@ class TorchSteps(Torch):
 
     def sample_layer(
         self,
-        x: torch.Tensor,
-        weights: torch.Tensor,
-        bias: torch.Tensor,
-        out: torch.Tensor,
-        sample: torch.Tensor,
+        x: Tensor,
+        weights: Tensor,
+        bias: Tensor,
+        out: Tensor,
+        sample: Tensor,
         draws: Any,
         *,
         transpose: bool = False,
@@ -133,16 +138,16 @@ class TorchSteps(Torch):
         draws.array.uniform_(generator=self._random)
         self._between.sample(out, bias, draws.array, sample, scale)
 
-    def mask(self, x: torch.Tensor, share: float, out: torch.Tensor, draws: Any) -> None:
+    def mask(self, x: Tensor, share: float, out: Tensor, draws: Any) -> None:
         draws.array.uniform_(generator=self._random)
         self._between.mask(x, draws.array, share, out)
 
-    def cut(self, image: torch.Tensor, first: int, across: int, out: torch.Tensor, top: int) -> None:
+    def cut(self, image: Tensor, first: int, across: int, out: Tensor, top: int) -> None:
         # All windows at once, as views: (R, R, B, across, across, n).
         windows = image.unfold(0, across, 1).unfold(1, across, 1).permute(0, 1, 2, 4, 5, 3)
         out[:, top : top + image.shape[2]].view(windows.shape).copy_(windows)
 
-    def add_up(self, added: torch.Tensor, first: int, across: int, image: torch.Tensor) -> None:
+    def add_up(self, added: Tensor, first: int, across: int, image: Tensor) -> None:
         side = image.shape[0] - across + 1
         windows = added.view(side, side, image.shape[2], across, across, image.shape[3])
         for down in range(across):
@@ -150,33 +155,7 @@ class TorchSteps(Torch):
                 here = image[down : down + side, right : right + side]
                 here.add_(windows[:, :, :, down, right])
 
-    def coordinate_step(
-        self,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        diagonal: torch.Tensor,
-        penalty: float,
-        going: torch.Tensor,
-        out: torch.Tensor,
-    ) -> None:
-        self._between.coordinate_step(left, coefficients, diagonal, penalty, going, out)
-
-    def line_search(
-        self,
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        penalty: float,
-        lengths: tuple[float, ...],
-        least: float,
-        objective: torch.Tensor,
-        going: torch.Tensor,
-    ) -> None:
-        arrays = direction, moved, left, coefficients
-        self._between.line_search(*arrays, penalty, lengths, least, objective, going)
-
-    def _scratch(self, like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
+    def _scratch(self, like: Tensor, dtype: torch.dtype | None = None, name: str = "") -> Tensor:
         """An array of the same shape for intermediate results: the first rows of one that is made once and kept. One
         that has become too short is kept as well: a graph remembers its address."""
         rows, *row = like.shape
@@ -185,11 +164,6 @@ class TorchSteps(Torch):
             kept.append(torch.empty(like.shape, dtype=dtype or like.dtype, device=self._device))
         return kept[-1][:rows]
 
-    def gradient_step(
-        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-    ) -> None:
-        self._between.gradient_step(bases, product, target, rate, out)
-
     def describe(self) -> TorchFacts:
         return {**super().describe(), "elementwise": self._between.facts}
 
@@ -197,7 +171,7 @@ class TorchSteps(Torch):
 class _Uniform:
     """Draws in an array of the device."""
 
-    def __init__(self, array: torch.Tensor) -> None:
+    def __init__(self, array: Tensor) -> None:
         self.array = array
 
     def last(self, rows: np.ndarray | None = None) -> np.ndarray:
@@ -208,15 +182,15 @@ class _Uniform:
 LOW = ("bf16", "fp16")
 
 # exact <- alpha a b + beta exact.
-Add = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float, float], None]
+Add = Callable[[Tensor, Tensor, Tensor, float, float], None]
 
 
 @dataclass(frozen=True)
 class Parameters:
     """What is learned: `exact` in fp32, and `operand`, the same rounded for products. Indexed and reshaped as one."""
 
-    exact: torch.Tensor
-    operand: torch.Tensor
+    exact: Tensor
+    operand: Tensor
 
     def __getitem__(self, index: Any) -> "Parameters":
         return Parameters(self.exact[index], self.operand[index])
@@ -259,7 +233,7 @@ class Mixed(TorchSteps):
     def host(self, array: Any) -> np.ndarray:
         return super().host(array.exact if isinstance(array, Parameters) else array)
 
-    def copy(self, source: Any, out: torch.Tensor) -> None:
+    def copy(self, source: Any, out: Tensor) -> None:
         super().copy(_operand(source), out)
 
     def gemm(self, a: Any, b: Any, out: Any, **options: Any) -> None:
@@ -271,8 +245,8 @@ class Mixed(TorchSteps):
 
     def _learn(
         self,
-        a: torch.Tensor,
-        b: torch.Tensor,
+        a: Tensor,
+        b: Tensor,
         out: Parameters,
         *,
         transpose_a: bool = False,
@@ -285,18 +259,18 @@ class Mixed(TorchSteps):
 
     # Three ways of exact <- alpha a b + beta exact for matrices or stacks, a and b of low precision, the best first.
 
-    def _add_by_product(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
+    def _add_by_product(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
         """The product adds its sums itself."""
         add = torch.addmm if exact.dim() == 2 else torch.baddbmm
         add(exact, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=exact)
 
-    def _add_sums(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
+    def _add_sums(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
         """The product writes its sums in fp32, which are then added."""
         multiply = torch.mm if exact.dim() == 2 else torch.bmm
         sums = multiply(a, b, out_dtype=torch.float32, out=self._scratch(exact))
         _scale(exact, beta).add_(sums, alpha=alpha)
 
-    def _add_rounded(self, a: torch.Tensor, b: torch.Tensor, exact: torch.Tensor, alpha: float, beta: float) -> None:
+    def _add_rounded(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
         """The product rounds its sums when it writes them; they are multiplied and added in fp32."""
         if exact.shape[-2] == 1:
             # A bias: of two sums over all examples, near one another, rounding would leave little of the difference.
@@ -308,7 +282,7 @@ class Mixed(TorchSteps):
         super().gemm(a, b, rounded)
         _scale(exact, beta).add_(sums.copy_(rounded), alpha=alpha)
 
-    def _product(self, x: Any, weights: Any, bias: Any, out: torch.Tensor, **options: bool) -> torch.Tensor | None:
+    def _product(self, x: Any, weights: Any, bias: Any, out: Tensor, **options: bool) -> Tensor | None:
         return super()._product(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> TorchFacts:
@@ -320,7 +294,7 @@ class Mixed(TorchSteps):
         return super().describe() | {"parameters": f"fp32, {ways[self._add]}"}
 
 
-def _scale(array: torch.Tensor, factor: float) -> torch.Tensor:
+def _scale(array: Tensor, factor: float) -> Tensor:
     return array if factor == 1.0 else array.mul_(factor)
 
 

@@ -7,6 +7,7 @@ operation with what it reads and what it writes.
 
 import torch
 import triton
+from torch import Tensor
 
 from respeed.backends import _triton_kernels as kernels
 from respeed.backends._torch_between import ByTorch, Scratch
@@ -31,19 +32,15 @@ _library.define(
 _library.define("gradient_step(Tensor bases, Tensor product, Tensor target, float rate, Tensor(a!) out) -> ()")
 
 
-def sigmoid(out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+def sigmoid(out: Tensor, bias: Tensor | None, scale: float) -> None:
     _sigmoid(out, bias, None, out, scale)
 
 
-def sample(
-    out: torch.Tensor, bias: torch.Tensor | None, draws: torch.Tensor, sample: torch.Tensor, scale: float
-) -> None:
+def sample(out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
     _sigmoid(out, bias, draws, sample, scale)
 
 
-def _sigmoid(
-    out: torch.Tensor, bias: torch.Tensor | None, draws: torch.Tensor | None, sample: torch.Tensor, scale: float
-) -> None:
+def _sigmoid(out: Tensor, bias: Tensor | None, draws: Tensor | None, sample: Tensor, scale: float) -> None:
     stack, samples = (array if array.dim() == 3 else array[None] for array in (out, sample))
     inner, columns = stack[0].numel(), stack.shape[2]
     # What a kernel does not use stands for itself: of a type of its own, it would be another variant.
@@ -55,46 +52,39 @@ def _sigmoid(
     )  # fmt: skip
 
 
-def mask(x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:
+def mask(x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
     kernels.MASK((_blocks(out.numel()),), x, draws, out, out.numel(), share)
 
 
-def softmax_error(logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
+def softmax_error(logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
     rows, columns = logits.shape
     kernels.SOFTMAX_ERROR((rows,), logits, labels, out, costs, columns)
 
 
 def coordinate_step(
-    left: torch.Tensor,
-    coefficients: torch.Tensor,
-    diagonal: torch.Tensor,
-    penalty: float,
-    going: torch.Tensor,
-    out: torch.Tensor,
+    left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
 ) -> None:
     arrays, count, columns = (left, coefficients, diagonal, going, out), out.numel(), out.shape[1]
     kernels.COORDINATE_STEP((_blocks(count),), *arrays, count, columns, penalty)
 
 
 def line_search(
-    direction: torch.Tensor,
-    moved: torch.Tensor,
-    left: torch.Tensor,
-    coefficients: torch.Tensor,
+    direction: Tensor,
+    moved: Tensor,
+    left: Tensor,
+    coefficients: Tensor,
     penalty: float,
-    steps: torch.Tensor,
+    steps: Tensor,
     least: float,
-    objective: torch.Tensor,
-    going: torch.Tensor,
+    objective: Tensor,
+    going: Tensor,
 ) -> None:
     rows, columns = direction.shape
     arrays = direction, moved, left, coefficients, steps, objective, going
     kernels.LINE_SEARCH((rows,), *arrays, columns, penalty, least)
 
 
-def gradient_step(
-    bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-) -> None:
+def gradient_step(bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
     rows, columns = bases.shape
     kernels.GRADIENT_STEP((rows,), bases, product, target, out, columns, rate)
 
@@ -119,47 +109,34 @@ class ByTriton(ByTorch):
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch)
         self.facts = f"triton {triton.__version__}"
-        self._steps: dict[tuple[float, ...], torch.Tensor] = {}
+        self._steps: dict[tuple[float, ...], Tensor] = {}
 
-    def sigmoid(self, out: torch.Tensor, bias: torch.Tensor | None, scale: float) -> None:
+    def sigmoid(self, out: Tensor, bias: Tensor | None, scale: float) -> None:
         if (bias is None and scale == 1.0) or not _stacked(out, bias):
             super().sigmoid(out, bias, scale)
         else:
             operators.sigmoid(out, bias, scale)
 
-    def sample(
-        self,
-        out: torch.Tensor,
-        bias: torch.Tensor | None,
-        draws: torch.Tensor,
-        sample: torch.Tensor,
-        scale: float,
-    ) -> None:
+    def sample(self, out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
         if _stacked(out, bias) and _stacked(sample) and _whole(draws):
             operators.sample(out, bias, draws, sample, scale)
         else:
             super().sample(out, bias, draws, sample, scale)
 
-    def mask(self, x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:
+    def mask(self, x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
         if _whole(x, draws, out):
             operators.mask(x, draws, share, out)
         else:
             super().mask(x, draws, share, out)
 
-    def softmax_error(self, logits: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, costs: torch.Tensor) -> None:
+    def softmax_error(self, logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
         if _whole(logits, labels, out, costs):
             operators.softmax_error(logits, labels, out, costs)
         else:
             super().softmax_error(logits, labels, out, costs)
 
     def coordinate_step(
-        self,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
-        diagonal: torch.Tensor,
-        penalty: float,
-        going: torch.Tensor,
-        out: torch.Tensor,
+        self, left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
     ) -> None:
         arrays = left, coefficients, diagonal, going, out
         if _whole(*arrays) and _fp32(*arrays):
@@ -169,15 +146,15 @@ class ByTriton(ByTorch):
 
     def line_search(
         self,
-        direction: torch.Tensor,
-        moved: torch.Tensor,
-        left: torch.Tensor,
-        coefficients: torch.Tensor,
+        direction: Tensor,
+        moved: Tensor,
+        left: Tensor,
+        coefficients: Tensor,
         penalty: float,
         lengths: tuple[float, ...],
         least: float,
-        objective: torch.Tensor,
-        going: torch.Tensor,
+        objective: Tensor,
+        going: Tensor,
     ) -> None:
         arrays = direction, moved, left, coefficients, objective, going
         if not (_whole(*arrays) and _fp32(*arrays) and len(lengths) <= LENGTHS):
@@ -189,9 +166,7 @@ class ByTriton(ByTorch):
         steps = self._steps[lengths]
         operators.line_search(direction, moved, left, coefficients, penalty, steps, least, objective, going)
 
-    def gradient_step(
-        self, bases: torch.Tensor, product: torch.Tensor, target: torch.Tensor, rate: float, out: torch.Tensor
-    ) -> None:
+    def gradient_step(self, bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
         arrays = bases, product, target, out
         if _whole(*arrays) and _fp32(*arrays):
             operators.gradient_step(bases, product, target, rate, out)
@@ -199,16 +174,16 @@ class ByTriton(ByTorch):
             super().gradient_step(bases, product, target, rate, out)
 
 
-def _whole(*arrays: torch.Tensor) -> bool:
+def _whole(*arrays: Tensor) -> bool:
     """Whether none has gaps, is empty or is too large."""
     return all(array.is_contiguous() and 0 < array.numel() <= MOST for array in arrays)
 
 
-def _fp32(*arrays: torch.Tensor) -> bool:
+def _fp32(*arrays: Tensor) -> bool:
     return all(array.dtype == torch.float32 for array in arrays)
 
 
-def _stacked(out: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
+def _stacked(out: Tensor, bias: Tensor | None = None) -> bool:
     """Whether gaps are only between the matrices of a stack, and a bias has none."""
     matrices = out if out.dim() == 3 else out[None]
     fits = len(matrices) <= MOST_MATRICES and max(matrices.stride(0), len(matrices)) <= MOST

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps, OnHost
 from respeed.backends._torch import Torch, TorchFacts
-from respeed.backends._torch_between import Between, ByTorch
+from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_device import OnAccelerator
 from respeed.backends._torch_steps import LOW, Mixed
 from respeed.errors import NotMeasurable
@@ -69,7 +70,7 @@ class MixedOnCpu(OnHost, Mixed):
 
     synchronous = True
 
-    def _make_between(self) -> Between:
+    def _make_between(self) -> ByTorch:
         return _OnHost(self._scratch)
 
     def describe(self) -> TorchFacts:
@@ -79,12 +80,12 @@ class MixedOnCpu(OnHost, Mixed):
 class _OnHost(ByTorch):
     """By itself torch would compare copies in fp32, made anew each time."""
 
-    def _compare(self, draws: torch.Tensor, probabilities: torch.Tensor, sample: torch.Tensor) -> None:
+    def _compare(self, draws: Tensor, probabilities: Tensor, sample: Tensor) -> None:
         wide = self._scratch(draws)
         wide.copy_(probabilities)
         sample.copy_(torch.lt(draws, wide, out=wide))
 
-    def _where_least(self, draws: torch.Tensor, least: float, out: torch.Tensor) -> None:
+    def _where_least(self, draws: Tensor, least: float, out: Tensor) -> None:
         out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
 
 

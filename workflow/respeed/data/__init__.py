@@ -1,1 +1,71 @@
-"""Data that workloads compute on: real images that need no download."""
+"""Whitened patches of natural images, the usual input of sparse coding.
+
+The images are two photographs, `photographs.npz` beside this file; `photographs.txt` says whose they are (CC BY 2.0).
+
+Every image is whitened as a whole by the filter R(f) = f exp(-(f / f0)^4), which flattens the 1/f spectrum of natural
+images and takes away what the pixel grid cannot hold; f0 is 0.4 cycles a pixel. Patches are then cut at random places,
+their mean is taken away, and they are brought to the same norm.
+Source: Olshausen and Field, Sparse coding with an overcomplete basis set, 1997, p. 3321.
+"""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+PHOTOGRAPHS = Path(__file__).with_name("photographs.npz")
+CUTOFF = 0.4
+LEAST_CONTRAST = 0.1
+
+
+def photographs() -> dict[str, np.ndarray]:
+    """The photographs by name, grey, (height, width) in [0, 1]."""
+    with np.load(PHOTOGRAPHS) as kept:
+        return {name: kept[name] / np.float64(255) for name in ("china", "flower")}
+
+
+@functools.cache
+def whitened_images() -> tuple[np.ndarray, ...]:
+    """The photographs, whitened, each with variance 1."""
+    return tuple(_whiten(image) for image in photographs().values())
+
+
+@functools.cache
+def plain_images() -> tuple[np.ndarray, ...]:
+    """The photographs as they are, each with variance 1."""
+    return tuple(image / image.std() for image in photographs().values())
+
+
+def _whiten(image: np.ndarray) -> np.ndarray:
+    rows, columns = (np.fft.fftfreq(size) for size in image.shape)
+    frequency = np.hypot(rows[:, None], columns[None, :])
+    transfer = frequency * np.exp(-((frequency / CUTOFF) ** 4))
+    white = np.fft.ifft2(np.fft.fft2(image - image.mean()) * transfer).real
+    scaled: np.ndarray = white / white.std()
+    return scaled
+
+
+def natural_patches(count: int, side: int, seed: int, *, whiten: bool = True) -> np.ndarray:
+    """`count` patches (count, side * side), float32, from both images, at random places, none twice: mean 0, norm 1.
+
+    A patch of less than LEAST_CONTRAST times the images' variance, of plain sky, say, is passed over: brought to norm
+    1, it would be noise.
+    """
+    random = np.random.default_rng(seed)
+    images = whitened_images() if whiten else plain_images()
+    out = np.empty((count, side * side), np.float32)
+    taken: set[tuple[int, int, int]] = set()
+    row = 0
+    while row < count:
+        which = row % len(images)
+        image = images[which]
+        top, left = (int(random.integers(size - side + 1)) for size in image.shape)
+        if (which, top, left) in taken:
+            continue
+        taken.add((which, top, left))
+        patch = image[top : top + side, left : left + side].ravel()
+        patch = patch - patch.mean()
+        if patch.var() >= LEAST_CONTRAST:
+            out[row] = patch / np.linalg.norm(patch)
+            row += 1
+    return out

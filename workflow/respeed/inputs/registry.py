@@ -2,7 +2,8 @@
 
 A file is read, not run. To import all of them takes some forty times as long, for torch and Numba, and would run what
 somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So these
-constants are literals, or those of a module beside it (`_scipy_blas.OFFERS`); a broken file stops only what names it.
+constants are literals; a broken file stops only what names it. A file that holds several of them (FAMILIES of the
+folder's `__init__.py`) has a class for each, and the file's own constants hold for all that do not say otherwise.
 """
 
 import ast
@@ -19,7 +20,7 @@ from respeed.errors import UserError
 from respeed.inputs.files import from_here, read_text
 from respeed.inputs.forms import fit, require
 from respeed.model.validation import SOME, Says, form
-from respeed.paths import BACKENDS, WORKLOADS
+from respeed.paths import BACKENDS, WORKLOADS, class_name
 from respeed.text import is_unprintable
 
 MAX_BYTES = 1_000_000
@@ -72,7 +73,7 @@ class BackendFacts:
 @functools.cache
 def backends() -> dict[str, BackendFacts]:
     """All backends that can be used."""
-    required, usable = _constant(BACKENDS / "_contract.py", "REQUIRED"), _read(BACKENDS)[0]
+    required, usable = _constant(BACKENDS / "__init__.py", "REQUIRED"), _read(BACKENDS)[0]
     return {name: dataclasses.replace(facts, offers=(*required, *facts.offers)) for name, facts in usable.items()}
 
 
@@ -144,23 +145,31 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """What the files of workloads, or of backends, say of themselves, by name; and of those that cannot be used a line
     that says why."""
     usable, broken = {}, {}
+    families = _constant(folder / "__init__.py", "FAMILIES")
+    places = {name: (folder / f"{file}.py", class_name(name)) for file, names in families.items() for name in names}
     for path in sorted(folder.glob("[!_]*.py")):
+        if path.stem not in families and path.stem in places:
+            family = from_here(places.pop(path.stem)[0])
+            broken[path.stem] = f"{from_here(path)}: {family} has one of this name; take another"
+        elif path.stem not in families:
+            places[path.stem] = path, ""
+    for name, (path, of_class) in sorted(places.items()):
         try:
-            usable[path.stem] = read_facts(path, WorkloadFacts if folder == WORKLOADS else BackendFacts)
+            usable[name] = read_facts(path, WorkloadFacts if folder == WORKLOADS else BackendFacts, of_class)
         except UserError as error:
-            broken[path.stem] = str(error)
+            broken[name] = str(error)
     return usable, broken
 
 
-def read_facts(path: Path, facts: type[Any]) -> Any:
-    """What the file says of itself; UserError, a line with the place, if it cannot be used."""
+def read_facts(path: Path, facts: type[Any], of_class: str = "") -> Any:
+    """What the file, or one of its classes, says of itself; UserError, a line with the place, if it cannot be used."""
     shown = from_here(path)
     if not path.stem.isidentifier() or keyword.iskeyword(path.stem):
         raise UserError(f"{shown}: no Python file that can be imported; name it with small letters, digits and _")
-    assigned, constants = _assigned(path), {}
+    assigned, constants = _assigned(path, of_class), {}
     for field in dataclasses.fields(facts):
         if field.name.upper() in assigned:
-            constants[field.name] = _constant(path, field.name.upper())
+            constants[field.name] = _constant(path, field.name.upper(), of_class)
         elif field.default is dataclasses.MISSING:
             says: Any = field.type
             raise UserError(f"{shown}: has no {field.name.upper()}; write {says.__metadata__[-1].words}")
@@ -171,12 +180,9 @@ def read_facts(path: Path, facts: type[Any]) -> Any:
     return found
 
 
-def _constant(path: Path, name: str) -> Any:
-    """The value of the constant in the file; UserError if the file or the value cannot be read."""
-    node = _assigned(path)[name]
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        path, name = path.with_name(f"{node.value.id}.py"), node.attr
-        node = _assigned(path).get(name, node)
+def _constant(path: Path, name: str, of_class: str = "") -> Any:
+    """The value of the constant; UserError if the file or the value cannot be read."""
+    node = _assigned(path, of_class)[name]
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -186,8 +192,8 @@ def _constant(path: Path, name: str) -> Any:
 
 
 @functools.cache
-def _assigned(path: Path) -> dict[str, ast.expr]:
-    """What the file assigns to names at its top level."""
+def _assigned(path: Path, of_class: str) -> dict[str, ast.expr]:
+    """What the file assigns to names at its top level, and then what its class does."""
     text, found = read_text(path, MAX_BYTES), {}
     try:
         with warnings.catch_warnings():
@@ -197,7 +203,8 @@ def _assigned(path: Path) -> dict[str, ast.expr]:
         raise UserError(f"{from_here(path)}:{error.lineno or 1}: is not Python: {error.msg}") from None
     except (ValueError, MemoryError, RecursionError) as error:
         raise UserError(f"{from_here(path)}: is not Python: {error or 'is nested too deeply'}") from None
-    for statement in tree.body:
+    of = [one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == of_class]
+    for statement in [*tree.body, *(inner for one in of for inner in one.body)]:
         match statement:
             case ast.Assign(targets=[ast.Name(name)], value=value) | ast.AnnAssign(target=ast.Name(name), value=value):
                 if value is not None:

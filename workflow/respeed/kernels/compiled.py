@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import DTypeLike
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
+Array = np.ndarray
 
 # Everything that lets sums be vectorised; not what would let NaN and infinity be ignored where a check looks for them.
 FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}

@@ -35,7 +35,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from respeed.kernels.compiled import compiled
+from respeed.kernels.compiled import Array, compiled
 
 _LN2 = np.log(2.0)
 _SERIES = [_LN2**n / np.prod(np.arange(1.0, n + 1)) for n in range(1, 13)]
@@ -116,14 +116,7 @@ def uniform(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32
 
 @compiled
 def sample_rows(
-    start: int,
-    stop: int,
-    out: np.ndarray,
-    bias: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    first: np.uint32,
-    second: np.uint32,
+    start: int, stop: int, out: Array, bias: Array, sample: Array, scale: float, first: np.uint32, second: np.uint32
 ) -> None:
     """out <- scale sigmoid(out + bias), sample <- 1 where a fresh draw is below out / scale, else 0."""
     each, n, factor = out.shape[1], np.uint32(out.shape[2]), out.dtype.type(scale)
@@ -138,7 +131,7 @@ def sample_rows(
 
 
 @compiled
-def uniform_rows(rows: np.ndarray, each: int, out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+def uniform_rows(rows: Array, each: int, out: Array, first: np.uint32, second: np.uint32) -> None:
     """out (P, m, n) <- the draws that sample_rows compares with under the same key; `rows` (m,) of layers of `each`."""
     n = np.uint32(out.shape[2])
     for p in range(out.shape[0]):
@@ -149,7 +142,7 @@ def uniform_rows(rows: np.ndarray, each: int, out: np.ndarray, first: np.uint32,
 
 
 @compiled
-def fill_uniform(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
+def fill_uniform(out: Array, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
     """out (n,) <- draws from [low, low + width) for the places from `begin` on, float32 values whatever the array."""
     least, span = np.float32(low), np.float32(width)
     place = np.uint32(begin)
@@ -158,7 +151,7 @@ def fill_uniform(out: np.ndarray, begin: int, low: float, width: float, first: n
 
 
 @compiled
-def sigmoid_elements(start: int, stop: int, out: np.ndarray) -> None:
+def sigmoid_elements(start: int, stop: int, out: Array) -> None:
     """out <- sigmoid(out), out of one dimension."""
     o = out[start:stop]  # places from 0 on: a loop over others, perhaps negative, stays scalar
     for j in range(o.shape[0]):
@@ -171,7 +164,7 @@ ACTIVATIONS = {"none": _NONE, "sigmoid": _SIGMOID, "tanh": _TANH, "relu": 3}
 
 
 @compiled
-def dense_rows(start: int, stop: int, out: np.ndarray, bias: np.ndarray, activation: int, scale: float) -> None:
+def dense_rows(start: int, stop: int, out: Array, bias: Array, activation: int, scale: float) -> None:
     """out <- scale f(out + bias). tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is, of 1, not of itself."""
     each, factor, one, zero = out.shape[1], out.dtype.type(scale), out.dtype.type(1), out.dtype.type(0)
     for row in range(start, stop):
@@ -194,7 +187,7 @@ def dense_rows(start: int, stop: int, out: np.ndarray, bias: np.ndarray, activat
 
 
 @compiled
-def backward_elements(start: int, stop: int, out: np.ndarray, error: np.ndarray, activation: int) -> None:
+def backward_elements(start: int, stop: int, out: Array, error: Array, activation: int) -> None:
     """error <- error f'(z), where out = f(z); both of one dimension."""
     one, zero = out.dtype.type(1), out.dtype.type(0)
     o, e = out[start:stop], error[start:stop]  # places from 0 on: a loop over others, perhaps negative, stays scalar
@@ -210,9 +203,7 @@ def backward_elements(start: int, stop: int, out: np.ndarray, error: np.ndarray,
 
 
 @compiled
-def softmax_error_rows(
-    start: int, stop: int, logits: np.ndarray, labels: np.ndarray, out: np.ndarray, costs: np.ndarray
-) -> None:
+def softmax_error_rows(start: int, stop: int, logits: Array, labels: Array, out: Array, costs: Array) -> None:
     """out <- softmax(logits) - onehot(labels), costs (m, 1) <- -log softmax(logits) at the labels, row by row. The
     largest of a row is taken off before exp."""
     for row in range(start, stop):
@@ -232,14 +223,7 @@ def softmax_error_rows(
 
 @compiled
 def coordinate_step(
-    start: int,
-    stop: int,
-    left: np.ndarray,
-    coefficients: np.ndarray,
-    diagonal: np.ndarray,
-    penalty: float,
-    going: np.ndarray,
-    out: np.ndarray,
+    start: int, stop: int, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array
 ) -> None:
     """out <- soft(left + coefficients diagonal, penalty) / diagonal - coefficients; 0 in rows that are done."""
     gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
@@ -259,15 +243,15 @@ def coordinate_step(
 def line_search(
     start: int,
     stop: int,
-    direction: np.ndarray,
-    moved: np.ndarray,
-    left: np.ndarray,
-    coefficients: np.ndarray,
+    direction: Array,
+    moved: Array,
+    left: Array,
+    coefficients: Array,
     penalty: float,
-    lengths: np.ndarray,
+    lengths: Array,
     least: float,
-    objective: np.ndarray,
-    going: np.ndarray,
+    objective: Array,
+    going: Array,
 ) -> None:
     """Each row takes the first of `lengths` that lowers its objective by the share `least`, or is done."""
     number = objective.dtype.type
@@ -301,9 +285,7 @@ def line_search(
 
 
 @compiled
-def gradient_step(
-    start: int, stop: int, bases: np.ndarray, product: np.ndarray, target: np.ndarray, rate: float, out: np.ndarray
-) -> None:
+def gradient_step(start: int, stop: int, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
     """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
     r, one, zero = out.dtype.type(rate), out.dtype.type(1), out.dtype.type(0)
     for row in range(start, stop):
@@ -320,7 +302,7 @@ def gradient_step(
 
 
 @compiled
-def cut_windows(start: int, stop: int, image: np.ndarray, first: int, across: int, out: np.ndarray, top: int) -> None:
+def cut_windows(start: int, stop: int, image: Array, first: int, across: int, out: Array, top: int) -> None:
     """out[i, top + b] <- window first + i of example b, for rows i B + b of [start, stop); out (c, m, across^2 n)."""
     B, n = image.shape[2], image.shape[3]
     side = image.shape[0] - across + 1
@@ -335,7 +317,7 @@ def cut_windows(start: int, stop: int, image: np.ndarray, first: int, across: in
 
 
 @compiled
-def add_windows(start: int, stop: int, windows: np.ndarray, first: int, across: int, image: np.ndarray) -> None:
+def add_windows(start: int, stop: int, windows: Array, first: int, across: int, image: Array) -> None:
     """image <- image + windows (c, B, across^2 n) at the places of first ... first + c - 1, for examples [start, stop).
 
     Windows overlap, those of different examples do not: rows are examples, so that threads never meet.
@@ -353,9 +335,7 @@ def add_windows(start: int, stop: int, windows: np.ndarray, first: int, across: 
 
 
 @compiled
-def mask_rows(
-    start: int, stop: int, x: np.ndarray, share: float, out: np.ndarray, first: np.uint32, second: np.uint32
-) -> None:
+def mask_rows(start: int, stop: int, x: Array, share: float, out: Array, first: np.uint32, second: np.uint32) -> None:
     """out <- x, but 0 where a fresh draw is below `share`."""
     each, n, below, zero = out.shape[1], np.uint32(out.shape[2]), np.float32(share), out.dtype.type(0)
     for row in range(start, stop):

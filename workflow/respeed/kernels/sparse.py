@@ -24,7 +24,7 @@ Bases by block coordinate descent: each in turn to its own minimum, the others f
 
 import numpy as np
 
-from respeed.kernels.compiled import compiled
+from respeed.kernels.compiled import Array, compiled
 
 # A coordinate may join the set if its violation is at least this share of the worst one.
 JOIN_SHARE = 0.2
@@ -38,13 +38,7 @@ MAX_ROUNDS = 100
 
 @compiled
 def descend(
-    start: int,
-    stop: int,
-    gram: np.ndarray,
-    correlations: np.ndarray,
-    penalty: float,
-    coefficients: np.ndarray,
-    small: np.ndarray,
+    start: int, stop: int, gram: Array, correlations: Array, penalty: float, coefficients: Array, small: Array
 ) -> None:
     """coefficients (m, n)[start:stop] <- the minimisers, from zero, given gram (n, n) and correlations q (m, n).
 
@@ -79,7 +73,7 @@ def descend(
 
 
 @compiled
-def _worst(left: np.ndarray, inside: np.ndarray, gamma: np.float32) -> np.float32:
+def _worst(left: Array, inside: Array, gamma: np.float32) -> np.float32:
     """How far the worst coordinate outside of the set is above the penalty."""
     worst = np.float32(0.0)
     for j in range(left.shape[0]):
@@ -90,9 +84,7 @@ def _worst(left: np.ndarray, inside: np.ndarray, gamma: np.float32) -> np.float3
 
 
 @compiled
-def _leave(
-    size: int, index: np.ndarray, value: np.ndarray, target: np.ndarray, small: np.ndarray, inside: np.ndarray
-) -> int:
+def _leave(size: int, index: Array, value: Array, target: Array, small: Array, inside: Array) -> int:
     """Take the coordinates that came out as zero from the set; their places go to the last ones."""
     i = 0
     while i < size:
@@ -113,14 +105,14 @@ def _leave(
 def _join(
     size: int,
     threshold: np.float32,
-    left: np.ndarray,
-    q: np.ndarray,
-    gram: np.ndarray,
-    small: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    target: np.ndarray,
-    inside: np.ndarray,
+    left: Array,
+    q: Array,
+    gram: Array,
+    small: Array,
+    index: Array,
+    value: Array,
+    target: Array,
+    inside: Array,
 ) -> int:
     """Add the coordinates outside whose correlation reaches the threshold, with their rows and columns of G."""
     for j in range(left.shape[0]):
@@ -135,7 +127,7 @@ def _join(
 
 
 @compiled
-def _settle(size: int, gamma: np.float32, small: np.ndarray, value: np.ndarray, target: np.ndarray) -> None:
+def _settle(size: int, gamma: np.float32, small: Array, value: Array, target: Array) -> None:
     """Coordinate descent on the set alone, until no coordinate moves; correlations are kept up with each move."""
     left = np.empty(size, np.float32)
     for i in range(size):
@@ -165,9 +157,7 @@ def _settle(size: int, gamma: np.float32, small: np.ndarray, value: np.ndarray, 
 
 
 @compiled
-def _refresh(
-    size: int, gram: np.ndarray, index: np.ndarray, value: np.ndarray, q: np.ndarray, left: np.ndarray
-) -> None:
+def _refresh(size: int, gram: Array, index: Array, value: Array, q: Array, left: Array) -> None:
     """left <- q - sum over the set of value G[index], four rows of G at a time."""
     n = left.shape[0]
     left[:] = q
@@ -192,13 +182,7 @@ MAX_STEPS = 4000
 
 @compiled
 def search(
-    start: int,
-    stop: int,
-    gram: np.ndarray,
-    correlations: np.ndarray,
-    penalty: float,
-    coefficients: np.ndarray,
-    factor: np.ndarray,
+    start: int, stop: int, gram: Array, correlations: Array, penalty: float, coefficients: Array, factor: Array
 ) -> None:
     """coefficients (m, n)[start:stop] <- the minimisers, from zero, given gram (n, n) and correlations q (m, n).
 
@@ -243,7 +227,7 @@ def search(
 
 
 @compiled
-def _append(size: int, gram: np.ndarray, index: np.ndarray, factor: np.ndarray) -> None:
+def _append(size: int, gram: Array, index: Array, factor: Array) -> None:
     """Extend the lower Cholesky factor of G over index[:size] by the coordinate index[size]."""
     row = gram[index[size]]
     for i in range(size):
@@ -259,15 +243,7 @@ def _append(size: int, gram: np.ndarray, index: np.ndarray, factor: np.ndarray) 
 
 
 @compiled
-def _solve(
-    size: int,
-    gamma: np.float32,
-    factor: np.ndarray,
-    q: np.ndarray,
-    index: np.ndarray,
-    sign: np.ndarray,
-    out: np.ndarray,
-) -> None:
+def _solve(size: int, gamma: np.float32, factor: Array, q: Array, index: Array, sign: Array, out: Array) -> None:
     """out <- (G over the set)^-1 (q - gamma sign), forward and back."""
     for i in range(size):
         total = q[index[i]] - gamma * sign[i]
@@ -284,13 +260,13 @@ def _solve(
 def _move(
     size: int,
     gamma: np.float32,
-    gram: np.ndarray,
-    q: np.ndarray,
-    index: np.ndarray,
-    sign: np.ndarray,
-    value: np.ndarray,
-    goal: np.ndarray,
-    factor: np.ndarray,
+    gram: Array,
+    q: Array,
+    index: Array,
+    sign: Array,
+    value: Array,
+    goal: Array,
+    factor: Array,
 ) -> tuple[int, bool]:
     """Go from value towards goal as far as is best; the set's new size, and whether all of its signs hold.
 
@@ -341,9 +317,7 @@ def _move(
 
 
 @compiled
-def descend_bases(
-    first: int, last: int, second: np.ndarray, gradient: np.ndarray, bases: np.ndarray, change: np.ndarray
-) -> None:
+def descend_bases(first: int, last: int, second: Array, gradient: Array, bases: Array, change: Array) -> None:
     """Minimise 1/2 tr(B^T A B) - tr(B^T C) over the rows first ... last - 1 of B (n, k), norms at most 1.
 
     `gradient` (rows, k) is A B - C for these rows, of the bases as they are; `change` (rows, k) <- what was added.

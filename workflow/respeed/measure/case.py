@@ -26,10 +26,12 @@ from respeed.schedule.spec import RoundSpec, untimed
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import Probe, make_probe, prove_threads, shortest_seconds
-from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, matmul, part_weights
+from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, part_weights
 from respeed.workloads._common import CHUNK, Drawn
+from respeed.workloads.matmul import Matmul
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
+MATMUL = Matmul()
 PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
 # Up to so many threads every BLAS was seen to use all of them for the probe.
 MANY = 8
@@ -82,7 +84,7 @@ def make_bench(
     backend: BackendContract, probes: Sequence[float] = (), meter: Meter = NO_METER
 ) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
-    program = matmul.build(backend, PROBE, matmul.inputs(PROBE, seed=0))
+    program = MATMUL.build(backend, PROBE, MATMUL.inputs(PROBE, seed=0))
     probe = make_probe(program.step, backend.sync)
     return Bench(backend, probe, list(probes), meter=meter), prove_threads(probe)
 
@@ -119,9 +121,9 @@ def _product_rate(backend: BackendContract) -> float:
     best = 0.0
     for side in SIDES:
         case = Case("ceiling", "matmul", {"m": side, "k": side, "n": side})
-        program = matmul.build(backend, case, matmul.inputs(case, seed=0))
+        program = MATMUL.build(backend, case, MATMUL.inputs(case, seed=0))
         seconds = shortest_seconds(program.step, backend.sync)
-        best = max(best, matmul.flops(case) / seconds)
+        best = max(best, MATMUL.flops(case) / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
     return best

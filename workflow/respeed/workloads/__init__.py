@@ -1,6 +1,8 @@
-"""Workloads: the programs that are timed. One module each, named as in the papers' cases.
+"""Workloads: the programs that are timed. One module each, named as in the papers' cases, or, in one of FAMILIES, a
+class each.
 
-Every module says what it is in literals, since they are read without importing it:
+Every one says what it is in literals (its file's own where its class has none), since they are read without importing
+it:
 
 - PARAMETERS: what a case must give, name -> "whole", "real", or a tuple of the texts that it may be;
 - TESTS: the parameters of the cases that the conformance suite tries it at, "smoke" (tiny), "odd" (of no round size, so
@@ -31,15 +33,24 @@ What a step asks of the backend goes through `captured`, for each of the arrays 
 accelerator is then asked once a step, not once an operation.
 """
 
-import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from respeed.backends import BackendContract
+from respeed.backends import BackendContract, find_named
 from respeed.model.paper import Case
+
+# Files that hold several workloads, each a class of its name.
+FAMILIES = {
+    "matmul": ("matmul", "matmul_threads", "inverse"),
+    "mlp": ("mlp", "softmax_regression", "softmax_cost"),
+    "pretraining": ("dbn", "sda"),
+    "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "cd1_products"),
+    "sparse_coding": ("sparse_descent", "sparse_feature_sign", "sparse_parallel"),
+    "vector_sum": ("vector_sum", "vector_sum_copied", "vector_sum_threads", "copies", "memory_copy"),
+}
 
 Arrays = Mapping[str, np.ndarray]
 # Arrays, and large random matrices that are drawn anew whenever they are read (`_common.Drawn`).
@@ -82,7 +93,7 @@ class Program(Protocol):
 
 
 class Workload(Protocol):
-    """The functions of a workload's module."""
+    """The functions of a workload's module, or methods of its class."""
 
     def inputs(self, case: Case, seed: int) -> Arrays: ...
     def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Program: ...
@@ -100,5 +111,6 @@ def part_weights(workload: Workload, case: Case) -> dict[str, float]:
 
 def load_workload(name: str) -> Workload:
     """Import the workload `name`."""
-    workload: Workload = importlib.import_module(f"respeed.workloads.{name}")
+    found = find_named("respeed.workloads", FAMILIES, name)
+    workload: Workload = found() if isinstance(found, type) else found
     return workload

@@ -1,12 +1,12 @@
-"""What workloads share: large random inputs that are drawn anew when they are read, which examples of a mini-batch are
-checked, activations in float64, and steps of fewer threads than the row has.
+"""What workloads share: large random inputs that are drawn anew when they are read, sizes of a case, which examples of
+a mini-batch are checked, activations in float64, and steps of fewer threads than the row has.
 """
 
 import copy as copying
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from respeed.backends import Activation, BackendContract, Step
 from respeed.kernels import compiled
 from respeed.kernels.elementwise import fill_uniform
 from respeed.model.paper import Case
+from respeed.workloads import Inputs
 
 # Elements that are drawn together: in float64 they fit the second-level cache.
 CHUNK = 2**16
@@ -83,6 +84,39 @@ class Drawn:
         whole = compiled.empty_aligned(*self.shape, dtype=np.float64 if dtype == np.float64 else np.float32)
         fill_uniform(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+class WorkloadClass:
+    """A workload of a file that holds several; `program` is what it builds."""
+
+    ASKS: tuple[str, ...] = ()
+    program: ClassVar[type[Any]]
+
+    def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Any:
+        return self.program(backend, case, inputs)
+
+
+class MiniBatches:
+    """A program that goes through mini-batches: `captured` is a step for each, since a captured one is bound to its
+    arrays."""
+
+    captured: list[Step]
+    count = 0
+
+    def step(self) -> None:
+        self.captured[self.count % len(self.captured)]()
+        self.count += 1
+
+
+def sizes(case: Case, *names: str) -> tuple[int, ...]:
+    """Parameters of the case that are whole numbers."""
+    return tuple(int(case.parameters[name]) for name in names)
+
+
+def small_biases(random: np.random.Generator, *shape: int) -> np.ndarray:
+    """Uniform in +-0.01. Biases usually start from 0; these do not, so that a step that left them out would not pass as
+    correct."""
+    return random.random(shape, dtype=np.float32) * np.float32(0.02) - np.float32(0.01)
 
 
 CHECKED = 8

@@ -20,7 +20,7 @@ import numpy as np
 from respeed.backends import Array, BackendContract
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._common import Drawn, checked_rows, sigmoid
+from respeed.workloads._common import Drawn, MiniBatches, checked_rows, sigmoid, sizes, small_biases
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "corruption": "real", "learning_rate": "real"}
 TESTS = {
@@ -34,9 +34,7 @@ ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add")
 BATCHES = 4
 
 
-class Autoencoder:
-    """`captured`: a step for every mini-batch, since a captured one is bound to its arrays."""
-
+class Autoencoder(MiniBatches):
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend, self.corruption = backend, case.parameters["corruption"]
@@ -51,12 +49,7 @@ class Autoencoder:
         self.error, self.code = self.hidden[:B], self.hidden[B:]
         self.draws = backend.draws(B, V)
         self.ones = backend.array(np.ones((1, B)))
-        self.count = 0
         self.captured = [backend.captured(partial(self.train, backend.array(x))) for x in inputs["examples"]]
-
-    def step(self) -> None:
-        self.captured[self.count % len(self.captured)]()
-        self.count += 1
 
     def train(self, x: Array) -> None:
         """Learn from one mini-batch (B, V)."""
@@ -94,15 +87,12 @@ build = Autoencoder
 
 def inputs(case: Case, seed: int) -> Inputs:
     """Examples uniform in [0, 1), as pixel intensities are; weights in +-4 sqrt(6 / (V + H)), as is usual for sigmoids;
-    small biases, visible then hidden; `rows`: the examples that are checked.
-
-    Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
-    """
+    small biases, visible then hidden; `rows`: the examples that are checked."""
     V, H, B = _sizes(case)
     random, half = np.random.Generator(np.random.SFC64(seed)), 4 * (6.0 / (V + H)) ** 0.5
     return {
         "weights": Drawn((V, H), -half, half, seed),
-        "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
+        "biases": small_biases(random, V + H),
         "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
         "rows": checked_rows(B, seed),
     }
@@ -148,5 +138,5 @@ def memory_bytes(case: Case) -> float:
     return 4.0 * (V * H + BATCHES * B * V + B * (3 * V + 2 * H))
 
 
-def _sizes(case: Case) -> tuple[int, int, int]:
-    return int(case.parameters["visible"]), int(case.parameters["hidden"]), int(case.parameters["batch"])
+def _sizes(case: Case) -> tuple[int, ...]:
+    return sizes(case, "visible", "hidden", "batch")

@@ -17,15 +17,12 @@ import numpy as np
 from respeed.backends import Array, BackendContract, Group, Replicas
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
+from respeed.workloads._common import sizes
 
 PARAMETERS = {
-    "visible": "whole",
-    "hidden": "whole",
-    "classes": "whole",
-    "batch": "whole",
-    "learning_rate": "real",
+    "visible": "whole", "hidden": "whole", "classes": "whole", "batch": "whole", "learning_rate": "real",
     "replicas": "whole",
-}
+}  # fmt: skip
 TESTS = {
     "smoke": {"visible": 64, "hidden": 32, "classes": 10, "batch": 24, "learning_rate": 0.5, "replicas": 1},
     "odd": {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5, "replicas": 1},
@@ -182,9 +179,8 @@ def memory_bytes(case: Case) -> float:
     return 4.0 * (2 * _replicas(case) * parameter_count(case) + B * (BATCHES * V + 2 * H + 2 * C))
 
 
-def _sizes(case: Case) -> tuple[int, int, int, int]:
-    visible, hidden, classes, batch = (int(case.parameters[name]) for name in ("visible", "hidden", "classes", "batch"))
-    return visible, hidden, classes, batch
+def _sizes(case: Case) -> tuple[int, ...]:
+    return sizes(case, "visible", "hidden", "classes", "batch")
 
 
 def _replicas(case: Case) -> int:

@@ -25,7 +25,7 @@ from respeed.backends import Array, BackendContract, Draws
 from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._common import Drawn, checked_rows, sigmoid
+from respeed.workloads._common import Drawn, MiniBatches, checked_rows, sigmoid, small_biases
 
 
 class Geometry:
@@ -69,7 +69,7 @@ ALLOCATES = ("bf16", "fp16")
 BATCHES = 2
 
 
-class _Patches:
+class _Patches(MiniBatches):
     """Goes through the patches in stacks that stay in the caches, with their weights, from the first product of a phase
     to its last: twice a step, since every patch must have added its part before the reconstruction is known.
     On a CPU every lane goes through stacks of its own, on one core: cores meet four times a step, not at every product.
@@ -96,13 +96,8 @@ class _Patches:
         self.visible = backend.zeros(lanes, most, 2 * B, geometry.pixels)
         self.sums = backend.zeros(lanes, most, B, geometry.pixels)
         self.sample = backend.zeros(lanes, most, B, H)
-        self.count = 0
         # A step for each of the mini-batches, BATCHES x (G, G, B, stride^2).
         self.captured = [backend.captured(partial(self._train, backend.array(batch))) for batch in inputs["examples"]]
-
-    def step(self) -> None:
-        self.captured[self.count % len(self.captured)]()
-        self.count += 1
 
     def _train(self, v0: Array) -> None:
         each = self.backend.each
@@ -178,9 +173,7 @@ def inputs(case: Case, seed: int) -> Inputs:
 
     return {
         "weights": Drawn((geometry.patches, geometry.pixels, geometry.hidden), -0.01, 0.01, seed),
-        "biases": random.random(geometry.visible + geometry.patches * geometry.hidden, dtype=np.float32)
-        * np.float32(0.02)
-        - np.float32(0.01),
+        "biases": small_biases(random, geometry.visible + geometry.patches * geometry.hidden),
         "examples": Drawn((BATCHES, *image), 0.0, 1.0, [seed, 1]),
         "rows": checked_rows(geometry.batch, seed),
     }

@@ -1,28 +1,20 @@
-"""A binary restricted Boltzmann machine trained by contrastive divergence with one Gibbs step (CD-1).
+"""Restricted Boltzmann machines, binary: training by contrastive divergence, of chains that persist or of examples that
+are streamed; what a trained one hands up; and the bare products of a step.
 
-For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r:
-
-    h0 = sigmoid(v0 W + c)         s ~ Bernoulli(h0)
-    v1 = sigmoid(s W^T + b)        h1 = sigmoid(v1 W + c)
-    W += r/B (v0^T h0 - v1^T h1)   b += r/B sum(v0 - v1)   c += r/B sum(h0 - h1)
-
-Five products of 2 B V H FLOP. The two of the gradient are one product over 2 B rows, [v0; v1]^T [h0; -h1], added
-into W by the product itself (beta = 1), so that W is read and written once.
-Source: Hinton, Training products of experts by minimizing contrastive divergence, 2002; what is sampled and what is
-a probability follows Hinton's practical guide, 2010, section 3.
+V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from respeed.backends import Array, BackendContract, Step
-from respeed.data.natural_patches import natural_patches
+from respeed.data import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._common import Drawn, checked_rows, sigmoid
+from respeed.workloads._common import Drawn, MiniBatches, WorkloadClass, checked_rows, sigmoid, sizes, small_biases
 
 PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
 TESTS = {
@@ -30,17 +22,20 @@ TESTS = {
     "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
     "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
 }
-ASKS = ("dense_layer", "sample_layer", "draws")
 
 # Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 4
 # Patches that are learned for the pictures.
 LEARNED = 20000
+# Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
+CHUNK, CHUNKS = 8, 3
 
 
-class Rbm:
-    """`captured`: a step for every mini-batch, since a captured one is bound to its arrays."""
+def _sizes(case: Case) -> tuple[int, ...]:
+    return sizes(case, "visible", "hidden", "batch")
 
+
+class RbmProgram(MiniBatches):
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend = backend
@@ -57,16 +52,11 @@ class Rbm:
         self.draws = backend.draws(B, H)
         self.ones = backend.array(np.ones((1, 2 * B)))
         self.signs = backend.array(np.repeat([1.0, -1.0], B)[None, :])  # (1, 2B)
-        self.count = 0
         self.captured = self.capture(inputs["examples"])
 
     def capture(self, examples: Sequence[Any]) -> list[Step]:
         """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
         return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
-
-    def step(self) -> None:
-        self.captured[self.count % len(self.captured)]()
-        self.count += 1
 
     def train(self, batch: Array) -> None:
         """Learn from one mini-batch (B, V)."""
@@ -111,77 +101,442 @@ class Rbm:
         return weights.T.reshape(-1, side, side)
 
 
-build = Rbm
+class Rbm(WorkloadClass):
+    """A binary restricted Boltzmann machine trained by contrastive divergence with one Gibbs step (CD-1).
+
+    For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r:
+
+        h0 = sigmoid(v0 W + c)         s ~ Bernoulli(h0)
+        v1 = sigmoid(s W^T + b)        h1 = sigmoid(v1 W + c)
+        W += r/B (v0^T h0 - v1^T h1)   b += r/B sum(v0 - v1)   c += r/B sum(h0 - h1)
+
+    Five products of 2 B V H FLOP. The two of the gradient are one product over 2 B rows, [v0; v1]^T [h0; -h1], added
+    into W by the product itself (beta = 1), so that W is read and written once.
+    Source: Hinton, Training products of experts by minimizing contrastive divergence, 2002; what is sampled and what is
+    a probability follows Hinton's practical guide, 2010, section 3."""
+
+    ASKS: tuple[str, ...] = ("dense_layer", "sample_layer", "draws")
+
+    program = RbmProgram
+
+    def build_learner(self, backend: BackendContract, case: Case) -> RbmProgram:
+        """A program that learns patches of natural images in black and white: units are binary, and pixels are 1 where
+        they are brighter than their patch."""
+        V, _, B = _sizes(case)
+        patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1, whiten=False)
+        examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
+        return RbmProgram(backend, case, {**self.inputs(case, seed=1), "examples": examples})
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """Weights uniform with a standard deviation of 0.01; examples uniform in [0, 1), as pixel intensities are;
+        small biases, visible then hidden; `rows`: the examples that are checked."""
+        V, H, B = _sizes(case)
+        random, half = np.random.Generator(np.random.SFC64(seed)), 0.01 * 3**0.5
+        return {
+            "weights": Drawn((V, H), -half, half, seed),
+            "biases": small_biases(random, V + H),
+            "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
+            "rows": checked_rows(B, seed),
+        }
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the
+        weights and biases from the activations of all examples, as they were seen."""
+        V, _, _ = _sizes(case)
+        rows, W = inputs["rows"], inputs["weights"]
+        v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
+        b, c = np.split(inputs["biases"].astype(np.float64), [V])
+        h0 = sigmoid(W.times(v0) + c)
+        # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the
+        # precision.
+        sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
+        v1 = sigmoid(W.transposed_times(sample) + b)
+        return {"h0": h0, "v1": v1, "h1": -sigmoid(W.times(v1) + c), **self.changes(case, seen)}
+
+    def changes(self, case: Case, seen: Arrays) -> Expected:
+        """What a step changes in the parameters, by the activations of both phases as they were seen."""
+        _, _, B = _sizes(case)
+        rate, visible, hidden = case.parameters["learning_rate"] / B, seen["visible"], seen["hidden"]
+        change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
+        return {
+            "weights": Product(visible.T, hidden, rate),
+            # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
+            "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
+        }
+
+    def flops(self, case: Case) -> float:
+        """Five products, 10 B V H; the elementwise work is not counted, as in the paper's arithmetic."""
+        V, H, B = _sizes(case)
+        return 10.0 * B * V * H
+
+    def traffic_bytes(self, case: Case) -> float:
+        """W read by four products and written by one; each activation written once and read by what uses it, fp32."""
+        V, H, B = _sizes(case)
+        return 4.0 * (5 * V * H + B * (2 * 3 * V + 4 * 3 * H))
+
+    def memory_bytes(self, case: Case) -> float:
+        """Weights, the mini-batches, and the two-phase buffers, fp32."""
+        V, H, B = _sizes(case)
+        return 4.0 * (V * H + BATCHES * B * V + 2 * B * V + 3 * B * H)
 
 
-def build_learner(backend: BackendContract, case: Case) -> Rbm:
-    """A program that learns patches of natural images in black and white: units are binary, and pixels are 1 where they
-    are brighter than their patch."""
+class PcdProgram(RbmProgram):
+    """`visible` is [v0; v] and `hidden` [h0; -h]. The chains lie apart from the samples on the way to their next state:
+    so what the last Gibbs step began with is still there after it, to be checked."""
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        V, H, B = _sizes(case)
+        self.gibbs = int(case.parameters["gibbs"])
+        self.chains = backend.array(inputs["chains"])  # (B, H)
+        self.on_the_way = backend.zeros(B, H)
+        self.mean = backend.zeros(B, V)  # of v
+        self.visible_draws = backend.draws(B, V)
+        self.taken = 0  # Gibbs steps that the last call of `train` asked for
+        super().__init__(backend, case, inputs)
+
+    def train(self, batch: Array) -> None:
+        """Learn from one mini-batch (B, V)."""
+        backend, last = self.backend, self.gibbs - 1
+        backend.copy(batch, self.v0)
+        backend.dense_layer(self.v0, self.weights, self.hidden_bias, self.h0, activation="sigmoid")
+        self.taken = 0
+        for step in range(self.gibbs):
+            self.taken += 1
+            begin = self.chains if step == 0 else self.on_the_way
+            end, scale = (self.chains, -1.0) if step == last else (self.on_the_way, 1.0)
+            backend.sample_layer(
+                begin, self.weights, self.visible_bias, self.mean, self.v1, self.visible_draws, transpose=True
+            )
+            backend.sample_layer(self.v1, self.weights, self.hidden_bias, self.h1, end, self.draws, scale=scale)
+        self.change()
+
+    def state(self) -> Arrays:
+        rows, host = self.rows, self.backend.host
+        found = dict(super().state())
+        return found | {
+            "gibbs_steps": np.array([self.taken]),
+            "mean": host(self.mean)[rows],
+            "samples": host(self.chains)[rows],
+            "on_the_way": host(self.on_the_way)[rows],
+            "visible_uniform": self.visible_draws.last(rows),
+        }
+
+
+class RbmPcd(Rbm):
+    """A binary restricted Boltzmann machine trained by persistent contrastive divergence (PCD-k).
+
+    For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r, and B
+    chains whose hidden units s persist from one step to the next:
+
+        h0 = sigmoid(v0 W + c)
+        k times:  v ~ Bernoulli(sigmoid(s W^T + b))    h = sigmoid(v W + c)    s ~ Bernoulli(h)
+        W += r/B (v0^T h0 - v^T h)   b += r/B sum(v0 - v)   c += r/B sum(h0 - h)
+
+    1 + 2 k products of 2 B V H FLOP, and the two of the gradient as one, as in `rbm`, whose arrays and gradient these
+    are. Source: Tieleman, Training restricted Boltzmann machines using approximations to the likelihood gradient, 2008;
+    what is sampled and what is a probability follows the Deep Learning Tutorials' rbm.py."""
+
+    PARAMETERS: ClassVar = {
+        "visible": "whole", "hidden": "whole", "batch": "whole", "gibbs": "whole", "learning_rate": "real",
+    }  # fmt: skip
+    TESTS: ClassVar = {
+        "smoke": {"visible": 36, "hidden": 16, "batch": 8, "gibbs": 3, "learning_rate": 0.05},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29, "gibbs": 1, "learning_rate": 0.05},
+        "large": {"visible": 320, "hidden": 320, "batch": 320, "gibbs": 2, "learning_rate": 0.05},
+    }
+    ASKS = ("dense_layer", "sample_layer", "draws")
+
+    program = PcdProgram
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """As rbm's; `chains`: hidden units that are 0 or 1 as often."""
+        _, H, B = _sizes(case)
+        random = np.random.Generator(np.random.SFC64([seed, 2]))
+        return {**super().inputs(case, seed), "chains": random.integers(0, 2, (B, H)).astype(np.float32)}
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        """The first step in float64 for the checked examples: the positive phase, and of the Gibbs steps the last one,
+        each half by the program's own samples before it; what the step changed in the parameters as rbm's.
+
+        To repeat all k would cost as much as the step, and show less: where one sample falls on the other side, the
+        chains part.
+        """
+        V, gibbs = sizes(case, "visible", "gibbs")
+        W, rows = inputs["weights"], inputs["rows"]
+        b, c = np.split(inputs["biases"].astype(np.float64), [V])
+        v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
+        begin = inputs["chains"][rows] if gibbs == 1 else seen["on_the_way"]
+        v = (seen["visible_uniform"] < seen["mean"]).astype(np.float64)
+        return {
+            **self.changes(case, seen),
+            "gibbs_steps": np.array([gibbs]),
+            "h0": sigmoid(W.times(v0) + c),
+            "mean": sigmoid(W.transposed_times(begin.astype(np.float64)) + b),
+            "v1": v,
+            "h1": -sigmoid(W.times(v) + c),
+            "samples": (seen["uniform"] < -seen["h1"]).astype(np.float64),
+        }
+
+    def flops(self, case: Case) -> float:
+        """1 + 2 k products and the two of the gradient; drawing is not counted."""
+        V, H, B, gibbs = *_sizes(case), int(case.parameters["gibbs"])
+        return 2.0 * (3 + 2 * gibbs) * B * V * H
+
+    def traffic_bytes(self, case: Case) -> float:
+        """W read by every product and written by one; of each Gibbs step both layers' probabilities and samples
+        written, and the samples read, fp32."""
+        V, H, B, gibbs = *_sizes(case), int(case.parameters["gibbs"])
+        return 4.0 * ((3 + 2 * gibbs) * V * H + B * (4 * V + 4 * H + gibbs * 3 * (V + H)))
+
+    def memory_bytes(self, case: Case) -> float:
+        """As rbm's, and the chains twice, the mean of v and its draws, fp32."""
+        V, H, B = _sizes(case)
+        return super().memory_bytes(case) + 4.0 * B * (2 * H + 2 * V)
+
+
+class StreamedProgram(RbmProgram):
+    def capture(self, examples: Sequence[Any]) -> list[Step]:
+        """A step for each mini-batch of the two chunks on the device; examples (CHUNKS, CHUNK, B, V)."""
+        self.stream = self.backend.stream(list(examples))
+        chunks = self.stream.arrays
+        return [self.backend.captured(partial(self.train, batch)) for chunk in chunks for batch in chunk]
+
+    def step(self) -> None:
+        place = self.count % CHUNK
+        if place == 0:
+            self.chunk = self.stream.advance()
+        self.captured[self.chunk * CHUNK + place]()
+        self.count += 1
+
+
+class RbmStreamed(Rbm):
+    """The RBM of `rbm` on examples that do not lie on the device: they come from the host in chunks of mini-batches.
+
+    As in the paper, examples are copied in large chunks and parameters stay where they are. Of two chunks on the device
+    the one is learned from while the other is filled: a step waits for a copy only where copying takes longer than
+    learning."""
+
+    ASKS = ("dense_layer", "sample_layer", "draws", "stream")
+
+    program = StreamedProgram
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """As rbm's, but examples in chunks, (CHUNKS, CHUNK, B, V)."""
+        V, _, B = _sizes(case)
+        return {**super().inputs(case, seed), "examples": Drawn((CHUNKS, CHUNK, B, V), 0.0, 1.0, [seed, 1])}
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        return super().reference(case, {**inputs, "examples": inputs["examples"][0]}, seen)
+
+    def traffic_bytes(self, case: Case) -> float:
+        """As rbm's, and the mini-batch written where it is copied to."""
+        return super().traffic_bytes(case) + _batch_bytes(case)
+
+    def memory_bytes(self, case: Case) -> float:
+        """As rbm's, but for the mini-batches: two chunks on the device."""
+        return super().memory_bytes(case) + (2 * CHUNK - BATCHES) * _batch_bytes(case)
+
+
+def _batch_bytes(case: Case) -> float:
     V, _, B = _sizes(case)
-    patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1, whiten=False)
-    examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
-    return Rbm(backend, case, {**inputs(case, seed=1), "examples": examples})
+    return 4.0 * B * V
 
 
-def inputs(case: Case, seed: int) -> Inputs:
-    """Weights uniform with a standard deviation of 0.01; examples uniform in [0, 1), as pixel intensities are; small
-    biases, visible then hidden; `rows`: the examples that are checked.
+class _Up:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        self.backend, self.rows = backend, inputs["rows"]
+        self.visible = backend.array(inputs["visible"])  # (B, V)
+        self.weights = backend.parameters(inputs["weights"])  # (V, H)
+        self.bias = backend.parameters(inputs["bias"])  # (1, H)
+        self.hidden = backend.zeros(len(inputs["visible"]), inputs["weights"].shape[1])  # (B, H)
+        self.step = backend.captured(self._up)
 
-    Biases usually start from 0; these do not, so that a step that left them out would not pass as correct.
+    def _up(self) -> None:
+        self.backend.dense_layer(self.visible, self.weights, self.bias, self.hidden, activation="sigmoid")
+
+    def state(self) -> Arrays:
+        return {"hidden": self.backend.host(self.hidden)[self.rows]}
+
+
+class RbmUp(WorkloadClass):
+    """Hidden probabilities of a mini-batch: what a trained layer of a deep belief network hands to the next.
+
+    h = sigmoid(v W + c)        v (B, V), W (V, H), c (H,)"""
+
+    PARAMETERS: ClassVar = {"visible": "whole", "hidden": "whole", "batch": "whole"}
+    TESTS: ClassVar = {
+        "smoke": {"visible": 16, "hidden": 24, "batch": 8},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29},
+        "large": {"visible": 320, "hidden": 320, "batch": 320},
+    }
+    ASKS = ("dense_layer",)
+
+    program = _Up
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """Examples uniform in [0, 1), weights in +-1.5 sqrt(3 / V), which leaves no unit saturated, and biases
+        in +-0.01; `rows`: the examples that are checked."""
+        V, H, B = _sizes(case)
+        random, half = np.random.Generator(np.random.SFC64(seed)), 1.5 * (3.0 / V) ** 0.5
+        return {
+            "visible": random.random((B, V), dtype=np.float32),
+            "weights": Drawn((V, H), -half, half, seed),
+            "bias": small_biases(random, 1, H),
+            "rows": checked_rows(B, seed),
+        }
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        rows = inputs["rows"]
+        z = inputs["weights"].times(inputs["visible"][rows].astype(np.float64))
+        return {"hidden": sigmoid(z + inputs["bias"])}
+
+    def flops(self, case: Case) -> float:
+        """One product, 2 B V H."""
+        V, H, B = _sizes(case)
+        return 2.0 * B * V * H
+
+    def traffic_bytes(self, case: Case) -> float:
+        """Examples, weights and biases read, hidden units written, fp32."""
+        V, H, B = _sizes(case)
+        return 4.0 * (V * H + B * V + B * H)
+
+    def memory_bytes(self, case: Case) -> float:
+        return self.traffic_bytes(case)
+
+
+class _Stack(NamedTuple):
+    """The arrays of some patches, or the matrices of one."""
+
+    weights: Array
+    gradient: Array
+    visible: Array  # [X; Z]
+    hidden: Array  # [Y0; Y1]
+    x: Array
+    z: Array
+    y0: Array
+    y1: Array
+
+
+class _Products:
+    """Goes through the patches in stacks, each from its first product to its last. On a CPU every lane does so with
+    stacks of its own, on one core, as in the workload patches; a single matrix is multiplied by all of them.
     """
-    V, H, B = _sizes(case)
-    random, half = np.random.Generator(np.random.SFC64(seed)), 0.01 * 3**0.5
-    return {
-        "weights": Drawn((V, H), -half, half, seed),
-        "biases": random.random(V + H, dtype=np.float32) * np.float32(0.02) - np.float32(0.01),
-        "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
-        "rows": checked_rows(B, seed),
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        P, V, H, B = _products_of(case)
+        self.backend, self.batch, self.rows = backend, B, inputs["rows"]
+        self.weights = backend.parameters(inputs["weights"])  # (P, V, H)
+        self.gradient = backend.zeros(P, V, H)
+        self.visible = backend.array(inputs["visible"])  # (P, 2B, V)
+        self.hidden = backend.zeros(P, 2 * B, H)
+        self.stacks = [self._stack(which) for which in _stacks_of(case, backend.stack_bytes)]
+        self.step = backend.captured(self._multiply_all)
+
+    def _stack(self, which: int | slice) -> _Stack:
+        visible, hidden, B = self.visible[which], self.hidden[which], self.batch
+        return _Stack(
+            weights=self.weights[which], gradient=self.gradient[which], visible=visible, hidden=hidden,
+            x=visible[..., :B, :], z=visible[..., B:, :], y0=hidden[..., :B, :], y1=hidden[..., B:, :],
+        )  # fmt: skip
+
+    def _multiply_all(self) -> None:
+        self.backend.each(self.stacks, self._multiply)
+
+    def _multiply(self, stack: _Stack, lane: int) -> None:
+        gemm = self.backend.gemm
+        gemm(stack.x, stack.weights, stack.y0)
+        gemm(stack.y0, stack.weights, stack.z, transpose_b=True)
+        gemm(stack.z, stack.weights, stack.y1)
+        gemm(stack.visible, stack.hidden, stack.gradient, transpose_a=True)
+
+    def state(self) -> Arrays:
+        host, B, rows = self.backend.host, self.batch, self.rows
+        visible, hidden = host(self.visible), host(self.hidden)
+        return {
+            "y0": hidden[:, rows],
+            "z": visible[:, B + rows],
+            "y1": hidden[:, B + rows],
+            "gradient": host(self.gradient),
+            "visible": visible,
+            "hidden": hidden,
+        }
+
+
+class Cd1Products(WorkloadClass):
+    """The bare matrix products of one CD-1 mini-batch, to tell the overhead of the workloads rbm and patches: their
+    floor.
+
+    For each of P patches, or for the one matrix of a dense RBM, P = 1, with W (V, H) and X (B, V):
+
+        Y0 = X W (B, H)    Z = Y0 W^T (B, V)    Y1 = Z W (B, H)    G = [X; Z]^T [Y0; Y1] (V, H)
+
+    Five products of 2 B V H FLOP a patch; the gradient's two are one over 2 B rows, as those workloads do it. Every
+    array is a stack, (P, V, H), (P, 2B, V) or (P, 2B, H). No patch adds to another."""
+
+    PARAMETERS: ClassVar = {"visible": "whole", "hidden": "whole", "batch": "whole", "patches": "whole"}
+    TESTS: ClassVar = {
+        "smoke": {"visible": 16, "hidden": 24, "batch": 8, "patches": 2},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29, "patches": 31},
+        "large": {"visible": 320, "hidden": 320, "batch": 320, "patches": 1},
     }
+    ASKS = ("each", "stack_bytes")
+
+    program = _Products
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor
+        vanish; `visible`: X, and below it what Z is written over; `rows`: the examples that are checked, the same of
+        every patch.
+        """
+        P, V, H, B = _products_of(case)
+        half = (3.0 / max(V, H)) ** 0.5
+        return {
+            "weights": Drawn((P, V, H), -half, half, seed),
+            "visible": Drawn((P, 2 * B, V), -1.0, 1.0, [seed, 1]),
+            "rows": checked_rows(B, seed),
+        }
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        """The products in float64 for the checked examples, one patch at a time; the gradient from those of all
+        examples, as they were seen."""
+        weights, rows = inputs["weights"], inputs["rows"]
+        y0 = [
+            W.times(X[rows].astype(np.float64))
+            for W, X in zip(weights, map(np.asarray, inputs["visible"]), strict=True)
+        ]
+        z = [W.transposed_times(y) for W, y in zip(weights, y0, strict=True)]
+        y1 = [W.times(x) for W, x in zip(weights, z, strict=True)]
+        return {
+            "y0": np.stack(y0),
+            "z": np.stack(z),
+            "y1": np.stack(y1),
+            "gradient": Product(seen["visible"].transpose(0, 2, 1), seen["hidden"]),
+        }
+
+    def flops(self, case: Case) -> float:
+        """Five products of every patch, 10 P B V H."""
+        P, V, H, B = _products_of(case)
+        return 10.0 * P * B * V * H
+
+    def traffic_bytes(self, case: Case) -> float:
+        """Of every patch W read by three products, the gradient written; activations written once, read by what uses
+        them, fp32."""
+        P, V, H, B = _products_of(case)
+        return 4.0 * P * (4 * V * H + B * (5 * V + 5 * H))
+
+    def memory_bytes(self, case: Case) -> float:
+        P, V, H, B = _products_of(case)
+        return 4.0 * P * (2 * V * H + 2 * B * (V + H))
 
 
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the weights
-    and biases from the activations of all examples, as they were seen."""
-    V, _, _ = _sizes(case)
-    rows, W = inputs["rows"], inputs["weights"]
-    v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
-    b, c = np.split(inputs["biases"].astype(np.float64), [V])
-    h0 = sigmoid(W.times(v0) + c)
-    # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the precision.
-    sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
-    v1 = sigmoid(W.transposed_times(sample) + b)
-    return {"h0": h0, "v1": v1, "h1": -sigmoid(W.times(v1) + c), **changes(case, seen)}
+def _stacks_of(case: Case, most: float) -> list[int | slice]:
+    """Patches, as many together as have visible units of both phases of at most so many bytes, as in the workload
+    patches. One patch is named by its number, so that its arrays are matrices, as those of the workload rbm are."""
+    P, V, _, B = _products_of(case)
+    count = int(min(P, max(1.0, most / (4 * 2 * B * V))))  # not //, which makes nan of an accelerator's infinity
+    return [first if count == 1 else slice(first, first + count) for first in range(0, P, count)]
 
 
-def changes(case: Case, seen: Arrays) -> Expected:
-    """What a step changes in the parameters, by the activations of both phases as they were seen."""
-    _, _, B = _sizes(case)
-    rate, visible, hidden = case.parameters["learning_rate"] / B, seen["visible"], seen["hidden"]
-    change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
-    return {
-        "weights": Product(visible.T, hidden, rate),
-        # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
-        "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
-    }
-
-
-def flops(case: Case) -> float:
-    """Five products, 10 B V H; the elementwise work is not counted, as in the paper's arithmetic."""
-    V, H, B = _sizes(case)
-    return 10.0 * B * V * H
-
-
-def traffic_bytes(case: Case) -> float:
-    """W read by four products and written by one; each activation written once and read by what uses it, fp32."""
-    V, H, B = _sizes(case)
-    return 4.0 * (5 * V * H + B * (2 * 3 * V + 4 * 3 * H))
-
-
-def memory_bytes(case: Case) -> float:
-    """Weights, the mini-batches, and the two-phase buffers, fp32."""
-    V, H, B = _sizes(case)
-    return 4.0 * (V * H + BATCHES * B * V + 2 * B * V + 3 * B * H)
-
-
-def _sizes(case: Case) -> tuple[int, int, int]:
-    return int(case.parameters["visible"]), int(case.parameters["hidden"]), int(case.parameters["batch"])
+def _products_of(case: Case) -> tuple[int, int, int, int]:
+    sizes = case.parameters  # perhaps those of an RBM, whose products are asked for: one patch
+    return int(sizes.get("patches", 1)), int(sizes["visible"]), int(sizes["hidden"]), int(sizes["batch"])

@@ -1,9 +1,12 @@
-"""The products of whatever BLAS SciPy computes with, on NumPy's arrays. A backend names its library and says how its
-threads are set. `SteeredBlas` is for those whose
-threads threadpoolctl sets at any time: OpenBLAS, MKL, BLIS.
+"""The products of whatever BLAS SciPy computes with, on NumPy's arrays: a backend for each library, which says how its
+threads are set. `SteeredBlas` is for those whose threads threadpoolctl sets at any time: OpenBLAS, MKL, BLIS.
 """
 
+import ctypes
+import os
+import platform
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from threading import Thread
 from typing import Any
 
@@ -34,10 +37,10 @@ TWO_THREADS = 2**21
 
 
 class ScipyBlas(CpuSteps):
-    """The class has `library`, its name in `LIBRARIES`, `limit` and `describe`. Where threads that multiply each for
+    """The class has LIBRARY, its name in `LIBRARIES`, `limit` and `describe`. Where threads that multiply each for
     themselves must be told so each for itself, `each_alone` does it."""
 
-    library: str
+    LIBRARY: str
     each_alone: Callable[[], None] | None = None
     synchronous = True
     # The library's own threads, and those of the compiled steps between products.
@@ -45,8 +48,8 @@ class ScipyBlas(CpuSteps):
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads, seed, TWO_THREADS)
-        label, found = library_label(self.library), software.scipy_library()
-        if found != self.library:
+        label, found = library_label(self.LIBRARY), software.scipy_library()
+        if found != self.LIBRARY:
             raise NotMeasurable(f"SciPy computes with {library_label(found)} here, not with {label}")
         if not TAKES_INT:
             raise NotMeasurable(f"this SciPy's {label} counts in 64-bit numbers, and is called with 32-bit ones here")
@@ -144,7 +147,7 @@ class ScipyBlas(CpuSteps):
     def facts(self, threads_set: int) -> Facts:
         """What every one of these says of itself."""
         return {
-            "library": library_label(self.library),
+            "library": library_label(self.LIBRARY),
             "threads_set": threads_set,
             "package": f"scipy {scipy.__version__}",
             "device": "cpu",
@@ -160,9 +163,9 @@ class SteeredFacts(Facts):
 
 class SteeredBlas(ScipyBlas):
     def take_threads(self) -> None:
-        found = software.controller(self.library)
+        found = software.controller(self.LIBRARY)
         if found is None:
-            label = library_label(self.library)
+            label = library_label(self.LIBRARY)
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {label}, and cannot set its threads")
         self._library = found
         # The environment has set this before the libraries were loaded; said again for callers from Python.
@@ -194,3 +197,85 @@ class SteeredBlas(ScipyBlas):
             "kernel": pool.get("architecture") or "unknown",
             "threading": pool.get("threading_layer") or "unknown",
         }
+
+
+class Openblas(SteeredBlas):
+    """As SciPy ships it: the descendant of the Goto BLAS that the paper's CPU rows used."""
+
+    LIBRARY = "openblas"
+
+
+class Mkl(SteeredBlas):
+    """Where SciPy computes with it, as conda's may. (PyTorch has an MKL of its own: the backend torch.)"""
+
+    LIBRARY = "mkl"
+
+
+class Blis(SteeredBlas):
+    """Where SciPy computes with it, as conda's and Linux distributions' may."""
+
+    LIBRARY = "blis"
+
+
+class Netlib(ScipyBlas):
+    """The reference BLAS, where SciPy computes with it: loops in Fortran, on one thread."""
+
+    LIBRARY = "netlib"
+
+    def take_threads(self) -> None:
+        if self.threads > 1:
+            raise NotMeasurable("Netlib's reference BLAS has one thread")
+
+    def limit(self, threads: int) -> None:
+        pass
+
+    def describe(self) -> Facts:
+        return self.facts(1)
+
+
+_FRAMEWORK = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
+# Accelerate reads it once, before its first product.
+_VARIABLE = "VECLIB_MAXIMUM_THREADS"
+# Apple's enum BLAS_THREADING.
+_MANY, _ONE = 0, 1
+
+
+class AccelerateFacts(Facts):
+    version: str  # it is a part of the system
+
+
+class Accelerate(ScipyBlas):
+    """Apple's, which SciPy's wheels for macOS 14 and later compute with. On Apple's own chips its products run on
+    matrix units that the cores of a cluster share, so that one thread may do nearly what all do."""
+
+    LIBRARY = "accelerate"
+
+    def take_threads(self) -> None:
+        os.environ[_VARIABLE] = str(self.threads)
+        self._set_threading = _threading_setter()
+        if self._set_threading:
+            self.each_alone = lambda: self.limit(1)
+            self.limit(self.threads)
+
+    def limit(self, threads: int) -> None:
+        """One, or as many as the environment allowed; of the calling thread. Before macOS 15 always so many."""
+        if self._set_threading:
+            self._set_threading(_ONE if threads == 1 else _MANY)
+
+    def limited(self, threads: int) -> AbstractContextManager[None]:
+        if threads != self.threads and (threads != 1 or not self._set_threading):
+            raise NotMeasurable("Accelerate uses as many threads as when it was loaded, or from macOS 15 on one")
+        return super().limited(threads)
+
+    def describe(self) -> AccelerateFacts:
+        return {**self.facts(int(os.environ[_VARIABLE])), "version": f"macOS {platform.mac_ver()[0] or 'unknown'}"}
+
+
+def _threading_setter() -> Callable[[int], int] | None:
+    """BLASSetThreading, which macOS has since 15."""
+    try:
+        setter = ctypes.CDLL(_FRAMEWORK).BLASSetThreading
+    except (OSError, AttributeError):
+        return None
+    setter.argtypes, setter.restype = (ctypes.c_uint,), ctypes.c_int
+    return lambda model: int(setter(model))
