@@ -19,9 +19,8 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.machines import compare_machines, rank_machines
 from respeed.analysis.rounds import CellKey, read_rounds
-from respeed.analysis.speedups import make_speedups
+from respeed.analysis.speedups import Samples, compare_machines, make_speedups, rank_machines
 from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
@@ -143,7 +142,7 @@ def make_tables(machines: Mapping[str, Machine]) -> tuple[pd.DataFrame, pd.DataF
     rounds = read_rounds(records)
     cells = make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
     cells = cells[cells["profile"].isin(NAMES)]
-    return cells, make_speedups(cells, rounds, RBM_ALONE), rounds
+    return cells, make_speedups(cells, Samples(rounds), RBM_ALONE), rounds
 
 
 @functools.cache
@@ -226,8 +225,8 @@ def simulate_alike(noise: Noise, machines: int, rounds: int, cohorts: int, seed:
             made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, cohort, number]))
             made[f"box-{number}"].measure(rounds, every)
         cells, _, found = make_tables(made)
-        verdicts = compare_machines(cells, found)["verdict"]
-        behind += bool((rank_machines(cells, found)["rank"] > 1).any())
+        verdicts = compare_machines(cells, Samples(found))["verdict"]
+        behind += bool((rank_machines(cells, Samples(found))["rank"] > 1).any())
         slower, compared = slower + int((verdicts == "slower").sum()), compared + int((verdicts != "base").sum())
     return behind / cohorts, slower / compared
 

@@ -6,7 +6,7 @@ from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.profiles import other_library
-from tests.tables.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
+from tests.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
 
 
 def test_seconds_are_the_steps_of_a_million_examples_times_the_mean_step(make_record: MakeRecord) -> None:

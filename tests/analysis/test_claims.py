@@ -15,7 +15,7 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.totals import make_totals
 from respeed.model.paper import Claim
 from respeed.numbers import format_duration
-from tests.tables.derived import (
+from tests.derived import (
     ALL,
     GPU,
     GPU_BF16,
@@ -62,8 +62,9 @@ def judge(records: list[dict[str, Any]], one: Claim) -> list[Any]:
     """The claim as a whole, then its cases."""
     joined = join_cases(records)
     papers = {"raina2009": dataclasses.replace(PAPER, claims=(one,))}
-    cells, _, rounds = frames_of(joined, papers)
-    return list(rows_of(make_claims(cells, rounds, papers, make_totals(cells, rounds, papers, smoke=False))))
+    made = frames_of(joined, papers)
+    totals = make_totals(made.cells, made.samples, papers, smoke=False)
+    return list(rows_of(make_claims(made.cells, made.samples, papers, totals)))
 
 
 def join_cases(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

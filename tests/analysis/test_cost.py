@@ -1,10 +1,9 @@
 """What work costs: results/tables/cost.csv, its page, and what is said of it."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,12 +22,13 @@ from respeed.analysis.cost import (
     say_who_is_cheapest,
     times_the_cheapest,
 )
-from respeed.analysis.rounds import key_of
+from respeed.analysis.rounds import CELL
+from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
 from respeed.output.html import make_cost_page, write_page
+from tests.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
 from tests.figures.machines import read_energy
-from tests.tables.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
 
 OLDER = "the records were made before energy was read"
 LECTURES = load_papers(["raina2009", "lectures"])
@@ -53,9 +53,9 @@ def price(per_hour: float, currency: str = "USD") -> Price:
 
 
 def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Any]:
-    cells, speedups, rounds = frames_of(records, LECTURES)
+    made = frames_of(records, LECTURES)
     told = {machine: Told(machine, price=one) for machine, one in prices.items()}
-    return list(rows_of(make_costs(cells, rounds, LECTURES, speedups, told, smoke=False)))
+    return list(rows_of(make_costs(made.cells, made.rounds, made.samples, LECTURES, made.speedups, told, smoke=False)))
 
 
 def steps_of(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
@@ -239,15 +239,16 @@ PRICES = st.floats(0.01, 100)
 
 def compared(seconds: dict[str, float], prices: dict[str, float], precision: str = "fp32", count: int = 7) -> Any:
     """What is said of rows by machine, a million examples in so many seconds each; a machine has the first in fp32."""
-    rows, sessions = [], {}
-    for index, (name, value) in enumerate(seconds.items()):
+    rows, rounds = [], []
+    for name, value in seconds.items():
         machine, _, profile = name.partition(" ")
-        row = BLANK._replace(machine=machine, profile=profile, precision=precision if profile else "fp32")
-        row = row._replace(cost=value * prices[machine], price_per_hour=prices[machine])
-        rows.append(SimpleNamespace(**row._asdict(), measured_in="rbm"))
-        sessions[key_of(rows[-1])] = {0: value * np.array(NOISE[: count if index else 7])}
-    found = compare_costs(rows, sessions)
-    return {name: (row["standing"], row.get("buys_across")) for name, row in zip(seconds, found, strict=True)}
+        row = BLANK._replace(machine=machine, profile=profile, precision=precision if profile else "fp32")._asdict()
+        rows.append(row | {"cost": value * prices[machine], "price_per_hour": prices[machine], "measured_in": "rbm"})
+        for index, noise in enumerate(NOISE[: count if rounds else 7]):
+            times = {"seconds": value * noise, "seconds_median": value * noise}
+            rounds.append({key: row[key] for key in CELL} | times | {"session": 0, "round": index})
+    found = compare_costs(pd.DataFrame(rows), Samples(pd.DataFrame(rounds)))
+    return dict(zip(seconds, zip(found["standing"], found["buys_across"], strict=True), strict=True))
 
 
 @given(PRICES, PRICES, st.floats(0.01, 100))
@@ -275,7 +276,7 @@ def test_a_row_stands_beside_the_cheapest(seconds: Any, prices: Any, standing: t
 
 def test_too_few_rounds_prove_nothing_and_without_fp32_nothing_is_compared() -> None:
     assert compared({"a": 1.0, "b": 5.0}, {"a": 1.0, "b": 1.0}, count=2)["b"][0] == "unproven"
-    assert compared({"a bf16": 0.1}, {"a": 1.0}, precision="bf16") == {"a bf16": ("none", None)}
+    assert compared({"a bf16": 0.1}, {"a": 1.0}, precision="bf16")["a bf16"][0] == "none"
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))

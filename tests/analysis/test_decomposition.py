@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import isclose, prod
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.decomposition import Ratio, Side, explain, make_factors, make_why
-from respeed.analysis.decomposition import break_down as break_down_into
+from respeed.analysis.decomposition import break_down, compare, explain, make_factors, make_why
+from respeed.analysis.estimates import Estimate
 from respeed.model.paper import Paper
-from tests.tables.derived import PAPER, PAPERS, STEPS, changed, frames_of
+from tests.derived import PAPER, PAPERS, STEPS, changed, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
-WHERE = ("box", "paper", "table", "case")
+WHERE = {"paper": "paper", "experiment": "table", "case": "case"}
 ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
 OPENBLAS = {"profile": "openblas-all", "architecture": "multi-cpu"}
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
@@ -28,9 +29,9 @@ positive = st.floats(1e-6, 1e15)
 def derive(
     records: list[dict[str, Any]], papers: dict[str, Paper] = PAPERS, *, smoke: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    cells, speedups, rounds = frames_of(records, papers)
-    why = make_why(cells, speedups, make_factors(cells, rounds, papers), papers, smoke)
-    return list(rows_of(cells)), list(rows_of(why))
+    made = frames_of(records, papers)
+    why = make_why(made.cells, made.speedups, make_factors(made.cells, made.samples, papers), papers, smoke)
+    return list(rows_of(made.cells)), list(rows_of(why))
 
 
 def seven(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
@@ -54,9 +55,15 @@ def one(rows: list[Any], comparison: str, case: str = "576x1024", machine: str =
     return found
 
 
-def break_down(row: Side, base: Side, ratio: Ratio) -> Any:
+def side(label: str, seconds: float, peak: float) -> Any:
+    """A cell of ours, or a published row."""
+    return SimpleNamespace(label=label, seconds=seconds, peak_gflops=peak, precision="fp32")
+
+
+def broken_down(row: Any, base: Any, work: float | None = None, **ratio: Any) -> Any:
     """A row of the table of factors."""
-    (found,) = rows_of(make_frame([break_down_into(WHERE, "ours", row, base, ratio)], "why"))
+    compared = compare("box", "ours", row, base, Estimate(base.seconds / row.seconds), **ratio)
+    (found,) = rows_of(break_down([WHERE | {"work": work} | compared]))
     return found
 
 
@@ -77,8 +84,8 @@ def three_rows(make_record: MakeRecord) -> list[dict[str, Any]]:
 def test_the_factors_multiply_to_the_speedup(
     speedup: float, peak: float, base_peak: float, algorithm: float | None, same_work: bool, work: float | None
 ) -> None:
-    row, base = Side("row", 1.0, work, peak), Side("base", speedup, work, base_peak)
-    found = break_down(row, base, Ratio(speedup, algorithm=algorithm, same_work=same_work))
+    row, base = side("row", 1.0, peak), side("base", speedup, base_peak)
+    found = broken_down(row, base, work, algorithm=algorithm, same_work=same_work)
     assert isclose(prod(factors_of(found)), speedup, rel_tol=1e-12)
     assert (found.shares is None) != (found.rest is None)
 
@@ -87,8 +94,7 @@ def test_the_factors_multiply_to_the_speedup(
 def test_of_the_same_work_the_factors_are_the_ratios_of_peaks_and_of_shares(
     work: float, seconds: float, base_seconds: float, peak: float, base_peak: float
 ) -> None:
-    row, base = Side("row", seconds, work, peak), Side("base", base_seconds, work, base_peak)
-    found = break_down(row, base, Ratio(base_seconds / seconds))
+    found = broken_down(side("row", seconds, peak), side("base", base_seconds, base_peak), work)
     assert found.peaks == pytest.approx(peak / base_peak)
     assert found.share
     assert found.base_share
@@ -102,9 +108,8 @@ def test_of_the_same_work_the_factors_are_the_ratios_of_peaks_and_of_shares(
 def test_the_other_way_round_every_factor_is_inverted(
     seconds: float, base_seconds: float, peak: float, base_peak: float
 ) -> None:
-    row, base = Side("row", seconds, None, peak), Side("base", base_seconds, None, base_peak)
-    there = break_down(row, base, Ratio(base_seconds / seconds))
-    back = break_down(base, row, Ratio(seconds / base_seconds))
+    row, base = side("row", seconds, peak), side("base", base_seconds, base_peak)
+    there, back = broken_down(row, base), broken_down(base, row)
     for first, second in zip(factors_of(there), factors_of(back), strict=True):
         assert isclose(first * second, 1, rel_tol=1e-12)
 

@@ -9,8 +9,8 @@ from respeed.analysis.cost import cell_energy
 from respeed.analysis.rounds import read_rounds, step_energy
 from respeed.machine.energy import FEWEST_UPDATES
 from respeed.protocol import Block
+from tests.derived import MakeRecord, seven
 from tests.figures.machines import read_energy
-from tests.tables.derived import MakeRecord, seven
 
 TOLD: dict[str, Any] = {"update_seconds": {"package-0": 0.001}, "reason": None}
 SLOW = {"update_seconds": {"GPU": 0.1}, "reason": None}

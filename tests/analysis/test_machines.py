@@ -3,8 +3,8 @@
 import pytest
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.machines import compare_machines
-from tests.tables.derived import ALL, MakeRecord, frames_of, seven
+from respeed.analysis.speedups import compare_machines
+from tests.derived import ALL, MakeRecord, frames_of, seven
 
 
 def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> None:
@@ -13,8 +13,8 @@ def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> 
         *seven(make_record, [0.1 * factor for factor in noise]),
         *seven(make_record, [0.02 * factor for factor in noise], machine="bigger", **ALL),
     ]
-    cells, _, rounds = frames_of(records)
-    rows = {row.machine: row for row in rows_of(compare_machines(cells, rounds))}
+    made = frames_of(records)
+    rows = {row.machine: row for row in rows_of(compare_machines(made.cells, made.samples))}
     assert rows["bigger"].verdict == "base"
     assert rows["box"].base_machine == "bigger"
     assert rows["box"].speedup == pytest.approx(0.2)
@@ -23,5 +23,5 @@ def test_machines_are_set_beside_the_fastest_of_all(make_record: MakeRecord) -> 
 
 
 def test_a_machine_alone_is_compared_with_none(make_record: MakeRecord) -> None:
-    cells, _, rounds = frames_of(seven(make_record, [0.1] * 7))
-    assert len(compare_machines(cells, rounds)) == 0
+    made = frames_of(seven(make_record, [0.1] * 7))
+    assert len(compare_machines(made.cells, made.samples)) == 0

@@ -24,7 +24,7 @@ from respeed.analysis.roofline import (
 )
 from respeed.inputs.papers import load_papers
 from respeed.model.paper import Paper
-from tests.tables.derived import changed, frames_of
+from tests.derived import changed, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS = load_papers(["raina2009"])

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from respeed.analysis.cells import judge_cells
-from respeed.analysis.estimates import compare_rounds
-from respeed.analysis.rounds import first_rounds, read_rounds, seconds_by_session, step_energy
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import Estimate
+from respeed.analysis.rounds import first_rounds, read_rounds, step_energy
 from respeed.machine.energy import FEWEST_UPDATES
 from respeed.protocol import Block
+from tests.derived import frames_of
 from tests.figures.machines import read_energy
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -20,9 +21,11 @@ NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
 DAYS = ("2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00")
 
 
-def by_session(records: list[dict[str, Any]]) -> dict[str, dict[int, np.ndarray]]:
-    """By profile: the records have one case."""
-    return {key.profile: found for key, found in seconds_by_session(read_rounds(records)).items()}
+def compare(records: list[dict[str, Any]]) -> tuple[Estimate, bool]:
+    """torch-1 over torch-all; the records have one case."""
+    made = frames_of(records)
+    cells = {cell.profile: cell for cell in rows_of(made.cells[made.cells["rounds"] > 0])}
+    return made.samples.ratio(cells["torch-1"], cells["torch-all"])
 
 
 def rounds(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
@@ -95,8 +98,7 @@ def test_only_rounds_of_the_same_session_are_compared(make_record: MakeRecord) -
         *rounds(make_record, [0.12 * one for one in NOISE], started=DAYS[1], first=11),
     ]
     row = rounds(make_record, [0.06 * one for one in NOISE], started=DAYS[1], **ALL)
-    found = by_session([*base, *row])
-    ratio, together = compare_rounds(found["torch-1"], found["torch-all"])
+    ratio, together = compare([*base, *row])
     assert together
     assert ratio.value == pytest.approx(2.0, rel=0.01)
     assert ratio.margin is not None
@@ -107,12 +109,10 @@ def test_one_round_on_another_day_does_not_take_the_interval_away(make_record: M
     base = rounds(make_record, [0.1 * one for one in NOISE], started=DAYS[0])
     once = rounds(make_record, [0.1], started=DAYS[1], first=11)
     row = rounds(make_record, [0.05 * one for one in NOISE], started=DAYS[1], **ALL)
-    found = by_session([*base, *once, *row])
-    ratio, together = compare_rounds(found["torch-1"], found["torch-all"])
-    assert (ratio.has_interval, together) == (True, False)
-    few = by_session([*rounds(make_record, [0.1] * 2), *rounds(make_record, [0.05] * 2, **ALL)])
-    ratio, together = compare_rounds(few["torch-1"], few["torch-all"])
-    assert (ratio.has_interval, together) == (False, True)
+    ratio, together = compare([*base, *once, *row])
+    assert (ratio.low is not None, together) == (True, False)
+    ratio, together = compare([*rounds(make_record, [0.1] * 2), *rounds(make_record, [0.05] * 2, **ALL)])
+    assert (ratio.low, together) == (None, True)
 
 
 def test_the_first_rounds_of_a_cell_are_those_that_a_look_saw(make_record: MakeRecord) -> None:

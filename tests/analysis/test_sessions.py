@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.analysis.sessions import PAUSE, in_order, number_sessions
+from respeed.analysis.rounds import PAUSE, in_order, number_sessions
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = 3600.0

@@ -5,9 +5,8 @@ from itertools import chain
 import pytest
 
 from respeed.analysis.estimates import TWO_LOOKS, confidence_among
-from respeed.analysis.machines import fastest_rows
-from respeed.analysis.speedups import published_speedup
-from tests.tables.derived import (
+from respeed.analysis.speedups import fastest_rows, published_speedup
+from tests.derived import (
     ALL,
     BF16,
     FP64,

@@ -11,7 +11,7 @@ from respeed.analysis.decomposition import make_factors
 from respeed.analysis.totals import make_parts, make_totals, make_wholes
 from respeed.model.paper import Case
 from respeed.numbers import format_duration
-from tests.tables.derived import PAPERS, derive, frames_of
+from tests.derived import PAPERS, derive, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 SPARSE, DBN = (PAPERS["raina2009"].experiments[name] for name in ("sparse-coding", "dbn"))
@@ -46,8 +46,8 @@ def sparse_records(make_record: MakeRecord) -> list[dict[str, Any]]:
 
 
 def test_the_papers_kind_of_speedup_is_the_algorithms_factor_times_the_hardwares(make_record: MakeRecord) -> None:
-    cells, _, rounds = frames_of(sparse_records(make_record))
-    rows = {row.profile: row for row in rows_of(make_factors(cells, rounds, PAPERS))}
+    made = frames_of(sparse_records(make_record))
+    rows = {row.profile: row for row in rows_of(make_factors(made.cells, made.samples, PAPERS))}
     gpu = rows.pop("gpu")
     assert gpu.speedup == pytest.approx(40)
     assert (gpu.algorithm_factor, gpu.hardware_factor) == pytest.approx((0.8, 50))
@@ -92,9 +92,9 @@ def test_parts_count_as_often_as_they_stand_for_in_a_step(make_record: MakeRecor
         record["cases"][0]["parts"] = {"coefficients": 10.0, "bases": 1.0}
         record["cases"][0]["blocks"][0]["part_seconds"] = [[0.1], [0.2]]
         records.append(record)
-    cells, _, rounds = frames_of(records)
-    assert cells["seconds"].max() == pytest.approx(5 * (10 * 0.1 + 0.2))
-    parts = {part.part: part.seconds for part in rows_of(make_parts(cells, rounds))}
+    made = frames_of(records)
+    assert made.cells["seconds"].max() == pytest.approx(5 * (10 * 0.1 + 0.2))
+    parts = {part.part: part.seconds for part in rows_of(make_parts(made.cells, made.rounds))}
     assert parts == pytest.approx({"coefficients": 5.0, "bases": 1.0})
 
 
@@ -122,8 +122,8 @@ def dbn_records(make_record: MakeRecord, cases: tuple[Case, ...]) -> list[dict[s
 
 
 def totals_of(records: list[dict[str, Any]]) -> list[Any]:
-    cells, _, rounds = frames_of(records)
-    return list(rows_of(make_totals(cells, rounds, PAPERS, smoke=False)))
+    made = frames_of(records)
+    return list(rows_of(make_totals(made.cells, made.samples, PAPERS, smoke=False)))
 
 
 def test_a_total_adds_up_its_cases_wherever_they_were_measured(make_record: MakeRecord) -> None:
@@ -197,8 +197,8 @@ def test_a_whole_run_stands_beside_the_extrapolated_total(make_record: MakeRecor
     steps = 1_000_000 / 192
     rounds_of_it = [make_record([0.1, 0.1], index=index) for index in range(1, 8)]
     whole = make_record([0.11 * steps], whole=True)
-    cells, _, rounds = frames_of([*rounds_of_it, whole])
-    (row,) = rows_of(make_wholes(cells, rounds, PAPERS))
+    made = frames_of([*rounds_of_it, whole])
+    (row,) = rows_of(make_wholes(made.cells, made.rounds, PAPERS))
     assert row.extrapolated_seconds == pytest.approx(0.1 * steps)
     assert row.ratio == pytest.approx(1.1)
 
@@ -209,6 +209,6 @@ def test_of_several_whole_runs_the_latest_stands_there(make_record: MakeRecord) 
         make_record([seconds], index=index, whole=True, started=f"2026-01-01T0{index}:00:00+00:00")
         for index, seconds in ((1, 550.0), (2, 600.0))
     ]
-    cells, _, rounds = frames_of([*rounds_of_it, *wholes])
-    (row,) = rows_of(make_wholes(cells, rounds, PAPERS))
+    made = frames_of([*rounds_of_it, *wholes])
+    (row,) = rows_of(make_wholes(made.cells, made.rounds, PAPERS))
     assert row.whole_seconds == pytest.approx(600)

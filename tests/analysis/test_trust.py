@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from simulated import SCENARIOS, Machine, Noise, make_tables, simulate, simulate_alike
 
-from respeed.analysis.machines import rank_machines
+from respeed.analysis.speedups import Samples, rank_machines
 
 # Of 4 rows that are equally fast, every claim is false: the fastest of them was only lucky.
 EQUAL = (1.0, 1.0, 1.0, 1.0)
@@ -47,7 +47,7 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
         )
         machine.measure(7)
     cells, _, rounds = make_tables(machines)
-    standings = rank_machines(cells, rounds)
+    standings = rank_machines(cells, Samples(rounds))
     assert (standings["rank"] == 1).sum() >= 19
     assert standings["share"].median() == pytest.approx(1.0, abs=0.01)
 

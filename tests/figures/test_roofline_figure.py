@@ -11,8 +11,8 @@ from respeed.analysis.roofline import paper_roofs, roof_at
 from respeed.figures.machine import draw_roofline
 from respeed.figures.style import COLUMN, PAGES, SLIDE, Page, save_figure
 from respeed.inputs.papers import load_paper
+from tests.derived import changed
 from tests.figures.boxes import outside, overlaps, words_of
-from tests.tables.derived import changed
 
 PAPER = load_paper("raina2009")
 COLORS = {("PyTorch", True): "#e69f00"}

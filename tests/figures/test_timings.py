@@ -24,8 +24,8 @@ from respeed.inputs.papers import load_papers
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json
+from tests.derived import NOISE
 from tests.figures.machines import ALL, CPU, RATES, write_machine
-from tests.tables.derived import NOISE
 
 MakeRecord = Callable[..., dict[str, Any]]
 

@@ -24,7 +24,7 @@ from respeed.output.html import (
     render_table,
     write_page,
 )
-from tests.tables.derived import ALL, MakeRecord, claims_frame, folded_of, frames_of, seven
+from tests.derived import ALL, MakeRecord, claims_frame, folded_of, frames_of, seven
 
 PAPERS = load_papers(["raina2009"])
 PAGE = Page("A title", "A caption", make_table([(("", "", "ours"), {"Row": Value("a row"), "Case": Value("1.5")})]))

@@ -22,7 +22,7 @@ from respeed.output.markdown_latex import (
     write_markdown,
 )
 from respeed.text import printable
-from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, MakeRecord, every_case, folded_of, machine_of, seven
+from tests.derived import ALL, GPU, GPU_BF16, PAPER, MakeRecord, every_case, folded_of, machine_of, seven
 
 markdown_it = pytest.importorskip("markdown_it")
 

@@ -14,7 +14,7 @@ from respeed.analysis.labels import PAPER as THEIRS
 from respeed.analysis.labels import reference, tell_apart
 from respeed.model.paper import Paper
 from respeed.output.published import FoldedTable, Note, fold, groups_of, write_published_csv
-from tests.tables.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, machine_of, seven, table_of
+from tests.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, machine_of, seven, table_of
 
 
 def rows_of(table: pd.DataFrame, **where: str) -> list[tuple[str, list[str]]]:

@@ -9,7 +9,7 @@ import pytest
 from respeed.output.build import build_tables, make_readme
 from respeed.output.markdown_latex import escape_markdown
 from tests.conftest import write_machines
-from tests.tables.derived import PAPERS, MakeRecord, claims_frame, machine_of, seven
+from tests.derived import PAPERS, MakeRecord, claims_frame, machine_of, seven
 
 
 def page(*verdicts: dict[str, Any], stamp: str = "") -> str:

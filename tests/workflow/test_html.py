@@ -13,7 +13,7 @@ from respeed.inputs.papers import load_papers
 from respeed.output.html import NONE_YET, make_front_tables, render_table
 from tests.browser import Browser
 from tests.conftest import Project
-from tests.tables.derived import claims_frame
+from tests.derived import claims_frame
 
 SMOKE = ("--config", "preset=smoke")
 HTML = "report/smoke.html"

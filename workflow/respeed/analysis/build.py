@@ -14,10 +14,9 @@ from respeed.analysis.cost import make_costs
 from respeed.analysis.decomposition import make_factors, make_why
 from respeed.analysis.hardware import describe_machine, hardware_of
 from respeed.analysis.hardware_sheet import make_rates, make_scaling
-from respeed.analysis.machines import compare_machines, measure_spread, rank_machines
 from respeed.analysis.roofline import make_roofline
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import make_speedups
+from respeed.analysis.speedups import Samples, compare_machines, make_speedups, measure_spread, rank_machines
 from respeed.analysis.totals import make_parts, make_totals, make_wholes
 from respeed.inputs.machines import Told
 from respeed.inputs.profiles import Profile
@@ -93,24 +92,25 @@ def make_tables(
                 descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
     cells = make_cells(rounds, papers, profiles, descriptions, smoke)
-    speedups = make_speedups(cells, rounds, papers)
-    totals, factors = make_totals(cells, rounds, papers, smoke), make_factors(cells, rounds, papers)
+    samples = Samples(rounds)
+    speedups = make_speedups(cells, samples, papers)
+    totals, factors = make_totals(cells, samples, papers, smoke), make_factors(cells, samples, papers)
     return Tables(
         papers=papers,
         smoke=smoke,
         rounds=rounds,
         cells=cells,
         speedups=speedups,
-        claims=make_claims(cells, rounds, papers, totals),
+        claims=make_claims(cells, samples, papers, totals),
         factors=factors,
         why=make_why(cells, speedups, factors, papers, smoke),
         roofline=make_roofline(cells, rounds, papers),
         parts=make_parts(cells, rounds),
         totals=totals,
         wholes=make_wholes(cells, rounds, papers),
-        machines=compare_machines(cells, rounds),
-        cost=make_costs(cells, rounds, papers, speedups, told, smoke),
+        machines=compare_machines(cells, samples),
+        cost=make_costs(cells, rounds, samples, papers, speedups, told, smoke),
         spread=measure_spread(cells, speedups),
-        standings=rank_machines(cells, rounds),
+        standings=rank_machines(cells, samples),
         **{name: make_frame(rows, name) for name, rows in of_machines.items()},
     )

@@ -139,8 +139,6 @@ def make_cells(
     cells[found] = cells[found].where(measured)
     cells["reason"] = cells["reason"].where(measured, cells["why"].mask(changed, OTHER_PARAMETERS))
     cells["status"] = cells["status"].fillna("not-run")
-    counts = ["rounds", "discarded", "sessions"]
-    cells[counts] = cells[counts].fillna(0).astype(int)
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
     of_step = {name: name.replace("step", "seconds") for name in ("step", "step_low", "step_high", "step_median")}
     for column in (*of_step, "flops", "traffic_bytes"):

@@ -20,14 +20,9 @@ from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     TWO_LOOKS,
     Estimate,
-    Sessions,
-    compare_rounds,
-    estimate_sum_ratio,
 )
 from respeed.analysis.labels import across_precisions, label_row, words_of_unit
-from respeed.analysis.machines import fastest_by
-from respeed.analysis.rounds import CellKey, key_of, seconds_by_round, seconds_by_session
-from respeed.analysis.totals import measured_together
+from respeed.analysis.speedups import Samples, fastest_by
 from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.numbers import (
     NO_INTERVAL,
@@ -48,7 +43,7 @@ Cells = Sequence[Any]
 
 
 def make_claims(
-    cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper], totals: pd.DataFrame
+    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
 ) -> pd.DataFrame:
     """For every machine and claim a row for the claim, then one for each of its cases (where it has several).
 
@@ -59,7 +54,7 @@ def make_claims(
     of: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for cell in rows_of(cells):
         of[cell.machine, cell.paper, cell.experiment].append(cell)
-    known = seconds_by_session(rounds), seconds_by_round(rounds), list(rows_of(totals))
+    known = samples, list(rows_of(totals))
     rows = [
         {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
         for machine in cells["machine"].unique()
@@ -76,8 +71,7 @@ class Evidence:
     session and by number of the round, and the totals."""
 
     cells: Cells
-    by_session: Mapping[CellKey, Sessions]
-    by_round: Mapping[CellKey, Mapping[int, float]]
+    samples: Samples
     totals: Cells
 
 
@@ -267,8 +261,7 @@ def _compare_case(claim: Claim, paper: Paper, case: str, evidence: Evidence, con
             return Compared(case, case, row=row, base=row, here=_share_of_copy(row), rounds=row.rounds)
     except _Missing as why:
         return Compared(case, case, missing=str(why), may_come=why.may_come)
-    seconds = evidence.by_session
-    here, _ = compare_rounds(seconds[key_of(base)], seconds[key_of(row)], confidence)
+    here, _ = evidence.samples.ratio(base, row, confidence)
     return Compared(case, case, row=row, base=base, here=here, rounds=min(row.rounds, base.rounds))
 
 
@@ -295,8 +288,7 @@ def _compare_totals(claim: Claim, paper: Paper, evidence: Evidence) -> list[Comp
     except _Missing as why:
         return [replace(whole, missing=str(why), may_come=why.may_come)]
     columns = [[cell for cell in evidence.cells if _row_of(cell) == _row_of(one)] for one in (base, row)]
-    slowest, fastest = (measured_together(column, evidence.by_round) for column in columns)
-    here = estimate_sum_ratio(slowest, fastest, TWO_LOOKS)
+    here = evidence.samples.sum(*columns, TWO_LOOKS)
     fewest = min(cell.rounds for column in columns for cell in column)
     return [replace(whole, row=row, base=base, here=here, rounds=fewest)]
 

@@ -77,10 +77,12 @@ TABLES = _declared()
 
 
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The declared columns of the table, in order, each in its dtype. KeyError if one is not there."""
+    """The declared columns of the table, in order, each in its dtype: "" for a missing text, and 0 for a missing count
+    that may not be. KeyError if a column is not there."""
     table = TABLES[name]
-    found = frame[list(table.columns)]
-    return found.assign(**{column: found[column].fillna("") for column in table.texts}).astype(table.dtypes)
+    missing = {"str": "", "int64": 0}
+    fill = {column: missing[dtype] for column, dtype in table.dtypes.items() if dtype in missing}
+    return frame[list(table.columns)].fillna(fill).astype(table.dtypes)
 
 
 def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:

@@ -13,13 +13,9 @@ import pandas as pd
 
 from respeed.analysis.cells import ROUNDS_OF
 from respeed.analysis.columns import apply_dtypes, rows_of
-from respeed.analysis.estimates import (
-    FULL_PRECISION,
-    Sessions,
-    estimate_locations,
-)
-from respeed.analysis.machines import CASE, compare_to_best, fastest_by
-from respeed.analysis.rounds import CELL, CellKey, seconds_by_session
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations
+from respeed.analysis.rounds import CELL
+from respeed.analysis.speedups import CASE, Samples, compare_to_best, fastest_by
 from respeed.inputs.machines import Told
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import format_number
@@ -42,11 +38,13 @@ WORDS = {"faster": "cheaper", "slower": "dearer", "base": "cheapest"}
 BEHIND = {"dearer": "more than rounds and sessions vary", "unproven": "which too few clean rounds leave open"}
 PRICE = ["price_per_hour", "currency", "price_source", "price_date"]
 BASE = ["base_algorithm", "base_profile", "buys", "buys_low", "buys_high", "verdict"]
+NO_BASE = "no row in fp32 was measured to compare with"
 
 
 def make_costs(
     cells: pd.DataFrame,
     rounds: pd.DataFrame,
+    samples: Samples,
     papers: Mapping[str, Paper],
     speedups: pd.DataFrame,
     told: Mapping[str, Told],
@@ -73,11 +71,25 @@ def make_costs(
         costs[f"seconds{end}"] *= times_over
         costs[f"cost{end}"] = costs[f"seconds{end}"] * costs["price_per_hour"] / HOUR
         costs[f"joules{end}"] *= times_over * costs["steps"]
-    costs["energy_rounds"] = costs["energy_rounds"].fillna(0)
-    across = costs.join(_compare(costs, seconds_by_session(rounds)))
+    across = compare_costs(costs, samples)
     untold = "no price is told: respeed new machine " + costs["machine"]
-    across["reason"] = across["reason"].where(is_priced, untold)
-    return apply_dtypes(across, "cost")
+    return apply_dtypes(costs.join(across.assign(reason=across["reason"].where(is_priced, untold))), "cost")
+
+
+def compare_costs(costs: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """Every row beside the cheapest in full precision of those of its case that are paid in the same currency: how many
+    times as much of the work a unit of money buys. The prices of an hour are exact."""
+    full = costs["precision"] == FULL_PRECISION
+    found = compare_to_best(costs, samples, [*CASE, "currency"], full, "cost", "price_per_hour")
+    found["reason"] = found["reason"].mask(found["verdict"] == "none", NO_BASE)
+    for _, paid in costs.groupby(CASE)["currency"]:
+        for currency in set(paid.dropna()) if paid.nunique() > 1 else ():
+            others, mine = sorted(set(paid.dropna()) - {currency}), paid.index[paid == currency]
+            apart = f"compared with machines paid in {currency} alone, not {join_words(others)}"
+            found.loc[mine, "reason"] = [f"{why}; {apart}" if why else apart for why in found.loc[mine, "reason"]]
+    found["standing"] = found["verdict"].replace(WORDS)
+    names = {name: str(name).replace("speedup", "buys_across").replace("base_", "cheapest_") for name in found}
+    return found.drop(columns=["verdict", "confidence", "together"]).rename(columns=names)
 
 
 def _bulk(experiment: Experiment, cell: Any, smoke: bool) -> tuple[str, float]:
@@ -104,34 +116,6 @@ def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
     return found.assign(energy_reason=found["energy_reason"].mask(found["joules"].notna(), ""))
 
 
-def _compare(costs: pd.DataFrame, seconds: Mapping[CellKey, Sessions]) -> pd.DataFrame:
-    """What every row is compared with, of those of its case that are paid in the same currency."""
-    names = [f"cheapest_{name}" for name in ("machine", "algorithm", "profile")]
-    names += ["buys_across", "buys_across_low", "buys_across_high", "standing", "reason"]
-    found = pd.DataFrame(None, costs.index, names, dtype=object).assign(standing="none")
-    for _, column in costs.groupby(CASE, sort=False):
-        for currency, mine in column.groupby("currency"):
-            others = sorted(set(column["currency"].dropna()) - {str(currency)})
-            apart = f"compared with machines paid in {currency} alone, not {join_words(others)}" if others else ""
-            compared = compare_costs(list(rows_of(mine)), seconds)
-            for row in compared:
-                row["reason"] = "; ".join(filter(None, [row["reason"], apart]))
-            found.loc[mine.index] = pd.DataFrame(compared, mine.index, names, dtype=object)
-    return found
-
-
-def compare_costs(rows: Sequence[Any], seconds: Mapping[CellKey, Sessions]) -> list[dict[str, Any]]:
-    """Every row of one case over the cheapest in full precision: how many times as much of the work a unit of money
-    buys. Costs are of the same work, in one currency, and the prices of an hour exact."""
-    found = [
-        {f"cheapest_{name}": getattr(base, name) for name in ("machine", "algorithm", "profile")}
-        | {"buys_across": ratio.value, "buys_across_low": ratio.low, "buys_across_high": ratio.high}
-        | {"standing": WORDS.get(verdict, verdict), "reason": reason}
-        for base, ratio, verdict, reason in compare_to_best(rows, seconds, "cost", "price_per_hour")
-    ]
-    return found or [{"standing": "none", "reason": "no row in fp32 was measured to compare with"} for _ in rows]
-
-
 def cheapest_rows(costs: Iterable[Any]) -> list[Any]:
     """Of every case and machine with a price the cheapest row in fp32."""
     full = (row for row in costs if row.precision == FULL_PRECISION)
@@ -142,8 +126,8 @@ def times_the_cheapest(row: Any) -> tuple[float, float | None, float | None] | N
     """How many times as much it costs as the cheapest, with its interval."""
     if not row.buys_across:
         return None
-    low, high = (1 / end if end else None for end in (row.buys_across_high, row.buys_across_low))
-    return 1 / row.buys_across, low, high
+    found = Estimate(row.buys_across, row.buys_across_low, row.buys_across_high).over(1.0)
+    return found.value, found.low, found.high
 
 
 def say_who_is_cheapest(rows: Sequence[Any]) -> list[str]:

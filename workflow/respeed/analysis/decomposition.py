@@ -26,19 +26,17 @@ paper, the algorithm's factor is what theirs takes over ours on our row; what is
 precision in it.
 """
 
-import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, Sessions, compare_rounds
-from respeed.analysis.labels import across_precisions, label_row
-from respeed.analysis.rounds import CellKey, key_of, seconds_by_session
-from respeed.analysis.speedups import COLUMN, published_speedup_of
+from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.estimates import FULL_PRECISION, Estimate
+from respeed.analysis.labels import PAPER, across_precisions, label_row
+from respeed.analysis.speedups import COLUMN, Samples, published_speedup_of
 from respeed.model.paper import Experiment, Paper
 from respeed.numbers import format_number, format_share
 
@@ -50,7 +48,7 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "GPU there"),
     "gpu over their gpu": ("GPU here", "GPU there"),
 }
-Place = tuple[str, ...]
+_column, _row = attrgetter(*COLUMN), attrgetter(*COLUMN, "profile")
 
 
 def algorithms_of(experiment: Experiment, rows: Collection[str]) -> set[str]:
@@ -58,231 +56,179 @@ def algorithms_of(experiment: Experiment, rows: Collection[str]) -> set[str]:
     return {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(rows)}
 
 
-def fastest_cell(cells: Iterable[Any]) -> Any:
-    """Of those with a time the one with the shortest; of equals the first. None if there is none."""
-    return min((cell for cell in cells if cell.seconds), key=lambda cell: cell.seconds, default=None)
+def _fastest(cells: Iterable[Any]) -> Any:
+    """Of cells that all have a time; of equals the first. None if there is none."""
+    return min(cells, key=attrgetter("seconds"), default=None)
 
 
-def make_factors(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def make_factors(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """A row for every measured cell of the accelerator's algorithm, in tables that tell algorithms apart. The base is
     the fastest CPU row with the CPU's algorithm; the device's algorithm is compared on it, too."""
-    seconds, columns = seconds_by_session(rounds), defaultdict[Place, list[Any]](list)
+    columns: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     for cell in rows_of(cells[cells["seconds"].notna()]):
         if papers[cell.paper].experiments[cell.experiment].algorithms:
-            columns[cell.machine, cell.paper, cell.experiment, cell.case].append(cell)
-    found = [_factors(column, seconds, papers[column[0].paper]) for column in columns.values()]
-    return make_frame(itertools.chain.from_iterable(found), "factors")
+            columns[_column(cell)].append(cell)
+    found = [row for column in columns.values() for row in _factors(column, samples, papers[column[0].paper])]
+    return make_frame(found, "factors")
 
 
-def _factors(column: list[Any], seconds: Mapping[CellKey, Sessions], paper: Paper) -> Iterator[dict[str, Any]]:
+def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict[str, Any]]:
     experiment = paper.experiments[column[0].experiment]
     slow, fast = algorithms_of(experiment, paper.cpu_rows), algorithms_of(experiment, paper.device_rows)
     both = {cell.profile for cell in column if cell.algorithm in fast}
-    base = fastest_cell(
-        cell
-        for cell in column
-        if cell.profile in both and cell.is_cpu and cell.precision == FULL_PRECISION and cell.algorithm in slow
-    )
+    full = (cell for cell in column if cell.profile in both and cell.is_cpu and cell.precision == FULL_PRECISION)
+    base = _fastest(cell for cell in full if cell.algorithm in slow)
     same = next((cell for cell in column if base and cell.profile == base.profile and cell.algorithm in fast), None)
     if base is None or same is None or slow == fast:
         return
     for cell in column:
         if cell.algorithm in fast:
             row = cell._asdict() | {"base_profile": base.profile, "label": f"{cell.label} (CPU: {base.profile})"}
-            for number, ends, one, other in (
-                ("speedup", "speedup", base, cell),
-                ("algorithm_factor", "algorithm", base, same),
-                ("hardware_factor", "hardware", same, cell),
-            ):
-                estimate, _ = compare_rounds(seconds[key_of(one)], seconds[key_of(other)])
-                row |= {number: estimate.value, f"{ends}_low": estimate.low, f"{ends}_high": estimate.high}
+            row |= samples.ratio(base, cell)[0].columns("speedup")
+            for name, one, other in (("algorithm", base, same), ("hardware", same, cell)):
+                ratio, _ = samples.ratio(one, other)
+                row |= ratio.columns(name) | {f"{name}_factor": ratio.value}
             yield row | {"published": published_speedup_of(cell, paper)[0]}
 
 
-@dataclass(frozen=True)
-class Side:
-    """The row or the base of a comparison; `work` in FLOP and `peak` in GFLOP/s, in the side's `precision`, are None
-    where they are not known."""
+class _Printed(NamedTuple):
+    """A published row in one case, with the fields of a cell of ours that it is compared by."""
 
+    name: str
     label: str
     seconds: float
-    work: float | None
-    peak: float | None
-    precision: str = ""
-
-    @property
-    def gflops(self) -> float | None:
-        return self.work / self.seconds / 1e9 if self.work else None
-
-    @property
-    def share(self) -> float | None:
-        """Of its peak."""
-        return self.gflops / self.peak if self.gflops and self.peak else None
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A speedup with its interval, and the algorithm's factor in it where two algorithms are compared.
-
-    `same_work`: but for that factor, both sides do the same arithmetic.
-    """
-
-    speedup: float
-    low: float | None = None
-    high: float | None = None
-    algorithm: float | None = None
-    same_work: bool = True
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One case of one machine, or of the paper: the measured cells in fp32, and the FLOP and bytes of its seconds."""
-
-    machine: str
-    paper: Paper
-    experiment: Experiment
-    case: str
-    cells: list[Any]
-    work: float | None
-    traffic: float | None
-
-    @property
-    def where(self) -> Place:
-        return self.machine, self.paper.name, self.experiment.name, self.case
-
-    def fastest(self, *, cpu: bool) -> Any:
-        return fastest_cell(cell for cell in self.cells if cell.is_cpu == cpu)
-
-    def side(self, cell: Any) -> Side:
-        return Side(cell.label, cell.seconds, self.work, cell.peak_gflops, cell.precision)
-
-    def printed(self, rows: Collection[str]) -> tuple[str, Side] | None:
-        """The paper's fastest row of these for the case, and its name."""
-        row = self.paper.fastest(self.experiment.name, self.case, rows)
-        where = (self.experiment.name, self.case)
-        seconds = self.paper.seconds(*where, row.name, self.work, self.traffic) if row else None
-        if not (row and seconds):
-            return None
-        peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
-        return row.name, Side(label_row(self.paper, row), seconds, self.work, peak, row.precision)
+    peak_gflops: float | None
+    precision: str
 
 
 def make_why(
     cells: pd.DataFrame, speedups: pd.DataFrame, factors: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool
 ) -> pd.DataFrame:
     """For every table with printed seconds and every case: the paper's own speedup, then each machine's rows."""
-    measured: dict[Place, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
         measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
-    over_base = {_place(row, row.algorithm): row for row in rows_of(speedups)}
-    in_factors = {_place(row): row for row in rows_of(factors)}
+    over_cpu = {(*_row(row), row.algorithm): row for row in rows_of(speedups)}
+    by_algorithm = {_row(row): row for row in rows_of(factors)}
     found: list[dict[str, Any]] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names(smoke) if paper.prints(experiment.name) else ():
                 machines = measured[paper.name, experiment.name, case]
-                every = [cell for mine in machines.values() for cell in mine]
-                amounts: list[float | None] = [None, None]
-                if not experiment.algorithms:  # these differ in theirs
-                    amounts = [
-                        next((getattr(cell, name) for cell in every if getattr(cell, name)), None)
-                        for name in ("flops", "traffic_bytes")
-                    ]
-                found += _theirs(_Column("paper", paper, experiment, case, [], *amounts))
-                for machine, mine in machines.items():
-                    column = _Column(machine, paper, experiment, case, mine, *amounts)
-                    found += _over_our_cpu(column, over_base, in_factors)
-                    found += _over_theirs(column)
-    return make_frame(found, "why")
+                every = [] if experiment.algorithms else [cell for mine in machines.values() for cell in mine]
+                work, traffic = (
+                    next((amount for cell in every if (amount := getattr(cell, name))), None)
+                    for name in ("flops", "traffic_bytes")
+                )
+                cpu, gpu = (
+                    _printed(paper, experiment.name, case, rows, work, traffic)
+                    for rows in (paper.cpu_rows, paper.device_rows)
+                )
+                rows = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
+                for mine in machines.values():
+                    rows += _over_our_cpu(paper, experiment, mine, over_cpu, by_algorithm)
+                    rows += _over_theirs(experiment, mine, cpu, gpu)
+                place = {"paper": paper.name, "experiment": experiment.name, "case": case, "work": work}
+                found += [place | row for row in rows]
+    return break_down(found)
 
 
-def _place(row: Any, *more: str) -> Place:
-    return row.machine, row.paper, row.experiment, row.case, row.profile, *more
+def _printed(
+    paper: Paper, experiment: str, case: str, rows: Collection[str], work: float | None, traffic: float | None
+) -> _Printed | None:
+    """The fastest of these published rows for the case."""
+    row = paper.fastest(experiment, case, rows)
+    seconds = paper.seconds(experiment, case, row.name, work, traffic) if row else None
+    if not (row and seconds):
+        return None
+    peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
+    return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
 
 
-def _theirs(column: _Column) -> Iterator[dict[str, Any]]:
-    gpu, cpu = column.printed(column.paper.device_rows), column.printed(column.paper.cpu_rows)
-    if gpu and cpu:
-        printed = column.paper.printed_speedup(column.experiment.name, column.case, gpu[0])
-        ratio = Ratio(cpu[1].seconds / gpu[1].seconds, same_work=not column.experiment.algorithms)
-        yield break_down(column.where, "theirs", gpu[1], cpu[1], ratio, printed.text if printed else "")
+def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu: _Printed) -> dict[str, Any]:
+    printed = paper.printed_speedup(experiment.name, case, gpu.name)
+    speedup = Estimate(cpu.seconds / gpu.seconds)
+    row = compare(PAPER, "theirs", gpu, cpu, speedup, same_work=not experiment.algorithms)
+    return row | {"printed": printed.text if printed else ""}
 
 
 def _over_our_cpu(
-    column: _Column, over_base: Mapping[Place, Any], in_factors: Mapping[Place, Any]
+    paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], by_algorithm: Mapping[Any, Any]
 ) -> Iterator[dict[str, Any]]:
-    gpu = column.fastest(cpu=False)
+    gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
-    factors, speedup = in_factors.get(_place(gpu)), over_base.get(_place(gpu, gpu.algorithm))
-    if factors and gpu.algorithm in algorithms_of(column.experiment, column.paper.device_rows):
-        algorithms, profile = algorithms_of(column.experiment, column.paper.cpu_rows), factors.base_profile
-        ratio = Ratio(factors.speedup, factors.speedup_low, factors.speedup_high, factors.algorithm_factor)
-    elif speedup and speedup.speedup:
-        algorithms, profile = {speedup.base_algorithm}, speedup.base_profile
-        same = speedup.base_algorithm == gpu.algorithm
-        ratio = Ratio(speedup.speedup, speedup.speedup_low, speedup.speedup_high, same_work=same)
+    found, algorithm, algorithms = by_algorithm.get(_row(gpu)), None, algorithms_of(experiment, paper.cpu_rows)
+    if found and gpu.algorithm in algorithms_of(experiment, paper.device_rows):
+        algorithm, same_work = found.algorithm_factor, True
     else:
-        return
-    base = fastest_cell(cell for cell in column.cells if cell.profile == profile and cell.algorithm in algorithms)
+        found = over_cpu.get((*_row(gpu), gpu.algorithm))
+        if not (found and found.speedup):
+            return
+        algorithms, same_work = {found.base_algorithm}, found.base_algorithm == gpu.algorithm
+    base = _fastest(cell for cell in mine if cell.profile == found.base_profile and cell.algorithm in algorithms)
     if base:
-        yield break_down(column.where, "ours", column.side(gpu), column.side(base), ratio)
+        speedup = Estimate(found.speedup, found.speedup_low, found.speedup_high)
+        yield compare(gpu.machine, "ours", gpu, base, speedup, algorithm, same_work=same_work)
 
 
-def _over_theirs(column: _Column) -> Iterator[dict[str, Any]]:
-    cpu, gpu = column.fastest(cpu=True), column.fastest(cpu=False)
-    for name, cell, rows in (
-        ("cpu over their cpu", cpu, column.paper.cpu_rows),
-        ("cpu over their gpu", cpu, column.paper.device_rows),
-        ("gpu over their gpu", gpu, column.paper.device_rows),
-    ):
-        theirs = column.printed(rows)
-        if cell and theirs:
-            ratio = _over_printed(column, cell, theirs[0], theirs[1].seconds)
-            yield break_down(column.where, name, column.side(cell), theirs[1], ratio)
-
-
-def _over_printed(column: _Column, cell: Any, row: str, printed: float) -> Ratio:
+def _over_theirs(
+    experiment: Experiment, mine: list[Any], cpu: _Printed | None, gpu: _Printed | None
+) -> Iterator[dict[str, Any]]:
     """Ours over a row of the paper; the interval is that of our seconds."""
-    algorithms = algorithms_of(column.experiment, (row,))
-    same = fastest_cell(one for one in column.cells if one.profile == cell.profile and one.algorithm in algorithms)
-    return Ratio(
-        printed / cell.seconds,
-        printed / cell.seconds_high if cell.seconds_high else None,
-        printed / cell.seconds_low if cell.seconds_low else None,
-        same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None,
-        same_work=not column.experiment.algorithms,
-    )
+    our_cpu, our_gpu = (_fastest(cell for cell in mine if cell.is_cpu == is_cpu) for is_cpu in (True, False))
+    for name, cell, there in (
+        ("cpu over their cpu", our_cpu, cpu),
+        ("cpu over their gpu", our_cpu, gpu),
+        ("gpu over their gpu", our_gpu, gpu),
+    ):
+        if cell and there:
+            algorithms = algorithms_of(experiment, (there.name,))
+            same = _fastest(one for one in mine if one.profile == cell.profile and one.algorithm in algorithms)
+            algorithm = same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None
+            speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(there.seconds)
+            yield compare(cell.machine, name, cell, there, speedup, algorithm, same_work=not experiment.algorithms)
 
 
-def break_down(where: Place, comparison: str, row: Side, base: Side, ratio: Ratio, printed: str = "") -> dict[str, Any]:
-    """A row of why.csv: the factors of a speedup; `where` are machine, paper, experiment and case."""
-    peaks = row.peak / base.peak if row.peak and base.peak else None
-    left = ratio.speedup / peaks / (ratio.algorithm or 1.0) if peaks else None
-    unknown = [side.label for side in (row, base) if not side.peak]
-    reason = "" if row.work and base.work else "no FLOP count, so no share of a peak is known"
+def compare(
+    machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
+    *, same_work: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Two cells or published rows to break down. `algorithm` is its factor, where two are compared; `same_work` says
+    that, but for that factor, both sides do the same arithmetic."""
     return {
-        **dict(zip(COLUMN, where, strict=True)),
-        "comparison": comparison,
-        "row": row.label,
-        "base": base.label,
-        "speedup": ratio.speedup,
-        "speedup_low": ratio.low,
-        "speedup_high": ratio.high,
-        "printed": printed,
-        "peaks": peaks,
-        "algorithm": ratio.algorithm,
-        "shares" if ratio.same_work else "rest": left,
-        "precisions": across_precisions(row.precision, [base.precision]),
-        "reason": f"no peak is known of {' and '.join(unknown)}" if unknown else reason,
-        **{
-            f"{whose}{name}": value
-            for whose, side in (("", row), ("base_", base))
-            for name, value in {
-                "seconds": side.seconds, "gflops": side.gflops, "peak_gflops": side.peak, "share": side.share
-            }.items()
-        },
-    }  # fmt: skip
+        "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
+        "row": row.label, "seconds": row.seconds, "peak_gflops": row.peak_gflops, "row_precision": row.precision,
+        "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base.peak_gflops,
+        "base_precision": base.precision, "printed": "",
+    } | speedup.columns("speedup")  # fmt: skip
+
+
+def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """why.csv: the factors of every speedup. Besides what `compare` says, a row has its paper, experiment and case, and
+    `work`, the FLOP of both sides."""
+    why = pd.DataFrame(list(compared))
+    if why.empty:
+        return make_frame([], "why")
+    numbers = ["work", "algorithm", "peak_gflops", "base_peak_gflops"]
+    why[numbers] = why[numbers].astype(float)
+    for side in ("", "base_"):
+        why[f"{side}gflops"] = why["work"] / why[f"{side}seconds"] / 1e9
+        why[f"{side}share"] = why[f"{side}gflops"] / why[f"{side}peak_gflops"]
+    why["peaks"] = why["peak_gflops"] / why["base_peak_gflops"]
+    left = why["speedup"] / why["peaks"] / why["algorithm"].fillna(1.0)
+    why["shares"], why["rest"] = left.where(why["same_work"]), left.mask(why["same_work"])
+    sides = zip(why["row_precision"], why["base_precision"], strict=True)
+    why["precisions"] = [across_precisions(row, [base]) for row, base in sides]
+    why["reason"] = [_unknown(row) for row in rows_of(why)]
+    return apply_dtypes(why, "why")
+
+
+def _unknown(one: Any) -> str:
+    labels = [label for label, peak in ((one.row, one.peak_gflops), (one.base, one.base_peak_gflops)) if not peak]
+    if labels:
+        return f"no peak is known of {' and '.join(labels)}"
+    return "" if one.work else "no FLOP count, so no share of a peak is known"
 
 
 def explain(one: Any) -> str:

@@ -35,7 +35,7 @@ SESSION_SPREAD, SESSION_FREEDOM = 0.03, 8
 # Cells that were measured together: of each, by name, the seconds by round.
 Rounds = Mapping[str, Mapping[int, float]]
 # Of one cell: the seconds a step of its rounds, by session.
-Sessions = Mapping[int, np.ndarray]
+Sessions = Mapping[int, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,8 @@ class Estimate:
     """A number and its interval; `low` and `high` are None where there are too few rounds for one."""
 
     value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def has_interval(self) -> bool:
-        return self.low is not None and self.high is not None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def margin(self) -> float | None:
@@ -57,6 +53,25 @@ class Estimate:
         if self.low is None or self.high is None:
             return None
         return max(self.high / self.value - 1, 1 - self.low / self.value)
+
+    def is_above(self, bound: float | None) -> bool:
+        """Whether all of the interval is."""
+        return self.low is not None and bound is not None and self.low > bound
+
+    def is_below(self, bound: float) -> bool:
+        return self.high is not None and self.high < bound
+
+    def times(self, factor: float) -> "Estimate":
+        """The estimate times a number that is known exactly."""
+        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)))
+
+    def over(self, number: float) -> "Estimate":
+        """A number that is known exactly over the estimate."""
+        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
+
+    def columns(self, name: str) -> dict[str, float | None]:
+        """As tables have it: <name>, <name>_low and <name>_high."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 def estimate_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -121,8 +136,9 @@ def over_sessions(estimate: Estimate, cells: Sequence[Sessions], confidence: flo
     return Estimate(estimate.value, estimate.value * math.exp(-low), estimate.value * math.exp(high))
 
 
-def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
-    """The sum of the locations of several cells, with the interval of a bootstrap over rounds.
+def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), confidence: float = CONFIDENCE) -> Estimate:
+    """The sum of the locations of several cells, with the interval of a bootstrap over rounds; over that of others, if
+    any, the two drawn apart from one another.
 
     `parts` has groups of cells that were measured together, each a mapping of a name to seconds by round. The rounds of
     a group are drawn together, so that what made all of its cells slow in a round stays together. The percentiles are
@@ -130,14 +146,15 @@ def estimate_sum(parts: Sequence[Rounds], confidence: float = CONFIDENCE) -> Est
     Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015): expanded
     percentiles.
     """
-    return _from_resampled(_sum_of(parts), _resampled_sums(parts, 0), _fewest(parts), confidence)
-
-
-def estimate_sum_ratio(parts: Sequence[Rounds], others: Sequence[Rounds], confidence: float = CONFIDENCE) -> Estimate:
-    """The sum of `parts` over that of `others`, each as in `estimate_sum`, the two drawn apart from one another."""
-    value = _sum_of(parts) / _sum_of(others)
-    resampled = _resampled_sums(parts, 0) / _resampled_sums(others, 1)
-    return _from_resampled(value, resampled, min(_fewest(parts), _fewest(others)), confidence)
+    value, drawn = _sum_of(parts), _resampled_sums(parts, seed=0)
+    if over:
+        value, drawn = value / _sum_of(over), drawn / _resampled_sums(over, seed=1)
+    fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
+    if fewest < smallest_sample(confidence):
+        return Estimate(value)
+    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
+    low, high = np.quantile(drawn, (tail, 1 - tail))
+    return Estimate(value, float(low), float(high))
 
 
 def smallest_sample(confidence: float = CONFIDENCE) -> int:
@@ -162,7 +179,7 @@ def compare_rounds(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS)
     strata = [(base[session], row[session]) for session in sorted(base.keys() & row.keys())]
     if strata:
         found = estimate_ratio(strata, confidence)
-        if found.has_interval or len(base.keys() | row.keys()) == 1:
+        if found.margin is not None or len(base.keys() | row.keys()) == 1:
             return found, True
     return compare_apart(base, row, confidence), False
 
@@ -185,13 +202,11 @@ def confidence_among(rivals: int) -> float:
 
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
     """What may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
-    if estimate.low is None or estimate.high is None:
+    if estimate.margin is None:
         return "unproven", "too few rounds for an interval"
-    if estimate.low > 1:
+    if estimate.is_above(1):
         return "faster", ""
-    if estimate.high < 1:
-        return "slower", ""
-    return "indistinguishable", "the interval includes 1"
+    return ("slower", "") if estimate.is_below(1) else ("indistinguishable", "the interval includes 1")
 
 
 def place_machines(machines: Sequence[pd.DataFrame]) -> list[int]:
@@ -239,24 +254,12 @@ def _with_interval(ordered: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _estimate(found: np.ndarray) -> Estimate:
-    value, low, high = (None if math.isnan(one) else float(one) for one in found)
-    return Estimate(value or 0.0, low, high)
+    value, low, high = found.tolist()
+    return Estimate(value) if math.isnan(low) else Estimate(value, low, high)
 
 
 def _sum_of(parts: Sequence[Rounds]) -> float:
     return sum(estimate_location(list(cell.values())).value for group in parts for cell in group.values())
-
-
-def _fewest(parts: Sequence[Rounds]) -> int:
-    return min(len(cell) for group in parts for cell in group.values())
-
-
-def _from_resampled(value: float, resampled: np.ndarray, fewest: int, confidence: float) -> Estimate:
-    if fewest < smallest_sample(confidence):
-        return Estimate(value, None, None)
-    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
-    low, high = np.quantile(resampled, (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
 
 
 def _resampled_sums(parts: Sequence[Rounds], seed: int) -> np.ndarray:

@@ -1,19 +1,23 @@
 """Rounds: a frame with a row for each round and case of it, made from records, judged block by block.
 
 The thresholds of blocks are those of today, not of the day of the record: a better judgement needs no new measurement.
+
+The records of a machine are in the order of their time. When one was begun is told by two clocks: the date, and the
+seconds since the machine was started, which nobody can set. Where a record has the second, it orders the records of one
+start, so that a date that jumps changes nothing.
 """
 
 import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
-from respeed.analysis.sessions import latest_measurement, library_of, number_sessions
 from respeed.machine.energy import FEWEST_UPDATES
 from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe
 
@@ -23,7 +27,14 @@ CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
 # is timed in parts, as often as it counts in a step, how many blocks were discarded by each cause, and the profile.
 INSIDE = ["parameters", "parts", "cause_counts", "profile_facts"]
 
-Numbered = Iterable[tuple[int, dict[str, Any]]]
+# Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
+PAUSE = 30 * 60.0
+# A date is told to the second.
+ROUNDING = 2.0
+
+Record = dict[str, Any]
+# A record with the number of its session.
+Numbered = Iterable[tuple[int, Record]]
 # A profile with so many threads, of one version of its library, in one session: its probes and products compare.
 ProbedRow = tuple[int, str, int, str]
 
@@ -44,18 +55,23 @@ def key_of(cell: Any) -> CellKey:
     return CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, cell.algorithm, cell.profile)
 
 
-def read_rounds(records: Iterable[dict[str, Any]]) -> pd.DataFrame:
+def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
     """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
     Of a cell measured in several ways (a size added, other threads), the latest counts. `seconds` and `seconds_median`
     are NaN where no block is clean, and of whole runs.
     """
-    machines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    machines: dict[str, list[Record]] = defaultdict(list)
     for record in latest_measurement(records):
         machines[record["id"]["machine"]].append(record)
     rows = [row for mine in machines.values() for row in _rows(number_sessions(mine))]
     frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
-    return apply_dtypes(frame, "rounds").join(frame[INSIDE])
+    rounds = apply_dtypes(frame, "rounds").join(frame[INSIDE])
+    # The highest that any round of a profile and session saw: of a bare product, and of a copy.
+    ceilings = ["peak_gflops", "bandwidth_gbytes"]
+    together = rounds.groupby(["machine", "session", "profile", "threads", "library"])
+    rounds[ceilings] = together[ceilings].transform("max")
+    return rounds
 
 
 def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
@@ -63,22 +79,11 @@ def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
     return rounds[rounds["whole"] | (rounds.groupby([*CELL, "whole"]).cumcount() < number)]
 
 
-def seconds_by_session(rounds: pd.DataFrame) -> dict[CellKey, dict[int, np.ndarray]]:
-    """Of each cell the median seconds a step of its rounds, by session: for speeds."""
-    timed = rounds[rounds["seconds"].notna()]
-    found: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "session", "seconds_median"])
-    for *cell, session, seconds in zip(*columns, strict=True):
-        found[CellKey(*cell)][session].append(seconds)
-    return {cell: {session: np.array(mine) for session, mine in by.items()} for cell, by in found.items()}
-
-
 def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey, dict[int, float]]:
-    """Of each cell the mean seconds a step of its rounds, or their median, by number of the round: for totals."""
+    """Of each cell the mean seconds a step of its rounds, or their median, by number of the round."""
     timed = rounds[rounds["seconds"].notna()]
     found: dict[CellKey, dict[int, float]] = defaultdict(dict)
-    columns = (timed[name].to_numpy(dtype=object) for name in [*CELL, "round", of])
-    for *cell, number, seconds in zip(*columns, strict=True):
+    for *cell, number, seconds in zip(*(timed[name].tolist() for name in [*CELL, "round", of]), strict=True):
         found[CellKey(*cell)][number] = seconds
     return found
 
@@ -96,35 +101,28 @@ def _probed(session: int, record: Mapping[str, Any]) -> ProbedRow:
     return session, record["id"]["profile"], record["threads"], library_of(record)
 
 
-def _rows(numbered: Sequence[tuple[int, dict[str, Any]]]) -> Iterable[dict[str, Any]]:
-    """Those of one machine."""
+def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
+    """Those of one machine; each with the ceilings that its own round saw."""
     quiet = {row: quiet_probe(found) for row, found in probes_by_row(numbered).items() if found}
-    # The highest rates that any round of a profile and session saw: of a bare product, and of a copy.
-    peaks: dict[ProbedRow, float] = defaultdict(float)
-    copies: dict[ProbedRow, float] = defaultdict(float)
     for session, record in numbered:
-        row, measured = _probed(session, record), record["ceilings"] or {}
-        copies[row] = max(copies[row], measured.get("bytes_per_second", 0.0))
+        measured = record["ceilings"] or {}
         # The squares of the matmul ladder may be larger than what each round can afford.
-        squares = [case for case in record["cases"] if case["workload"] == "matmul"]
         rates = [
-            case["flops"] * one["sample_steps"] / min(one["sample_seconds"])
-            for case in squares
-            for one in case["blocks"]
+            case["flops"] * block["sample_steps"] / min(block["sample_seconds"])
+            for case in record["cases"]
+            for block in case["blocks"]
+            if case["workload"] == "matmul"
         ]
-        peaks[row] = max([peaks[row], measured.get("flops_per_second", 0.0), *rates])
-    for session, record in numbered:
-        row = _probed(session, record)
-        ceilings = {
+        found = {
             "session": session,
-            "peak_gflops": peaks[row] / 1e9 or math.nan,
-            "bandwidth_gbytes": copies[row] / 1e9 or math.nan,
+            "peak_gflops": max([measured.get("flops_per_second", 0.0), *rates]) / 1e9 or math.nan,
+            "bandwidth_gbytes": measured.get("bytes_per_second", 0.0) / 1e9 or math.nan,
         }
         for case in record["cases"]:
-            yield _round(record, case, quiet.get(row, math.inf)) | ceilings
+            yield found | _round(record, case, quiet.get(_probed(session, record), math.inf))
 
 
-def _round(record: dict[str, Any], case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:
+def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:
     """One case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine."""
     where, blocks = record["id"], [Block(**block) for block in case["blocks"]]
     is_timed = case["status"] == "measured" and not where["whole"]
@@ -232,3 +230,87 @@ def _energy(by_domain: Mapping[str, float], steps: int, seconds: float) -> dict[
     if not joules:
         return {"energy_reason": "the counters stood still"}
     return {"joules": joules / steps, "watts": joules / seconds, "energy_of": " + ".join(by_domain)}
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records in the order of their time."""
+    return [record for _, record in _begun(list(records))]
+
+
+def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
+    """The records of one machine in the order of their time, each with the number of its session, from 0.
+
+    A session ends where nothing is measured for longer than PAUSE. A run that was killed and soon goes on stays in it,
+    also after the machine was started again; but of two starts that seem to be at the same time, a date was wrong, and
+    they share no session.
+    """
+    found = _begun(list(records))
+    numbers: dict[int, int] = {}
+    session, until = -1, float("-inf")
+    for begin, end, members in sorted(_stretches(found), key=lambda stretch: stretch[0]):
+        session += not -ROUNDING <= begin - until <= PAUSE
+        until = max(until, end)
+        numbers |= dict.fromkeys(members, session)
+    return [(numbers[id(record)], record) for _, record in found]
+
+
+def latest_measurement(records: Iterable[Record]) -> list[Record]:
+    """Of each table and profile of a machine, and of its whole runs, the records that are of one measurement, the one
+    that was gone on with last: of the same digest and the same version of the library."""
+    groups: dict[tuple[Any, ...], dict[tuple[str, str], list[Record]]] = defaultdict(lambda: defaultdict(list))
+    records = list(records)
+    for record in records:
+        where = tuple(record["id"][name] for name in ("machine", "paper", "experiment", "profile", "whole"))
+        # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
+        groups[where][record["digest"], library_of(record)].append(record)
+    places = {id(record): place for place, record in enumerate(in_order(records))}
+    latest = []
+    for measurements in groups.values():
+        # A process that never started cannot say its version: it is a missing round of the measurement it was for.
+        for digest, version in list(measurements):
+            named = [other for other in measurements if other[0] == digest and other[1]]
+            if named and not version:
+                measurements[named[-1]] += measurements.pop((digest, version))
+        latest += max(measurements.values(), key=lambda mine: max(places[id(record)] for record in mine))
+    return latest
+
+
+def library_of(record: Mapping[str, Any]) -> str:
+    """The version of what multiplied, as the measuring process found it; empty where it never started."""
+    return str(record["provenance"].get("backend", {}).get("package", ""))
+
+
+def _begun(records: list[Record]) -> list[tuple[float, Record]]:
+    """When each was begun, seconds since 1970, in order; of one start all by the date that its latest record tells."""
+    dates = {id(record): datetime.fromisoformat(record["started"]).timestamp() for record in records}
+    starts: dict[str, tuple[float, float]] = {}
+    for record in records:
+        boot, seconds = _clock(record)
+        if boot:
+            starts[boot] = max(starts.get(boot, (-1.0, 0.0)), (seconds, dates[id(record)] - seconds))
+    begun = []
+    for record in records:
+        boot, seconds = _clock(record)
+        begun.append((starts[boot][1] + seconds if boot else dates[id(record)], record))
+    return sorted(begun, key=lambda one: (one[0], one[1]["id"]["profile"]))
+
+
+def _stretches(begun: list[tuple[float, Record]]) -> list[tuple[float, float, list[int]]]:
+    """Of each start of the machine, what was measured without a pause: begin, end, and the records."""
+    by_start: dict[str, list[tuple[float, float, list[int]]]] = defaultdict(list)
+    for begin, record in begun:
+        found, end = by_start[_clock(record)[0]], begin + record["wall_seconds"]
+        if found and begin - found[-1][1] <= PAUSE:
+            first, until, members = found[-1]
+            found[-1] = (first, max(until, end), [*members, id(record)])
+        else:
+            found.append((begin, end, [id(record)]))
+    return [stretch for found in by_start.values() for stretch in found]
+
+
+def _clock(record: Mapping[str, Any]) -> tuple[str, float]:
+    """Which start of the machine, and the seconds since then; "" of a record that does not tell, as earlier ones."""
+    match record.get("clock"):
+        case {"boot": str(boot), "seconds": float(seconds) | int(seconds)} if boot and 0 <= seconds < float("inf"):
+            return boot, float(seconds)
+    return "", 0.0

@@ -1,77 +1,161 @@
-"""results/tables/speedups.csv: the fastest CPU row in fp32 of the same machine over every cell, as papers have it."""
+"""Cells beside one another: how many times as fast one is as another, from the rounds of both.
 
-from collections.abc import Mapping
+speedups.csv: the fastest CPU row in fp32 of the same machine over every cell, as papers have it. machines.csv: in each
+case the fastest row in fp32 of the fastest machine over that of every machine, whatever the algorithm. standings.csv:
+where each machine stands in each table. spread.csv: how far machines lie apart, for readers of many of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import rows_beside
-from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.cells import ROUNDS_OF, rows_beside
+from respeed.analysis.columns import TABLES, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
+    CONFIDENCE,
     FULL_PRECISION,
     RIVAL,
     TWO_LOOKS,
+    Estimate,
     Sessions,
+    compare_apart,
     compare_rounds,
     confidence_among,
+    estimate_sum,
+    place_machines,
     verdict_of,
 )
 from respeed.analysis.labels import across_precisions
-from respeed.analysis.rounds import CellKey, key_of, seconds_by_session
+from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
 from respeed.model.paper import Paper
 
-COLUMN = ["machine", "paper", "experiment", "case"]
+CASE = ["paper", "experiment", "case"]
+COLUMN = ["machine", *CASE]
+BASE = ("base_machine", "base_algorithm", "base_profile")
+NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
+# As pandas describes a sample, and as tables call it.
+QUANTILES = {
+    "count": "machines", "min": "lowest", "25%": "lower_quartile", "50%": "median", "75%": "upper_quartile",
+    "max": "highest",
+}  # fmt: skip
 
 
-def make_speedups(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A speedup for every cell. A row of another precision than fp32 has one, and is no base."""
-    compared = compare_to_fastest(cells, seconds_by_session(rounds))
-    published = [published_speedup_of(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    names = ["published", "published_precisions"]
-    return apply_dtypes(compared.join(pd.DataFrame(published, index=compared.index, columns=names)), "speedups")
+class Samples:
+    """What the rounds of every cell took: from them, and here alone, several cells together get an interval. A cell is
+    a row of the table of cells."""
+
+    def __init__(self, rounds: pd.DataFrame) -> None:
+        self.timed = timed = rounds[rounds["seconds"].notna()]
+        self._by_round = seconds_by_round(timed)
+        self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        names = [*CELL, "session", "seconds_median"]
+        for *cell, session, seconds in zip(*(timed[name].tolist() for name in names), strict=True):
+            self._by_session[CellKey(*cell)][session].append(seconds)
+
+    def by_session(self, cell: Any) -> Sessions:
+        """The median seconds a step of its rounds, by session: for speeds."""
+        return self._by_session[key_of(cell)]
+
+    def ratio(self, base: Any, cell: Any, confidence: float = TWO_LOOKS) -> tuple[Estimate, bool]:
+        """t_base / t_cell, and whether it is from rounds of the same sessions; of two machines it never is."""
+        pair = self.by_session(base), self.by_session(cell)
+        if base.machine != cell.machine:
+            return compare_apart(*pair, confidence), False
+        return compare_rounds(*pair, confidence)
+
+    def sum(self, cells: Iterable[Any], over: Iterable[Any] = (), confidence: float = CONFIDENCE) -> Estimate:
+        """The seconds of several cells together; over those of others, if any."""
+        return estimate_sum(self._together(cells), self._together(over), confidence)
+
+    def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[int, float]]]:
+        """The mean seconds of each cell by round: a mapping for each group of cells that one process measured."""
+        groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
+        for cell in cells:
+            means = self._by_round[key_of(cell)]
+            groups[cell.measured_in][cell.case] = {number: cell.steps * mean for number, mean in means.items()}
+        return list(groups.values())
 
 
-def compare_to_fastest(cells: pd.DataFrame, seconds: Mapping[CellKey, Sessions]) -> pd.DataFrame:
-    """The cells, each with what it is over the base, the fastest CPU row in fp32 of its machine and case: base_*,
-    speedup with its interval and the confidence of that, and the verdict with its reason.
+def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:
+    """Of the rows that agree in the fields `names` the one with the smallest `value`, of equals the first; rows without
+    one do not count. In the order in which they come."""
+    place, size = attrgetter(*names), attrgetter(value)
+    found: dict[Any, Any] = {}
+    for row in rows:
+        where = place(row)
+        if (size(row) or 0) > 0 and (where not in found or size(row) < size(found[where])):
+            found[where] = row
+    return found
 
-    The fastest of several rows that are equally fast is the luckiest: its rivals are compared with more confidence, so
+
+def compare_to_best(
+    cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series, value: str = "seconds",
+    price: str = "",
+) -> pd.DataFrame:  # fmt: skip
+    """Every cell beside the base, which is that with the smallest `value` of those that may be it and agree in `by`:
+
+    base_machine, base_algorithm, base_profile
+    speedup, speedup_low, speedup_high, confidence
+                          seconds of the base over those of the cell; with `price`, of seconds times that column
+    verdict, reason       base, what may be said of the speedup, and why not more; none without a base or a `value`
+    together              whether it is from rounds of the same sessions
+
+    The best of several cells that are equally good is the luckiest: its rivals are compared with more confidence, so
     that each is falsely called slower in at most 5 %.
     """
-    bases = cells[cells["seconds"].notna() & cells["is_cpu"] & (cells["precision"] == FULL_PRECISION)]
-    fastest = bases.loc[bases.groupby(COLUMN)["seconds"].idxmin()].set_index(COLUMN)
-    named = fastest[["algorithm", "profile", "measured_in", "seconds"]].add_prefix("base_")
-    rows = cells.join(named, on=COLUMN)
-    is_rival = (rows["seconds"] <= RIVAL * rows["base_seconds"]) & rows.index.isin(bases.index)
-    rivals = is_rival.groupby([rows[name] for name in COLUMN]).transform("sum")
-    confidence = np.where(
-        is_rival, rivals.map({count: confidence_among(count) for count in rivals.unique()}), TWO_LOOKS
-    )
-    found = [_compare(row, seconds, one) for row, one in zip(rows_of(rows), confidence, strict=True)]
-    names = ["speedup", "speedup_low", "speedup_high", "verdict", "reason"]
-    rows[names] = pd.DataFrame(found, index=rows.index, columns=names)
-    is_compared = rows["speedup"].notna()
-    rows["confidence"] = np.where(is_compared, confidence, np.nan)
-    base = ["base_algorithm", "base_profile"]
-    rows[base] = rows[base].where(is_compared, "")
-    return rows
+    best = cells[may_be_base & cells[value].notna()].groupby(by)[value].idxmin()
+    base = cells[by].join(best.rename("base"), on=by)["base"]
+    is_rival = may_be_base & (cells[value] <= RIVAL * base.map(cells[value]))
+    rivals = is_rival.groupby([cells[name] for name in by]).transform("sum")
+    rows, found = dict(zip(cells.index, rows_of(cells), strict=True)), []
+    for row, other, rival, count in zip(rows.values(), base, is_rival, rivals, strict=True):
+        confidence = confidence_among(count) if rival else TWO_LOOKS
+        found.append(_compare(row, rows.get(other), samples, confidence, value, price))
+    names = [*BASE, "speedup", "speedup_low", "speedup_high", "confidence", "verdict", "reason", "together"]
+    return pd.DataFrame(found, cells.index, names)
 
 
-def _compare(row: Any, seconds: Mapping[CellKey, Sessions], confidence: float) -> tuple[Any, ...]:
-    if not row.seconds:
-        return None, None, None, "none", row.reason
-    if not row.base_profile:
-        return None, None, None, "none", "no CPU row in fp32 was measured to compare with"
-    mine = key_of(row)
-    base = CellKey(row.machine, row.paper, row.base_measured_in, row.case, row.base_algorithm, row.base_profile)
-    if mine == base:
-        return 1.0, None, None, "base", ""
-    estimate, together = compare_rounds(seconds[base], seconds[mine], confidence)
-    verdict, reason = verdict_of(estimate)
-    reason = "; ".join(filter(None, [reason, "" if together else OTHER_SESSION]))
-    return estimate.value, estimate.low, estimate.high, verdict, reason
+def _compare(row: Any, base: Any, samples: Samples, confidence: float, value: str, price: str) -> dict[str, Any]:
+    if base is None or getattr(row, value) is None:
+        return dict.fromkeys(BASE, "") | {"verdict": "none", "reason": "", "together": True}
+    ratio, verdict, reason, together = Estimate(1.0), "base", "", True
+    if row is not base:
+        ratio, together = samples.ratio(base, row, confidence)
+        ratio = ratio.times(getattr(base, price) / getattr(row, price)) if price else ratio
+        verdict, reason = verdict_of(ratio)
+    return {
+        **{name: getattr(base, name.removeprefix("base_")) for name in BASE},
+        **ratio.columns("speedup"),
+        "confidence": confidence,
+        "verdict": verdict,
+        "reason": reason,
+        "together": together,
+    }
+
+
+def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """The cells, each compared with the fastest CPU row in fp32 of its machine and case."""
+    may_be_base = cells["is_cpu"] & (cells["precision"] == FULL_PRECISION)
+    return cells.drop(columns="reason").join(compare_to_best(cells, samples, COLUMN, may_be_base))
+
+
+def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """A speedup for every cell. A row of another precision than fp32 has one, and is no base."""
+    compared = compare_to_fastest_cpu(cells, samples)
+    published = [published_speedup_of(cell, papers[cell.paper]) for cell in rows_of(cells)]
+    compared[["published", "published_precisions"]] = pd.DataFrame(published, compared.index)
+    without = compared["verdict"] == "none"
+    compared["reason"] = compared["reason"].mask(without, cells["reason"].where(cells["seconds"].isna(), NO_BASE))
+    says = [
+        "; ".join(filter(None, [reason, "" if together else OTHER_SESSION]))
+        for reason, together in zip(compared["reason"], compared["together"], strict=True)
+    ]
+    return apply_dtypes(compared.assign(reason=says), "speedups")
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str) -> float | None:
@@ -92,3 +176,69 @@ def published_speedup_of(cell: Any, paper: Paper) -> tuple[float | None, str]:
     if not (cell.published_row and base):
         return value, ""
     return value, across_precisions(paper.row(cell.published_row).precision, [base.precision])
+
+
+def fastest_rows(cells: pd.DataFrame) -> pd.DataFrame:
+    """Of every measured case and machine the fastest row in fp32, and how many `machines` measured the case."""
+    timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
+    fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
+    return fastest.assign(machines=fastest.groupby(CASE)["machine"].transform("size"))
+
+
+def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """A row for every machine and case that more than one machine measured: the fastest machine's seconds over its. A
+    machine whose verdict is indistinguishable shares the first place."""
+    fastest = fastest_rows(cells).query("machines > 1").drop(columns="reason")
+    compared = compare_to_best(fastest, samples, CASE, pd.Series(True, fastest.index))
+    case = fastest.groupby(CASE, sort=False).ngroup()
+    return apply_dtypes(fastest.join(compared).loc[case.sort_values(kind="stable").index], "machines")
+
+
+def rank_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """A row for every machine and table that more than one machine measured, the fastest first.
+
+    `share` is its speed over that of the machines that share the first place, the geometric mean over `cases`. `rank`
+    is one more than the number of machines that are proven to be faster, among the `machines` that measured
+    `all_cases`: machines that cannot be told apart share a place. A machine that did not measure all has no rank.
+    """
+    fastest = fastest_rows(cells).query("machines > 1")
+    speeds = _speeds(fastest, samples.timed)
+    fastest = fastest.assign(speed=speeds.groupby("cell")["speed"].median())
+    tables = []
+    for _, table in fastest.groupby(["paper", "experiment"], sort=False):
+        by_machine = table.groupby("machine", sort=False)
+        rows = pd.DataFrame({"cases": by_machine.size()})
+        most = rows["cases"].max()
+        whole = list(rows.index[rows["cases"] == most])
+        places = place_machines([speeds[speeds["cell"].isin(by_machine.groups[name])] for name in whole])
+        rows["rank"] = pd.Series(places, index=whole, dtype="Int64").reindex(rows.index)
+        first = table[table["machine"].map(rows["rank"] == 1)].groupby("case")["speed"].mean()
+        behind = (table["speed"] - table["case"].map(first)).groupby(table["machine"]).mean()
+        rows = rows.assign(share=np.exp(behind), machines=len(whole), all_cases=most)
+        rows["paper"], rows["experiment"] = table["paper"].iloc[0], table["experiment"].iloc[0]
+        rows = rows.rename_axis("machine").reset_index()
+        tables.append(rows.sort_values(["rank", "share"], ascending=[True, False]))
+    return apply_dtypes(pd.concat(tables), "standings") if tables else make_frame([], "standings")
+
+
+def _speeds(cells: pd.DataFrame, timed: pd.DataFrame) -> pd.DataFrame:
+    """The rounds of cells: the index of the `cell`, its `case`, `speed` (the logarithm), `session`, and the `turn`."""
+    mine = cells[ROUNDS_OF].rename_axis("cell").reset_index()
+    names = [*ROUNDS_OF, "round", "session", "seconds_median"]
+    found = mine.merge(timed.rename(columns={"experiment": "measured_in"})[names], on=ROUNDS_OF)
+    turn = found.groupby(["machine", "measured_in", "profile", "round"], sort=False).ngroup()
+    return found.assign(speed=-np.log(found["seconds_median"]), turn=turn)
+
+
+def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:
+    """A row for every case and quantity that more than one machine has a number of, in fp32: the seconds of every
+    machine's fastest row, or its accelerator's highest speedup."""
+    full = speedups[(speedups["precision"] == FULL_PRECISION) & ~speedups["is_cpu"] & (speedups["speedup"] > 0)]
+    seconds = fastest_rows(cells).groupby(CASE, sort=False)["seconds"]
+    factors = full.groupby([*CASE, "machine"], sort=False)["speedup"].max().groupby(CASE, sort=False)
+    spreads = [
+        groups.describe().loc[groups.size() > 1].reset_index().assign(quantity=quantity)
+        for quantity, groups in (("seconds", seconds), ("speedup", factors))
+    ]
+    found = pd.concat(spreads, ignore_index=True).rename(columns=QUANTILES)
+    return apply_dtypes(found.reindex(columns=list(TABLES["spread"].columns)), "spread")

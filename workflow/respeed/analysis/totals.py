@@ -11,24 +11,25 @@ prints (the logarithm of the rate against that of the number of weights, held co
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import estimate_location, estimate_sum, what_is_missing
+from respeed.analysis.estimates import estimate_location, what_is_missing
 from respeed.analysis.labels import label_row
-from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
+from respeed.analysis.rounds import CELL, CellKey, key_of
+from respeed.analysis.speedups import Samples
 from respeed.model.paper import Case, Experiment, Paper
 
 DAY = 86400.0
 
 
-def make_totals(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+def make_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
     """For every table with a total: a row for each row of the paper, and one for each profile of each machine."""
-    seconds, totals = seconds_by_round(rounds), []
+    totals = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             if experiment.total is None:
@@ -36,10 +37,8 @@ def make_totals(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, 
             mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
             theirs = [] if smoke else list(_theirs(paper, experiment, mine))
             cases = experiment.case_names(smoke)
-            columns: dict[tuple[str, str], list[Any]] = defaultdict(list)
-            for cell in rows_of(mine):
-                columns[cell.machine, cell.profile].append(cell)
-            found = [*theirs, *(_ours(column, seconds, cases) for column in columns.values())]
+            columns = [list(rows_of(column)) for _, column in mine.groupby(["machine", "profile"], sort=False)]
+            found = [*theirs, *(_ours(column, samples, cases) for column in columns)]
             fastest = min((total["seconds"] for total in theirs), default=math.nan)
             for total in found:
                 # As many examples as the paper's accelerator gets through in a day.
@@ -49,7 +48,7 @@ def make_totals(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, 
     return make_frame(totals, "totals")
 
 
-def _ours(column: list[Any], seconds: Mapping[CellKey, Mapping[int, float]], cases: tuple[str, ...]) -> dict[str, Any]:
+def _ours(column: list[Any], samples: Samples, cases: tuple[str, ...]) -> dict[str, Any]:
     total = {"machine": column[0].machine, "profile": column[0].profile, "label": column[0].label, "rounds": 0}
     missing = next((cell for cell in column if not cell.seconds), None)
     if missing:
@@ -57,21 +56,8 @@ def _ours(column: list[Any], seconds: Mapping[CellKey, Mapping[int, float]], cas
     absent = set(cases) - {cell.case for cell in column}
     if absent:
         return total | {"reason": f"{min(absent)}: cannot run on this row"}
-    estimate, fewest = estimate_sum(measured_together(column, seconds)), min(cell.rounds for cell in column)
-    total |= {"seconds": estimate.value, "seconds_low": estimate.low, "seconds_high": estimate.high}
-    return total | {"rounds": fewest, "reason": what_is_missing(estimate, fewest)}
-
-
-def measured_together(
-    column: Iterable[Any], seconds: Mapping[CellKey, Mapping[int, float]]
-) -> list[dict[str, dict[int, float]]]:
-    """Seconds of each cell by round, by the cell's case: a mapping for each group of cells that one process measured.
-    `seconds` are those of a step (rounds.seconds_by_round)."""
-    groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
-    for cell in column:
-        times = seconds[key_of(cell)]
-        groups[cell.measured_in][cell.case] = {number: cell.steps * time for number, time in times.items()}
-    return list(groups.values())
+    estimate, fewest = samples.sum(column), min(cell.rounds for cell in column)
+    return total | estimate.columns("seconds") | {"rounds": fewest, "reason": what_is_missing(estimate, fewest)}
 
 
 def _theirs(paper: Paper, experiment: Experiment, mine: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -116,8 +102,7 @@ def make_parts(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
         found = samples.get(key_of(cell), [])
         for name in found[0] if found else ():
             one = estimate_location([cell.steps * times[name] for times in found])
-            of_part = {"part": name, "seconds": one.value, "seconds_low": one.low, "seconds_high": one.high}
-            parts.append(cell._asdict() | of_part)
+            parts.append(cell._asdict() | {"part": name} | one.columns("seconds"))
     return make_frame(parts, "parts")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import FULL_PRECISION, compare_rounds
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.labels import PAPER, label_row, words_of_unit
-from respeed.analysis.rounds import key_of, seconds_by_session
+from respeed.analysis.speedups import Samples
 from respeed.figures.charts import ONE_CORE, POINT, SPREAD, Chart, Row
 from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look
 from respeed.figures.results import Results
@@ -250,10 +250,9 @@ def _compared(results: Results, timed: pd.DataFrame, pairs: Iterable[tuple[Any, 
     """Each second cell of the pairs, with how many times as fast it is as the first."""
     rounds = results.table("rounds")
     here = rounds["machine"].isin(timed["machine"]) & rounds["paper"].isin(timed["paper"])
-    sessions = seconds_by_session(rounds[here])
-    rows = []
+    samples, rows = Samples(rounds[here]), []
     for base, cell in pairs:
-        ratio, _ = compare_rounds(sessions[key_of(base)], sessions[key_of(cell)])
+        ratio, _ = samples.ratio(base, cell)
         rows.append(cell._asdict() | {"value": ratio.value, "low": ratio.low, "high": ratio.high})
     return pd.DataFrame(rows, columns=[*timed, "value", "low", "high"])
 

@@ -25,13 +25,13 @@ from respeed.analysis.rounds import (
     CELL,
     CellKey,
     first_rounds,
+    in_order,
     key_of,
+    number_sessions,
     probes_by_row,
     read_rounds,
-    seconds_by_session,
 )
-from respeed.analysis.sessions import in_order, number_sessions
-from respeed.analysis.speedups import compare_to_fastest
+from respeed.analysis.speedups import Samples, compare_to_fastest_cpu
 from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
 from respeed.records.store import MachineRecords, read_machine
@@ -278,7 +278,7 @@ def _unsettled(plan: Plan) -> list[tuple[str, set[CellKey]]]:
     """Cells that are worth measuring again only together, and why."""
     rounds = first_rounds(read_rounds(plan.records.values()), plan.work.preset.rounds)
     judged = plan.judge(rounds)
-    compared = compare_to_fastest(judged, seconds_by_session(rounds)).assign(without=_lacks_interval(judged))
+    compared = compare_to_fastest_cpu(judged, Samples(rounds)).assign(without=_lacks_interval(judged))
     pairs = []
     for cell in rows_of(compared[compared["verdict"].isin(["unproven", "indistinguishable"])]):
         key, needed = key_of(cell), _rounds_needed(cell)

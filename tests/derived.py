@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import make_speedups
+from respeed.analysis.speedups import Samples, make_speedups
 from respeed.analysis.totals import make_totals
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
@@ -71,8 +71,9 @@ def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[di
 
 def claims_of(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The paper's own claims, by name, each as a whole."""
-    made, _, rounds = frames_of(records)
-    claims = make_claims(made, rounds, PAPERS, make_totals(made, rounds, PAPERS, smoke=False))
+    made = frames_of(records)
+    totals = make_totals(made.cells, made.samples, PAPERS, smoke=False)
+    claims = make_claims(made.cells, made.samples, PAPERS, totals)
     return {row.claim: row for row in rows_of(claims) if not row.case}
 
 
@@ -93,19 +94,27 @@ def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
 
 def their_total(make_record: MakeRecord, row: str) -> float:
     """Seconds of the paper's row for the network, at its own rates."""
-    made, _, rounds = frames_of(every_case(make_record, 1.0, **ALL))
-    totals = make_totals(made, rounds, PAPERS, smoke=False)
+    made = frames_of(every_case(make_record, 1.0, **ALL))
+    totals = make_totals(made.cells, made.samples, PAPERS, smoke=False)
     (one,) = totals.loc[(totals["machine"] == "paper") & (totals["profile"] == row), "seconds"]
     return float(one)
 
 
-def frames_of(
-    records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+class Made(NamedTuple):
+    cells: pd.DataFrame
+    speedups: pd.DataFrame
+    rounds: pd.DataFrame
+
+    @property
+    def samples(self) -> Samples:
+        return Samples(self.rounds)
+
+
+def frames_of(records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS) -> Made:
     """Cells, speedups and rounds."""
     rounds = read_rounds(records)
     made = make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
-    return made, make_speedups(made, rounds, papers), rounds
+    return Made(made, make_speedups(made, Samples(rounds), papers), rounds)
 
 
 def machine_of(records: list[dict[str, Any]], machine: str = "box") -> Any:

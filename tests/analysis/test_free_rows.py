@@ -12,8 +12,8 @@ from respeed.analysis.labels import in_unit
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold
+from tests.derived import NOISE, MakeRecord, frames_of, seven, table_of
 from tests.inputs.written import DRAFT, DRAFT_CSV
-from tests.tables.derived import NOISE, MakeRecord, frames_of, seven, table_of
 
 GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
@@ -43,8 +43,8 @@ def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Any]:
 
 
 def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
-    frame, _, rounds = frames_of(records, {"draft": paper})
-    return next(rows_of(make_claims(frame, rounds, {"draft": paper}, make_frame([], "totals"))))
+    made = frames_of(records, {"draft": paper})
+    return next(rows_of(make_claims(made.cells, made.samples, {"draft": paper}, make_frame([], "totals"))))
 
 
 def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:
@@ -89,8 +89,9 @@ def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")
     assert "over" not in found.here
     papers = {"draft": paper}
-    made, ratios_here, rounds = frames_of(both, papers)
-    why = make_why(made, ratios_here, make_factors(made, rounds, papers), papers, smoke=False)
+    made = frames_of(both, papers)
+    factors = make_factors(made.cells, made.samples, papers)
+    why = make_why(made.cells, made.speedups, factors, papers, smoke=False)
     theirs = next(one for one in rows_of(why) if one.comparison == "theirs")
     assert theirs.precisions == "fp32 over fp64"
     assert "(fp32 over fp64)" in explain(theirs)
