@@ -77,7 +77,7 @@ def test_machines_that_differ_by_more_than_sessions_do_are_ranked() -> None:
         )
         one.measure(6)
     cells, _, rounds = make_tables(machines)
-    assert list(rank_machines(cells, rounds).set_index("machine").sort_index()["rank"]) == [1, 2, 2, 4]
+    assert list(rank_machines(cells, Samples(rounds)).set_index("machine").sort_index()["rank"]) == [1, 2, 2, 4]
 
 
 @pytest.mark.parametrize("sessions", [2, 4])

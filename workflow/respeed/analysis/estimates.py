@@ -35,7 +35,7 @@ SESSION_SPREAD, SESSION_FREEDOM = 0.03, 8
 # Cells that were measured together: of each, by name, the seconds by round.
 Rounds = Mapping[str, Mapping[int, float]]
 # Of one cell: the seconds a step of its rounds, by session.
-Sessions = Mapping[int, Sequence[float]]
+Sessions = Mapping[int, Sequence[float] | np.ndarray]
 
 
 @dataclass(frozen=True)
