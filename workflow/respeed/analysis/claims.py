@@ -287,9 +287,9 @@ def _compare_totals(claim: Claim, paper: Paper, evidence: Evidence) -> list[Comp
         row, base = _choose_rows(claim, paper, None, evidence.cells)
     except _Missing as why:
         return [replace(whole, missing=str(why), may_come=why.may_come)]
-    columns = [[cell for cell in evidence.cells if _row_of(cell) == _row_of(one)] for one in (base, row)]
-    here = evidence.samples.sum(*columns, TWO_LOOKS)
-    fewest = min(cell.rounds for column in columns for cell in column)
+    slowest, fastest = ([cell for cell in evidence.cells if _row_of(cell) == _row_of(one)] for one in (base, row))
+    here = evidence.samples.sum(slowest, fastest, TWO_LOOKS)
+    fewest = min(cell.rounds for cell in (*slowest, *fastest))
     return [replace(whole, row=row, base=base, here=here, rounds=fewest)]
 
 
