@@ -1,0 +1,195 @@
+"""A configuration, resolved: what is planned for machines that only their own jobs can look at, what is asked of Slurm,
+and the files that the rules make."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from respeed.errors import NotMeasurable, UserError
+from respeed.inputs.config import Config, load_config
+from respeed.inputs.machines import SlurmNode, Told
+from respeed.inputs.papers import load_paper, load_papers
+from respeed.inputs.profiles import load_profiles
+from respeed.records.store import write_json
+from respeed.schedule import workflow
+from respeed.schedule.availability import checksum, make_description, read_answers, resolve_described
+from respeed.schedule.messages import announcement, failure
+from respeed.schedule.next_turn import Plan
+from respeed.schedule.outputs import DRAWN, figure_files, table_files
+from respeed.schedule.workflow import Target, Workflow, resolve_workflow
+
+PROFILES = load_profiles()
+NODE = SlurmNode(partition="gpu", minutes=60)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def target(*profiles: str, **node: Any) -> Target:
+    config = replace(load_config(), profiles=profiles or ("openblas-1", "gpu"))
+    return Target(config, load_papers(["raina2009"]), PROFILES, "far", replace(NODE, **node))
+
+
+def describe(**answers: dict[str, object]) -> None:
+    known = {name: {"asked": checksum(PROFILES[name])} | answer for name, answer in answers.items()}
+    write_json(target().description, {"machine": "far", "hardware": {}, "not_measurable": {}, "profiles": known})
+
+
+def test_what_applies_on_a_node_is_its_own_answer_which_its_first_job_gives() -> None:
+    assert target().asks_node
+    assert target().sessions == [Path("results/records/far/session-001.json")]
+    describe(**{"openblas-1": {"reason": "no BLAS"}, "gpu": {"threads": 64}})
+    there = target()
+    assert not there.asks_node
+    assert {cell.profile for cell in there.work.cells} == {"gpu"}
+    assert there.why_not(PROFILES["openblas-1"]) == "no BLAS"
+    # A profile that changed is asked about again.
+    for changes, asked in ({"precision": "fp16"}, True), ({"label": "Another label"}, False):
+        changed = PROFILES | {"gpu": replace(PROFILES["gpu"], **changes)}
+        assert replace(target(), profiles=changed).asks_node == asked
+
+
+def test_the_answers_of_this_machine_are_what_it_resolves() -> None:
+    described = make_description("far", PROFILES)
+    write_json(target().description, described)
+    assert not target(*PROFILES).asks_node
+    answers = read_answers("far", smoke=False)
+    assert resolve_described(answers, PROFILES["openblas-1"])[0] == 1
+    assert "mkl-1" in answers
+    assert "mkl-1" not in described["not_measurable"]  # no row of this machine's tables
+    with pytest.raises(NotMeasurable, match="no good"):
+        resolve_described({"gpu": answers["gpu"] | {"reason": "no good"}}, PROFILES["gpu"])
+
+
+def test_a_description_without_answers_is_asked_again_and_the_run_says_so() -> None:
+    assert not target().asks_again
+    write_json(target().description, {"machine": "far", "hardware": {}, "not_measurable": {}})
+    write_json(Path("results/records/far/raina2009/rbm/gpu/round-01.json"), {})
+    assert target().asks_again
+    run = Workflow(target().config, {}, target().papers, PROFILES, "far", {"far": NODE})
+    first, *others = announcement(run).splitlines()[1:]
+    assert first.startswith("  1 record; its profiles are asked again: its first job")
+    assert any("hardware sheet" in line for line in others)
+    describe(**{"openblas-1": {"threads": 1}, "gpu": {"threads": 64}})
+    assert not target().asks_again
+
+
+def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_other_hardware() -> None:
+    cpu = {"cpu": "A CPU", "memory_bytes": 2**34, "accelerators": []}
+    sheet = {
+        "schema": 1, "machine": "far", "smoke": False, "digest": "0" * 16, "started": "2026-01-01T00:00:00+00:00",
+        "wall_seconds": 1.0, "provenance": {"machine": cpu}, "memory": {"caches": {}, "accelerators": {}},
+        "rounds": [], "absent": [],
+    }  # fmt: skip
+    write_json(target().hardware_sheet, sheet)
+    assert target().gauge_due is None
+    write_json(target().description, {"machine": "far", "hardware": {"cpu": "Another CPU"}})
+    assert "on other hardware: CPU, A CPU, not Another CPU" in (target().gauge_due or "")
+
+
+def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_to_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    describe(**{"openblas-1": {"threads": 1}})
+    monkeypatch.setattr("respeed.schedule.next_turn.START_SECONDS", 600.0)
+    with pytest.raises(UserError, match=r"workflow/machines/far.yaml: slurm.minutes: 5 is too short: .* write 1\d"):
+        target("openblas-1", minutes=5).check()
+    target("openblas-1", minutes=600).check()
+    monkeypatch.setattr(Plan, "seconds_left", lambda plan: 7200.0)
+    assert [target("openblas-1", minutes=minutes).jobs_needed for minutes in (5, 63, 600)] == [60, 2, 1]
+
+
+def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
+    nodes = {"a": SlurmNode(), "b": SlurmNode("gpu", gres="gpu:1", nodelist="n7", cpus=8, memory_gb=2, minutes=9)}
+    run = Workflow(load_config(), {"machine": "a"}, {}, PROFILES, "a", nodes)
+
+    def asked(machine: str, short: bool = False) -> Mapping[str, object]:
+        return {key: of(SimpleNamespace(machine=machine)) for key, of in run.resources(short).items()}
+
+    plain, told = asked("a"), asked("b")
+    left = {"slurm_partition", "slurm_account", "constraint", "gres"}
+    assert {key for key, value in plain.items() if value is None} == left
+    assert plain["slurm_extra"] == "--exclusive"
+    assert told["slurm_extra"] == "--exclusive --nodelist=n7"
+    assert (told["slurm_partition"], told["gres"], told["cpus_per_task"], told["mem_mb"]) == ("gpu", "gpu:1", 8, 2048)
+    assert (plain["runtime"], asked("a", short=True)["runtime"], asked("b", short=True)["runtime"]) == (60, 15, 9)
+    # There it is told to measure, as long as its job lasts, what that machine is asked for.
+    words = ["--budget", "360s", "--config", 'machine="b"', "cluster=false"]
+    assert run.how_to_measure(SimpleNamespace(machine="b")) == words
+    assert replace(run, nodes={}).how_to_measure(None) == ["--config", 'machine="a"']
+    assert replace(run, nodes={}).resources() == {}
+
+
+def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"far": Told("far", profiles=("gpu", "gpu-fp64")), "near": None}
+    monkeypatch.setattr(workflow, "told_of", told.get)
+    every = replace(load_config(), all_profiles=True)
+    some = replace(every, all_profiles=False, profiles=("torch-1", "gpu"))
+
+    def profiles(config: Config, machine: str) -> tuple[str, ...]:
+        return Workflow(config, {}, {}, PROFILES, machine).targets[0].config.profiles
+
+    assert profiles(every, "far") == ("gpu", "gpu-fp64")
+    assert profiles(some, "far") == ("gpu",)
+    assert profiles(every, "near") == every.profiles
+
+
+def test_a_cluster_without_machines_is_a_mistake_that_says_how_to_write_one() -> None:
+    with pytest.raises(UserError, match="new machine NAME"):
+        resolve_workflow({"cluster": True})
+
+
+def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Path) -> None:
+    log = tmp_path / "session.log"
+    log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
+    reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
+    assert failure(reason, ["machine.json"], [str(log)]) == [
+        "respeed: no machine.json: SLURM-job '3' failed, SLURM status is: 'FAILED'.",
+        f"  the job said last: box: its records were made on another machine ({log})",
+    ]
+    refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
+    (line,) = failure(refused, ["a"], [str(log)])
+    assert line == "respeed: no a: Slurm refused the job: sbatch: error: invalid partition"
+
+
+def flagged(run: Workflow) -> list[tuple[str, dict[str, Any]]]:
+    """What the HTML report shows, each file with what Snakemake's report() is told of it."""
+    made = [file for files in (table_files, figure_files) for file in files(run, lambda path, **facts: (path, facts))]
+    return [one for one in made if isinstance(one, tuple)]
+
+
+def titled(title: str) -> Workflow:
+    """A run of a paper of twelve tables; it and the first table have that title."""
+    paper = load_paper("raina2009")
+    experiments = {"one": replace(paper.experiments["rbm"], title=title)}
+    experiments |= {str(number): paper.experiments["rbm"] for number in range(11)}
+    shown = replace(paper, title=title, experiments=experiments)
+    return replace(resolve_workflow({"machine": "box"}), papers={"raina2009": shown})
+
+
+def test_files_are_listed_in_the_order_of_the_paper_by_their_titles() -> None:
+    run = resolve_workflow({"machine": "box"})
+    labels = {path.removeprefix("results/"): facts["labels"] for path, facts in flagged(run)}
+    titles = [labels[f"tables/raina2009/{name}.html"]["Table"] for name in run.papers["raina2009"].experiments]
+    assert titles == sorted(titles)
+    assert titles[0] == "1 Densely connected RBM"
+    for place, shows in DRAWN.items():
+        drawn = labels[f"figures/raina2009/rbm/box-{place}.svg"]
+        assert drawn == {"Table": titles[0], "Shows": shows, "Machine": "box"}
+    labels = {path.removeprefix("results/"): facts["labels"] for path, facts in flagged(titled("A"))}
+    assert labels["tables/raina2009/one.csv"] == {"Table": "01 A", "File": "one.csv"}
+
+
+def test_a_title_with_braces_or_tags_is_a_text_to_snakemake_too() -> None:
+    shown = [facts for _, facts in flagged(titled("{x}</script>"))]
+    texts = [text for facts in shown for text in (*facts["labels"].values(), facts["subcategory"] or "")]
+    assert any("(x)" in text for text in texts)
+    assert not any(set("{}<>") & set(text) for text in texts)
