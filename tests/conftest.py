@@ -60,7 +60,8 @@ class Project:
         return done
 
     def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run("snakemake", *arguments, check=check, **environment)
+        """Without an accelerator, so that every machine measures the same."""
+        return self.run("snakemake", *arguments, check=check, **{"CUDA_VISIBLE_DEVICES": "", **environment})
 
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.folder / file
@@ -93,8 +94,16 @@ def measured(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Projec
             return Project.there(folder)
         folder.mkdir()
         project = Project(folder)
-        project.snakemake("--config", "preset=smoke", CUDA_VISIBLE_DEVICES="")
+        project.snakemake("--config", "preset=smoke")
     return project
+
+
+@pytest.fixture
+def copy(measured: Project, tmp_path: Path) -> Project:
+    """A copy of the measured project, to change."""
+    folder = tmp_path / "copy"
+    shutil.copytree(measured.folder, folder, symlinks=True)
+    return Project.there(folder)
 
 
 # Beyond so many processes, tests would wait for memory and for the measurements of one another.

@@ -3,9 +3,7 @@
 import csv
 import json
 import re
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +16,6 @@ from tests.derived import claims_frame
 SMOKE = ("--config", "preset=smoke")
 HTML = "report/smoke.html"
 SIZE_BYTES = 10_000_000
-
-
-@pytest.fixture
-def copy(measured: Project, tmp_path: Path) -> Project:
-    """A copy of the measured project, to change."""
-    folder = tmp_path / "copy"
-    shutil.copytree(measured.folder, folder, symlinks=True)
-    return Project.there(folder)
 
 
 @pytest.fixture
@@ -57,11 +47,11 @@ def test_a_run_leaves_a_report_for_a_browser_that_is_no_larger_than_can_be_maile
 def test_a_run_with_nothing_to_do_leaves_it_alone_and_makes_it_again_if_it_is_gone(copy: Project) -> None:
     path = copy.folder / HTML
     before = path.stat().st_mtime_ns
-    assert "Nothing to be done" in copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    assert "Nothing to be done" in copy.snakemake(*SMOKE).stdout
     assert path.stat().st_mtime_ns == before
     path.unlink()
     records = copy.records()
-    told = copy.snakemake(*SMOKE, CUDA_VISIBLE_DEVICES="").stdout
+    told = copy.snakemake(*SMOKE).stdout
     assert path.exists()
     assert copy.records() == records
     assert told.count("the report is") == 1
@@ -71,7 +61,7 @@ def test_a_run_with_nothing_to_do_leaves_it_alone_and_makes_it_again_if_it_is_go
 @pytest.mark.slow
 def test_the_pdf_target_leaves_it_alone_and_no_longer_names_it(copy: Project) -> None:
     before = (copy.folder / HTML).stat().st_mtime_ns
-    told = copy.snakemake("pdf", *SMOKE, CUDA_VISIBLE_DEVICES="").stdout.splitlines()
+    told = copy.snakemake("pdf", *SMOKE).stdout.splitlines()
     assert (copy.folder / HTML).stat().st_mtime_ns == before
     assert "respeed: the report is report/smoke.pdf; tables are in results/smoke/tables" in told
 
@@ -79,7 +69,7 @@ def test_the_pdf_target_leaves_it_alone_and_no_longer_names_it(copy: Project) ->
 def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> None:
     records = copy.records()
     (copy.folder / HTML).unlink()
-    copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("--report", "mine.html", *SMOKE)
     assert copy.records() == records
     assert not (copy.folder / HTML).exists()
     text = (copy.folder / "mine.html").read_text()
@@ -90,7 +80,7 @@ def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> No
 def test_where_it_cannot_be_made_one_line_says_why_and_the_rest_is_there(copy: Project) -> None:
     (copy.folder / HTML).unlink()
     copy.edit("report/captions/cells.rst", "Every cell", "{% nonsense %}")
-    done = copy.snakemake(*SMOKE, check=False, CUDA_VISIBLE_DEVICES="")
+    done = copy.snakemake(*SMOKE, check=False)
     assert done.returncode == 1
     told = [line for line in done.stdout.splitlines() if line.startswith("respeed: report")]
     assert told == ["respeed: report/smoke.html was not made; results/smoke/logs/html.log says why"]
@@ -127,7 +117,7 @@ def test_claims_on_its_front_are_a_table_whatever_they_say(copy: Project) -> Non
     ]  # fmt: skip
     (table,) = make_front_tables(load_papers(["raina2009"]), claims_frame(*claims), "box")
     (copy.folder / "results/smoke/tables/front.html").write_text(render_table(table))
-    copy.snakemake("--report", "mine.html", *SMOKE, CUDA_VISIBLE_DEVICES="")
+    copy.snakemake("--report", "mine.html", *SMOKE)
     with Browser() as browser:
         browser.open(copy.folder / "mine.html")
         browser.wait_for("document.querySelectorAll('#app .prose table tbody tr').length === 2")

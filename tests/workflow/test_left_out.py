@@ -1,5 +1,7 @@
 """A wrong file keeps no other from the report; a run that would measure with it stops with one line."""
 
+import pytest
+
 from tests.conftest import Project
 
 LOAD = """
@@ -8,11 +10,38 @@ from respeed.schedule.workflow import resolve_workflow
 with giving_up():
     print(*resolve_workflow({}, measures={}).papers)
 """
+DRAFT = "title: A draft\nexperiments: {}\n"
 
 
 def load(project: Project, overrides: dict[str, str], *, measures: bool) -> tuple[int, list[str]]:
     done = project.run("python", "-c", LOAD.format(overrides, measures), check=False)
     return done.returncode, done.stdout.splitlines()
+
+
+def add(project: Project, file: str, text: str) -> None:
+    path = project.folder / "workflow" / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "complaint"),
+    [
+        ("config.yaml", "preset: quick", "preset: quik", "did you mean quick?"),
+        ("workflow/hardware/torch-1.yaml", "threads: 1", "threads: one", "threads: 'one' must be"),
+        ("workflow/papers/raina2009/paper.yaml", "visible: 576", "visble: 576", "did you mean visible?"),
+    ],
+)
+def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(
+    project: Project, file: str, old: str, new: str, complaint: str
+) -> None:
+    project.edit(file, old, new)
+    done = project.snakemake(check=False)
+    (line,) = (line for line in done.stdout.splitlines() if not line.startswith("Using workflow specific profile"))
+    assert done.returncode == 2
+    assert file in line
+    assert complaint in line
+    assert not (project.folder / "results").exists()
 
 
 def test_a_wrong_paper_or_profile_stops_a_run_that_measures_with_it_and_no_other(project: Project) -> None:
@@ -31,17 +60,48 @@ def test_a_wrong_paper_or_profile_stops_a_run_that_measures_with_it_and_no_other
     assert any(line.startswith("respeed: bergstra2010 is left out: workflow/papers/bergstra2010") for line in lines)
 
 
+def test_a_dry_run_tells_of_what_is_wrong_beside_it_and_stops_at_what_it_names(project: Project) -> None:
+    add(project, "papers/draft/paper.yaml", DRAFT)
+    add(project, "hardware/mine.yml", "")
+    right = (project.folder / "workflow/hardware/gpu.yaml").read_text()
+    add(project, "hardware/second-gpu.yaml", right + "price_per_hour: 2.5\n")
+    told = project.snakemake("-n", "--config", "preset=smoke", "profiles=torch-1").stdout
+    assert "workflow/hardware/mine.yml: is not read, because of its name; rename it to mine.yaml" in told
+    assert "respeed: the profile second-gpu is left out: workflow/hardware/second-gpu.yaml: price_per_hour: a " in told
+    assert "raina2009 rbm: 4 of 4" in told
+    for settings, last in (
+        (["profiles=all"], "workflow/hardware/second-gpu.yaml: price_per_hour: a price is a machine's"),
+        (["profiles=torch-1", "papers=[raina2009,draft]"], "workflow/papers/draft/paper.yaml"),
+        (["preset=quick"], "respeed: --config: preset stands twice; say it once"),
+    ):
+        done = project.snakemake("-n", "--config", "preset=smoke", *settings, check=False)
+        assert done.returncode == 2
+        assert last in done.stdout.splitlines()[-1]
+        assert "left out" not in done.stdout.splitlines()[-1]
+
+
 def test_the_target_pdf_is_built_whatever_is_wrong_with_one_paper(project: Project) -> None:
     project.edit("workflow/papers/bergstra2010/paper.yaml", "year: 2010", "year: MMX")
-    (project.folder / "workflow/papers/draft").mkdir()
-    (project.folder / "workflow/papers/draft/paper.yml").write_text("")
+    add(project, "papers/draft/paper.yml", "")
     done = project.snakemake("-n", "pdf", "--config", "papers=[bergstra2010,lectures]")
     assert "respeed: bergstra2010 is left out: workflow/papers/bergstra2010/paper.yaml: year: 'MMX'" in done.stdout
 
 
-def test_a_dry_run_tells_of_files_of_other_names_and_of_a_setting_that_stands_twice(project: Project) -> None:
-    (project.folder / "workflow/hardware/mine.yml").write_text("")
-    done = project.snakemake("-n", "--config", "preset=smoke", "profiles=torch-1")
-    assert "workflow/hardware/mine.yml: is not read, because of its name; rename it to mine.yaml" in done.stdout
-    done = project.snakemake("-n", "--config", "preset=smoke", "preset=quick", check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (2, "respeed: --config: preset stands twice; say it once")
+def test_check_lists_every_mistake_of_every_file_and_fails(project: Project) -> None:
+    assert "no mistake" in project.run("respeed", "check").stdout
+    add(project, "papers/draft/paper.yaml", DRAFT)
+    project.edit("workflow/hardware/torch-1.yaml", "precision: fp32", "precision: fp23")
+    project.edit("config.yaml", "preset: quick", "preset: quik")
+    found = project.run("respeed", "check", check=False)
+    assert found.returncode == 1
+    for part in ("did you mean quick?", "did you mean fp32?", "'authors' is missing", "'rows' is missing"):
+        assert part in found.stdout
+
+
+@pytest.mark.slow
+def test_a_run_of_one_paper_shows_that_one_alone(project: Project) -> None:
+    project.snakemake("--config", "preset=smoke", "papers=bergstra2010", "profiles=openblas-1")
+    tables = project.folder / "results/smoke/tables"
+    assert [path.name for path in tables.iterdir() if path.is_dir()] == ["bergstra2010"]
+    assert "examples a second" in (tables / "bergstra2010/mlp.md").read_text().lower()
+    assert (project.folder / "report/smoke.html").exists()
