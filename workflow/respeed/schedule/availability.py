@@ -170,7 +170,7 @@ def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str,
     for name, profile in profiles.items():
         answers[name] = {"asked": checksum(profile)}
         try:
-            answers[name]["threads"] = resolve_threads(profile)[0]
+            answers[name]["threads"] = resolve_threads(profile, hardware)[0]
         except NotMeasurable as reason:
             answers[name]["reason"] = str(reason)
     rows = [name for name, profile in profiles.items() if not other_library(profile, hardware)]

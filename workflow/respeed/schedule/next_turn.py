@@ -222,7 +222,7 @@ class Plan:
         return total
 
     def _guess(self, cell: CellKey) -> float:
-        experiment = self.work.experiment(cell)
+        experiment = self.work.papers[cell.paper].experiments[cell.experiment]
         return SMOKE_CASE_SECONDS if self.work.smoke else experiment.round_seconds / len(experiment.cases)
 
     def spent_seconds(self) -> float:

@@ -11,7 +11,7 @@ from respeed.inputs.machines import Told, read_told, told_machines
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.machine.description import machine_slug
-from respeed.model.paper import Experiment, Paper
+from respeed.model.paper import Paper
 from respeed.records.store import recorded_machines, recorded_papers
 from respeed.schedule.availability import why_not
 from respeed.schedule.spec import cases_of
@@ -109,9 +109,6 @@ class Work:
     @property
     def profiles(self) -> list[str]:
         return list(dict.fromkeys(cell.profile for cell in self.cells))
-
-    def experiment(self, cell: CellKey) -> Experiment:
-        return self.papers[cell.paper].experiments[cell.experiment]
 
 
 def make_work(

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import NotMeasurable, UserError, nearest
+from respeed.errors import UserError, nearest
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import SlurmNode, load_told, told_of
 from respeed.inputs.profiles import Profile
@@ -46,11 +46,9 @@ from respeed.records.store import (
 from respeed.schedule.availability import (
     check_same_machine,
     checksum,
-    describe_as,
     make_description,
     read_answers,
     resolve_described,
-    why_not,
 )
 from respeed.schedule.gauge import NOT_GAUGED, plan_gauge, why_due
 from respeed.schedule.next_turn import Plan, read_plan
@@ -102,14 +100,22 @@ class Target:
     # What the machine is, and can run.
 
     @cached_property
-    def _answers(self) -> dict[str, dict[str, Any]]:
-        return read_answers(self.machine, self.smoke)
+    def _described(self) -> Mapping[str, Any]:
+        """What is known of it: of this machine as it is now, of a node by its description, if it has one."""
+        if self.node is None:
+            return make_description(self.machine, self.profiles)
+        return read_description(self.machine, self.smoke) or {}
 
     @property
-    def _is_known(self) -> bool:
-        """Whether the description answers for every profile that is asked for, as it is now."""
-        asked = {name: self._answers.get(name, {}).get("asked") for name in self.config.profiles}
-        return all(said == checksum(self.profiles[name]) for name, said in asked.items())
+    def hardware(self) -> Mapping[str, Any]:
+        """The machine's facts; of one that was not looked at yet, none."""
+        facts: Mapping[str, Any] = self._described.get("hardware", {})
+        return facts
+
+    def why_not(self, profile: Profile) -> str | None:
+        """The reason why the machine cannot measure the profile; None if it can, or was not asked yet."""
+        reason: str | None = None if self.asks_node else self._described["profiles"][profile.name].get("reason")
+        return reason
 
     @cached_property
     def asks_node(self) -> bool:
@@ -123,23 +129,11 @@ class Target:
         return self.description.exists() and not self._is_known
 
     @property
-    def hardware(self) -> Mapping[str, Any]:
-        """The machine's facts; of one that was not looked at yet, none."""
-        if self.node is None:
-            return describe_as(self.machine)
-        description = read_description(self.machine, self.smoke)
-        return description["hardware"] if description else {}
-
-    def why_not(self, profile: Profile) -> str | None:
-        """The reason why the machine cannot measure the profile; None if it can, or was not asked yet."""
-        if self.node is None:
-            return why_not(profile)
-        try:
-            if not self.asks_node:
-                resolve_described(self._answers, profile)
-        except NotMeasurable as reason:
-            return str(reason)
-        return None
+    def _is_known(self) -> bool:
+        """Whether the description answers for every profile that is asked for, as it is now."""
+        answers = read_answers(self.machine, self.smoke)
+        asked = {name: answers.get(name, {}).get("asked") for name in self.config.profiles}
+        return all(said == checksum(self.profiles[name]) for name, said in asked.items())
 
     @cached_property
     def gauge_due(self) -> str | None:
@@ -174,7 +168,7 @@ class Target:
         """The plan as it is by now."""
         if self.asks_node:
             return Plan(self.work)
-        resolve = partial(resolve_described, self._answers) if self.node else None
+        resolve = partial(resolve_described, self._described["profiles"])
         return read_plan(self.work, current_digests(self.config.seed, self.papers, resolve))
 
     @cached_property
@@ -207,7 +201,7 @@ class Target:
         """UserError if this is another machine than the name's records were made on, or if its job is too short for
         what comes next."""
         if self.node is None:
-            check_same_machine(self.machine, self.plan.made_on, describe_as(self.machine))
+            check_same_machine(self.machine, self.plan.made_on, self.hardware)
         elif not self.asks_node and (turn := self.plan.next_turn()):
             needed = self.plan.seconds_of(turn.cells)
             if needed > _budget_seconds(self.node):
