@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.metadata import distribution
 from pathlib import Path
@@ -80,26 +80,30 @@ class Clone:
             (self.path / "uv").symlink_to(uv)
 
     def run(
-        self, *command: str, user: int | None = None, cwd: Path | None = None, **environment: str
+        self, *command: str, user: int | None = None, **environment: str | None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.folder / "run", *command], env=self.environment(environment), text=True, capture_output=True,
-            check=False, user=user, cwd=cwd,
+            check=False, user=user, cwd=self.folder.parent,
         )  # fmt: skip
 
-    def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
-        """Run it beside the test, in a group of its own, in which no signal is ignored."""
+    def start(
+        self, *command: str, preexec_fn: Callable[[], object] = hear_all, **environment: str
+    ) -> subprocess.Popen[str]:
+        """Run it beside the test, in a group of its own, in which by default no signal is ignored."""
         return subprocess.Popen(
             [self.folder / "run", *command], env=self.environment(environment), text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, preexec_fn=hear_all,
+            stderr=subprocess.PIPE, start_new_session=True, preexec_fn=preexec_fn,
         )  # fmt: skip
 
-    def environment(self, more: dict[str, str]) -> dict[str, str]:
-        return {
+    def environment(self, more: Mapping[str, str | None]) -> dict[str, str]:
+        """None of `more` is not in it."""
+        every = {
             "PATH": str(self.path), "PROJECT": str(self.folder), "UV_LOG": str(self.log), "UV_STOPS": "", "UV_AT": "",
             "STUB_PYTHON": str(self.path.parent / "stub-python"), "CHMOD": shutil.which("chmod") or "chmod",
             "HOME": str(self.path.parent),
         } | more  # fmt: skip
+        return {key: value for key, value in every.items() if value is not None}
 
     def calls(self) -> list[str]:
         """What uv was asked since the last time, and whether the environment looked whole at that moment."""
@@ -170,7 +174,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     (folder / ".config" / "uv" / "uv.toml").write_text(f'cache-dir = "{folder}/the-users"\n')
     made = clone.run(
         "python", "--version", PATH=f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}", UV_OFFLINE="1",
-        UV_PYTHON_DOWNLOADS="never", cwd=folder,
+        UV_PYTHON_DOWNLOADS="never",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     (clone.path / "uv").unlink()
@@ -198,32 +202,26 @@ def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_se
 
 def test_no_settings_of_a_folder_above_reach_uv_but_the_users_own_do(installed: Clone) -> None:
     """Whoever names the cache has his code run: what uv takes from there is checked by no hash."""
-    above = installed.path.parent
-    assert (above / "the-users").is_dir()
-    assert not (above / "planted").exists()
+    assert {"the-users", "planted"} & set(os.listdir(installed.path.parent)) == {"the-users"}
 
 
-def test_the_first_start_says_that_it_begins_and_how_long_it_took(clone: Clone) -> None:
+def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the_project_changes(clone: Clone) -> None:
     first = clone.run("respeed", "status")
-    told = first.stderr.splitlines()
-    assert told[0].startswith("run: making .venv from requirements.lock")
-    assert told[1:4] == ["uv tells on standard output what it did"] * 3
-    assert re.fullmatch(r"run: \.venv is ready, after \d+ s", told[4])
-    # Standard output is the command's alone.
-    assert first.stdout == f"{clone.folder}/.venv/bin/respeed status\n"
+    begins, *of_uv, ends = first.stderr.splitlines()
+    assert begins.startswith("run: making .venv from requirements.lock")
+    assert of_uv == ["uv tells on standard output what it did"] * 3
+    assert re.fullmatch(r"run: \.venv is ready, after \d+ s", ends)
     assert clone.calls() == MADE
-
-
-def test_a_whole_environment_is_used_as_it_is_until_the_lock_or_the_project_changes(ready: Clone) -> None:
-    again = ready.run("respeed", "status")
-    assert (again.stdout, again.stderr) == (f"{ready.folder}/.venv/bin/respeed status\n", "")
-    assert ready.calls() == []
+    again = clone.run("respeed", "status")
+    # Standard output is the command's alone.
+    assert first.stdout == again.stdout == f"{clone.folder}/.venv/bin/respeed status\n"
+    assert (again.stderr, clone.calls()) == ("", [])
     for file in ("requirements.lock", "pyproject.toml"):
-        with (ready.folder / file).open("a") as text:
+        with (clone.folder / file).open("a") as text:
             text.write("# changed\n")
-        assert "run: bringing .venv up to date" in ready.run("python").stderr
-        assert ready.calls() == MADE[1:]
-        assert ready.run("python").stderr == ""
+        assert "run: bringing .venv up to date" in clone.run("python").stderr
+        assert clone.calls() == MADE[1:]
+        assert clone.run("python").stderr == ""
 
 
 @pytest.mark.parametrize("step", ["venv", "pip sync", "pip install"])
@@ -330,10 +328,8 @@ def test_a_set_up_that_is_stopped_ends_at_once_with_all_it_started_and_says_so_i
 
 
 def test_a_set_up_in_the_background_of_a_script_hears_sigterm_and_not_ctrl_c(clone: Clone) -> None:
-    with subprocess.Popen(
-        [clone.folder / "run", "python"], env=clone.environment({"UV_STOPS": "pause", "UV_AT": "pip sync"}), text=True,
-        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    ) as process:  # fmt: skip
+    background = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    with clone.start("python", preexec_fn=background, UV_STOPS="pause", UV_AT="pip sync") as process:
         wait_for(clone.log, "pip sync (unfinished)\n")
         process.send_signal(signal.SIGINT)
         time.sleep(0.1)
@@ -417,22 +413,24 @@ def test_of_two_at_once_one_sets_up_and_the_other_waits_and_says_so(clone: Clone
 
 
 def test_in_a_folder_that_cannot_be_written_to_one_line_says_so_where_the_environment_is_not_whole() -> None:
+    user = 65534 if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         executable(folder / "stub-python", "#!/bin/sh\n")
         clone = Clone(folder, executable(folder / "stub-uv", STUB_UV))
-        user = 65534 if os.geteuid() == 0 else None
-        clone.folder.chmod(0o755 if user else 0o555)
-        told = clone.run("python", user=user)
-        clone.folder.chmod(0o755)
+
+        def run_read_only() -> subprocess.CompletedProcess[str]:
+            clone.folder.chmod(0o755 if user else 0o555)
+            told = clone.run("python", user=user)
+            clone.folder.chmod(0o755)
+            return told
+
+        told = run_read_only()
         assert (told.returncode, told.stdout, len(told.stderr.splitlines())) == (1, "", 1)
         assert told.stderr.startswith(f"run: {clone.folder} cannot be written to")
         # One that is whole is only read.
-        assert clone.run("python").returncode == 0
-        clone.folder.chmod(0o755 if user else 0o555)
-        assert clone.run("python", user=user).returncode == 0
-        clone.folder.chmod(0o755)
+        assert clone.run("python").returncode == run_read_only().returncode == 0
 
 
 @pytest.mark.parametrize("home", [None, "/proc/no-home", "/proc"])
@@ -442,16 +440,9 @@ def test_without_a_home_that_can_be_written_to_what_is_fetched_or_kept_lies_in_t
     uv = (clone.path / "uv").resolve()
     uv.write_text(uv.read_text().replace("bin=$PROJECT", 'echo "$UV_CACHE_DIR" >&2\nbin=$PROJECT'))
     tools = f"{clone.folder}/.tools/cache"
-
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        environment = {key: value for key, value in clone.environment({"HOME": home or ""}).items() if value or home}
-        return subprocess.run(
-            [clone.folder / "run", command], env=environment, text=True, capture_output=True, check=True
-        )
-
-    assert f"{tools}\n" in run("python").stderr
+    assert f"{tools}\n" in clone.run("python", HOME=home).stderr
     executable(clone.folder / ".venv/bin/tell", '#!/bin/sh\necho "$XDG_CACHE_HOME $MPLCONFIGDIR"\n')
-    assert run("tell").stdout.split() == [tools, f"{tools}/matplotlib"]
+    assert clone.run("tell", HOME=home).stdout.split() == [tools, f"{tools}/matplotlib"]
     assert clone.run("tell").stdout.split() == []
     assert clone.run("tell", XDG_CACHE_HOME="/cache").stdout.split() == ["/cache"]
 
