@@ -11,7 +11,7 @@ import random
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,7 +83,8 @@ class Plan:
 
     def add(self, record: dict[str, Any]) -> None:
         """Take a record in, or what it has become."""
-        path = round_path(RoundId(**record["id"]))
+        # Only what says which round it is: a record may say more than this version knows.
+        path = round_path(RoundId(**{key.name: record["id"][key.name] for key in fields(RoundId)}))
         self.records[path] = record
         if not record["id"]["whole"]:
             self._start_seconds[record["id"]["profile"]][path] = record["start_seconds"]
