@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.analysis.rounds import CellKey
+from respeed.analysis.cells import make_cells
+from respeed.analysis.claims import make_claims
+from respeed.analysis.rounds import CellKey, read_rounds
+from respeed.analysis.speedups import Samples
+from respeed.analysis.totals import make_totals
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.schedule.next_turn import NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
+from respeed.schedule.next_turn import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
 from respeed.schedule.selection import Work, make_work
 
 CONFIG, PAPERS, PROFILES = load_config(), load_papers(["raina2009"]), load_profiles()
@@ -24,7 +28,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 CASE_SECONDS = 1.0
 # The first rounds are 12 turns of four cases, which take 48 s.
 RBM = {"rounds": 6, "most": 12, "experiments": ("rbm",)}
-TWO = ("openblas-1", "torch-1")
+TWO, CORES = ("openblas-1", "torch-1"), ("openblas-1", "openblas-all")
 
 # Seconds that a cell takes in the round of that number, or None where it is disturbed.
 Times = Callable[[CellKey, int], float | None]
@@ -90,7 +94,8 @@ def take(turn: Turn, plan: Plan, times: Times, at: datetime) -> None:
                 "warmup": {"settled": True}, "blocks": [block], "wall_seconds": CASE_SECONDS,
             })  # fmt: skip
         plan.add({
-            "id": asdict(round_id), "profile": asdict(PROFILES[turn.profile]), "threads": 1, "digest": "",
+            "id": asdict(round_id), "profile": asdict(PROFILES[turn.profile]), "digest": "",
+            "threads": 1 + (turn.profile == CORES[1]),
             "started": at.isoformat(), "wall_seconds": CASE_SECONDS * len(made), "start_seconds": 0.0,
             "ceilings": None, "provenance": {}, "cases": made,
         })  # fmt: skip
@@ -208,6 +213,45 @@ def test_what_the_first_rounds_left_unsettled_is_measured_again_until_it_is_and_
     assert again(taken) == cells
     assert {turn.again for turn in taken[12:]} == ({reason} if reason else set())
     assert max((turn.number for turn in taken[12:]), default=0) == last
+
+
+def noisy_cores(cell: CellKey, number: int) -> float:
+    """Two cores bring what the paper says of them, and every cell is settled; but each ratio is not, as surely as a
+    claim about four of them needs it."""
+    printed = PAPERS["raina2009"].speedup("rbm", cell.case, "multi-cpu", ("single-cpu",)) or 1.0
+    noise = 0.045 * random.Random(f"{cell.case}/{cell.profile}/{number}").uniform(-1.5, 1.5)
+    return 10.0 / (printed if cell.profile == "openblas-all" else 1.0) * (1 + noise)
+
+
+def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decided() -> None:
+    asked = work(**RBM | {"most": 20}, minutes=60, profiles=CORES)
+    first, whole = run(asked, noisy_cores, turns=12)[1], run(asked, noisy_cores)
+    assert claim_verdicts(first)["second-core"] == "not settled"
+    assert {turn.again for turn in whole[0][12:]} == {CLAIM_OPEN}
+    assert {cell.case for turn in whole[0][12:] for cell in turn.cells} >= {"576x1024"}
+    assert claim_verdicts(whole[1])["second-core"] == "reproduced"
+
+
+def claim_verdicts(plan: Plan) -> dict[str, str]:
+    rounds = read_rounds(plan.records.values())
+    cells = make_cells(rounds, PAPERS, {}, {}, smoke=False)
+    samples = Samples(rounds)
+    claims = make_claims(cells, samples, PAPERS, make_totals(cells, samples, PAPERS, smoke=False))
+    return {row.claim: row.verdict for row in claims[claims["case"] == ""].itertuples()}
+
+
+def test_a_cell_that_loses_its_interval_after_the_look_is_measured_again() -> None:
+    """As where quieter probes, later, show one of its rounds to have been disturbed."""
+    asked = work(**RBM, minutes=60)
+    _, plan = run(asked)
+    assert plan.next_turn() is None
+    record = next(one for one in plan.records.values() if one["id"]["profile"] == "torch-1")
+    record["cases"][0]["blocks"][0]["probe_seconds"] = [0.04, 0.04]
+    taken, after = run(asked, earlier=plan)
+    assert [(turn.profile, [cell.case for cell in turn.cells], turn.again) for turn in taken] == [
+        ("torch-1", [record["cases"][0]["case"]], NO_INTERVAL)
+    ]
+    assert after.next_turn() is None
 
 
 def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_comes_first() -> None:

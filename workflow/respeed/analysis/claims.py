@@ -5,6 +5,7 @@ claim_rules judge what came out, and where a row is missing a sentence says what
 (`claim_fallback`).
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,10 @@ from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     TWO_LOOKS,
     Estimate,
+    what_is_missing,
 )
 from respeed.analysis.labels import across_precisions, label_row, words_of_unit
+from respeed.analysis.rounds import CellKey, key_of
 from respeed.analysis.speedups import Samples, fastest_by
 from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.numbers import (
@@ -51,18 +54,54 @@ def make_claims(
     `speedup_low` and `speedup_high` that of our intervals, and `speedup` is missing. `published` and `here` are the
     same as texts for people ("12.9x to 72.6x"). Of a claim about memory the numbers are shares of what a copy moves.
     """
+    rows = [
+        {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
+        for machine, paper, claim, evidence in _with_evidence(cells, samples, papers, totals)
+        for row in _rows(claim, paper, evidence)
+    ]
+    return make_frame(rows, "claims")
+
+
+def open_claims(
+    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
+) -> list[tuple[float, set[CellKey]]]:
+    """Of every claim that was measured and is not settled: about how many rounds would settle it, if numbers stay as
+    they are, and the cells that need them."""
+    found = []
+    for _, paper, claim, evidence in _with_evidence(cells, samples, papers, totals):
+        compared = [one for one in compare_claim(claim, paper, evidence) if one.here]
+        singles = {one.case: _judge_case(claim, one) for one in compared}
+        if not compared or judge_claim(claim, compared, singles)[0] != rules.NOT_SETTLED:
+            continue
+        left = [
+            one for one in compared
+            if one.here and (rules.NOT_SETTLED in singles[one.case] or what_is_missing(one.here, one.rounds))
+        ]  # fmt: skip
+        chosen = {_row_of(cell) for one in left for cell in (one.row, one.base)}
+        cases = {one.case for one in left}
+        keys = {key_of(cell) for cell in evidence.cells if _row_of(cell) in chosen and cases & {cell.case, ""}}
+        found.append((max((_rounds_needed(one) for one in left), default=math.inf), keys))
+    return found
+
+
+def _rounds_needed(one: "Compared") -> float:
+    """For an interval of ±10 %; at least one more than there are."""
+    margin = one.here.margin if one.here else None
+    return one.rounds + 1 if margin is None else max(one.rounds + 1, one.rounds * (margin / SETTLED_MARGIN) ** 2)
+
+
+def _with_evidence(
+    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
+) -> Iterator[tuple[str, Paper, Claim, "Evidence"]]:
+    """Every claim on every machine."""
     of: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for cell in rows_of(cells):
         of[cell.machine, cell.paper, cell.experiment].append(cell)
     known = samples, list(rows_of(totals))
-    rows = [
-        {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
-        for machine in cells["machine"].unique()
-        for paper in papers.values()
-        for claim in paper.claims
-        for row in _rows(claim, paper, Evidence(of[machine, paper.name, claim.experiment], *known))
-    ]
-    return make_frame(rows, "claims")
+    for machine in cells["machine"].unique():
+        for paper in papers.values():
+            for claim in paper.claims:
+                yield machine, paper, claim, Evidence(of[machine, paper.name, claim.experiment], *known)
 
 
 @dataclass(frozen=True)

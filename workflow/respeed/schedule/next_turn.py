@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from respeed.analysis.cells import judge_cells
+from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import smallest_sample
 from respeed.analysis.rounds import (
@@ -32,6 +33,7 @@ from respeed.analysis.rounds import (
     read_rounds,
 )
 from respeed.analysis.speedups import Samples, compare_to_fastest_cpu
+from respeed.analysis.totals import make_totals
 from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
 from respeed.records.store import MachineRecords, read_machine
@@ -46,7 +48,7 @@ SMOKE_CASE_SECONDS = 0.2
 OVERTIME = 1.2
 # Another cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
 WORTH_ROUNDS = 2
-NO_INTERVAL, UNDECIDED, WIDE = "no interval", "undecided", "wide interval"
+NO_INTERVAL, CLAIM_OPEN, UNDECIDED, WIDE = "no interval", "claim open", "undecided", "wide interval"
 
 Item = TypeVar("Item")
 
@@ -125,13 +127,13 @@ class Plan:
         return self._turn(self.work.cells, number) if number < rounds else None
 
     def _again(self) -> Turn | None:
-        """What the look after the first rounds left unsettled, as long as there is time for one more turn of it."""
-        if not self._unsettled:
+        """What the look after the first rounds left unsettled, as long as there is time for one more turn of it; and
+        what lacks an interval, also where it lost one since, as a later probe shows a round to have been disturbed."""
+        if self.work.preset.most <= self.work.preset.rounds:
             return None
-        seconds, without = self.work.seconds, self._still_without_interval()
-        settled = {cell for cell, why in self._unsettled.items() if why == NO_INTERVAL} - without
-        waiting = [cell for cell in self._unsettled if cell not in settled]
-        return self._turn_again(waiting, seconds) or self._turn_again(list(without), OVERTIME * seconds)
+        seconds, without = self.work.seconds, self._without_interval()
+        waiting = [cell for cell, why in self._unsettled.items() if why != NO_INTERVAL and cell not in without]
+        return self._turn_again([*without, *waiting], seconds) or self._turn_again(without, OVERTIME * seconds)
 
     def _turn_again(self, cells: list[CellKey], seconds: float) -> Turn | None:
         waiting = [cell for cell in cells if self.attempts(cell) < self.work.preset.most]
@@ -140,19 +142,20 @@ class Plan:
         turn = self._turn(waiting, min(map(self.attempts, waiting)))
         if self.spent_seconds() + self.seconds_of(turn.cells) > seconds:
             return None
-        return replace(turn, again=", ".join(dict.fromkeys(self._unsettled[cell] for cell in turn.cells)))
+        whys = dict.fromkeys(self._unsettled.get(cell, NO_INTERVAL) for cell in turn.cells)
+        return replace(turn, again=", ".join(whys))
 
-    def _still_without_interval(self) -> set[CellKey]:
-        """Of the cells that had no interval, those that have none yet: it is counted, and no time is looked at."""
-        clean = read_rounds(self.records.values()).groupby(CELL)["seconds"].count()
-        return {cell for cell, why in self._unsettled.items() if why == NO_INTERVAL and clean[cell] < smallest_sample()}
+    def _without_interval(self) -> list[CellKey]:
+        """The cells that were timed in too few rounds for an interval: it is counted, and no time is looked at."""
+        rounds = read_rounds(self.records.values())
+        timed = rounds[~rounds["whole"] & (rounds["status"] == "measured")]
+        counts = timed.groupby(CELL)["seconds"].count()
+        clean = dict(zip(map(CellKey._make, counts.index), counts, strict=True))
+        return [cell for cell in self.work.cells if clean.get(cell, math.inf) < smallest_sample()]
 
     @cached_property
     def _unsettled(self) -> dict[CellKey, str]:
         """Decided once, on the first rounds: a second look is the last one, when tables are made."""
-        preset = self.work.preset
-        if preset.most <= preset.rounds:
-            return {}
         first = self.first_rounds()
         return choose_unsettled(first, self.work.seconds - first.spent_seconds())
 
@@ -263,9 +266,10 @@ class Plan:
 def choose_unsettled(plan: Plan, seconds_left: float) -> dict[CellKey, str]:
     """The cells to measure again, each with its reason, the most urgent first: as many as the time is enough for.
 
-    First those without an interval, then rows that cannot be told apart from the fastest although more rounds could do
-    it, each with the row that it is compared with, then those whose interval is wide. Only the first rounds of each
-    cell are looked at: the same records give the same answer, and a run that was stopped goes on with its choice.
+    First those without an interval; then those that an open claim is about; then rows that cannot be told apart from
+    the fastest, each with the row that it is compared with; then those whose interval is wide. Claims and rows only
+    where more rounds are likely to be enough. Only the first rounds of each cell are looked at: the same records give
+    the same answer, and a run that was stopped goes on with its choice.
     """
     chosen: dict[CellKey, str] = {}
     for why, together in _unsettled(plan):
@@ -287,9 +291,20 @@ def _unsettled(plan: Plan) -> list[tuple[str, set[CellKey]]]:
             pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
     return [
         *((NO_INTERVAL, {key_of(cell)}) for cell in rows_of(compared[compared["without"]])),
+        *((CLAIM_OPEN, claim) for claim in _of_open_claims(plan, rounds)),
         *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
         *((WIDE, {key_of(cell)}) for cell in rows_of(compared[compared["status"] == "wide"])),
     ]
+
+
+def _of_open_claims(plan: Plan, rounds: pd.DataFrame) -> list[set[CellKey]]:
+    """The cells of each claim that more rounds are likely to settle, the nearest first."""
+    work = plan.work
+    cells = make_cells(rounds, work.papers, {}, {}, work.smoke)
+    samples = Samples(rounds)
+    found = open_claims(cells, samples, work.papers, make_totals(cells, samples, work.papers, work.smoke))
+    near = sorted((needed, sorted(keys & set(work.cells))) for needed, keys in found if needed <= work.preset.most)
+    return [set(keys) for _, keys in near]
 
 
 def _lacks_interval(judged: pd.DataFrame) -> "pd.Series[bool]":
