@@ -128,9 +128,10 @@ def test_what_is_left_out_needs_a_new_name(told: Path) -> None:
         rename_left_out("box", "box", False)
 
 
-def test_the_hardware_sheet_goes_along_with_the_records_of_its_host(told: Path) -> None:
+def test_the_hardware_sheet_goes_along_with_the_records_of_its_host(told: Path, make_record: MakeRecord) -> None:
     for host, where in (("f00d" * 4, "second"), ("a" * 16, "box")):
-        sheet = {"machine": "box", "provenance": {"machine": {"host": host}}, "rounds": []}
+        sheet = hardware_sheet(make_record, passes=1)
+        sheet["provenance"]["machine"] = sheet["provenance"]["machine"] | {"host": host}
         write_json(hardware_path("box", False), sheet)
         rename_left_out("box", "second", False)
         assert json.loads(hardware_path(where, False).read_text())["machine"] == where

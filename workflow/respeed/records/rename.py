@@ -24,7 +24,7 @@ from respeed.records.models import Kind, canonical, parse_json, resealed, sealed
 from respeed.records.store import (
     MachineRecords,
     json_text,
-    read_json,
+    read_hardware,
     read_machine,
     read_placed,
     replacing,
@@ -69,8 +69,7 @@ def adopt_strangers(machine: str, smoke: bool) -> int:
     """Let all files in the machine's folder say its name, where it was copied or renamed by hand; one by one, in place.
     What was measured once does not count twice: a record that lies there under the right name already is set aside.
     Returns how many files said another."""
-    check_name("machine", machine, "rename")
-    _check_there(machine, smoke)
+    _check_names(machine, machine, smoke)
     folder, changed = records_folder(smoke) / machine, 0
     for path in _repeated(machine, smoke):
         set_aside(path)
@@ -87,12 +86,8 @@ def adopt_strangers(machine: str, smoke: bool) -> int:
 
 def _check_names(old: str, new: str, smoke: bool) -> None:
     check_name("machine", new, "rename")
-    _check_there(old, smoke)
-
-
-def _check_there(machine: str, smoke: bool) -> None:
-    if machine not in (machines := record_folders(smoke)) and not _files_in(records_folder(smoke) / machine):
-        raise UserError(f"rename: no records of {machine!r}{nearest(machine, machines)}")
+    if old not in (machines := record_folders(smoke)) and not _files_in(records_folder(smoke) / old):
+        raise UserError(f"rename: no records of {old!r}{nearest(old, machines)}")
 
 
 def _copy(
@@ -101,10 +96,11 @@ def _copy(
     """Build the new folder beside, on the disk to its last byte, and put it into place at one stroke. Where it is there
     already, this was stopped after that: the same contents that it has are returned. UserError if it has none."""
     if target.exists() and any(target.iterdir()):
-        there = {place: data for place, data in contents.items() if _is_same(target / place, data)}
-        if not any(map(_names, map(_parsed, there.values()))):
+        there = {path.relative_to(target): path.read_bytes() for path in _files_in(target)}
+        same = {place: data for place, data in contents.items() if there.get(place) == data}
+        if not any(map(_names, map(_parsed, same.values()))):
             raise UserError(f"rename: {target} is there already; choose a name without records")
-        return there
+        return same
     build = renaming_folder(target.name, smoke)
     shutil.rmtree(build, ignore_errors=True)
     for place, data in (contents | (more or {})).items():
@@ -129,18 +125,14 @@ def _remove(contents: dict[Path, bytes], folder: Path) -> int:
     return len(contents)
 
 
-def _is_same(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == data
-
-
 def _is_sheet_of(sheet: Path, found: MachineRecords) -> bool:
     """Whether the hardware sheet was measured on the very machine of the records that are left out, by its host."""
     try:
-        facts = read_json(sheet)["provenance"]["machine"] if sheet.exists() else {}
-        hosts = [one.made_on for one in found.left_out.values() if one.made_on.get(HOST) == facts.get(HOST)]
-        return bool(facts.get(HOST)) and any(difference(facts, one) is None for one in hosts)
-    except (UserError, KeyError, TypeError, AttributeError):
+        facts = read_hardware(sheet)["provenance"]["machine"]
+    except UserError:  # there is none that can be used
         return False
+    alike = [one.made_on for one in found.left_out.values() if difference(facts, one.made_on) is None]
+    return facts.get(HOST) is not None and any(one.get(HOST) == facts[HOST] for one in alike)
 
 
 def _description(machine: str, found: MachineRecords) -> dict[str, Any]:
