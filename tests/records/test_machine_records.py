@@ -48,37 +48,33 @@ def describe(machine: str = "box", **hardware: Any) -> None:
     write_json(description_path(machine, False), {"machine": machine, "hardware": hardware, "not_measurable": {}})
 
 
-def test_most_records_say_which_machine_is_meant(make_record: MakeRecord) -> None:
-    for index in (1, 2, 3):
-        write(make_record([0.1], index=index), memory_bytes=(16 if index < 3 else 32) * GIB)
+@pytest.mark.parametrize(
+    ("made_on", "described", "meant"),
+    [
+        # Most records; of as many, the latest; the description even against most.
+        ([{"memory_bytes": 16 * GIB}, {"memory_bytes": 16 * GIB}, {"memory_bytes": 32 * GIB}], None, [1, 2]),
+        ([{"cpu": "CPU 1"}, {"cpu": "CPU 2"}], None, [2]),
+        ([{"memory_bytes": 16 * GIB}, {"memory_bytes": 16 * GIB}, {"memory_bytes": 32 * GIB}],
+         {"memory_bytes": 32 * GIB}, [3]),
+        # What a boot leaves of the memory is seldom the same: such are most together.
+        ([*({"memory_bytes": 16 * GIB + 4096 * boot, "host": A_HOST} for boot in range(5)),
+          *({"memory_bytes": 16 * GIB, "host": ANOTHER_HOST} for _ in range(2))], None, [1, 2, 3, 4, 5]),
+    ],
+)  # fmt: skip
+def test_the_description_or_most_records_or_the_latest_say_which_machine_is_meant(
+    made_on: list[dict[str, Any]], described: dict[str, Any] | None, meant: list[int], make_record: MakeRecord
+) -> None:
+    for index, facts in enumerate(made_on, start=1):
+        write(make_record([0.1], index=index, started=f"2026-01-{index:02}T00:00:00+00:00"), **facts)
+    if described:
+        describe(**described)
     found = read_machine(False, "box")
-    assert [record["id"]["index"] for record in found.records.values()] == [1, 2]
-    assert found.fingerprint["memory_bytes"] == 16 * GIB
-
-
-def test_of_as_many_records_the_latest_say_it(make_record: MakeRecord) -> None:
-    for index, day in ((1, "2026-01-02"), (2, "2026-01-01")):
-        write(make_record([0.1], index=index, started=f"{day}T00:00:00+00:00"), cpu=f"CPU {index}")
-    assert read_machine(False, "box").fingerprint["cpu"] == "CPU 1"
-
-
-def test_the_description_says_it_even_against_most_records(make_record: MakeRecord) -> None:
-    for index in (1, 2, 3):
-        write(make_record([0.1], index=index), memory_bytes=(16 if index < 3 else 32) * GIB)
-    describe(memory_bytes=32 * GIB)
-    assert [record["id"]["index"] for record in read_machine(False, "box").records.values()] == [3]
+    assert [record["id"]["index"] for record in found.records.values()] == meant
+    assert found.fingerprint | made_on[meant[-1] - 1] == found.fingerprint
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        '{"hardware": []}',
-        '{"hardware": {"memory_bytes": "much"}}',
-        '{"hardware": {}, "not_measurable": 7}',
-        '{"hardware": {}, "not_measurable": {"gpu": 7}}',
-    ],
+    "text", ["{", "[]", '{"hardware": {"memory_bytes": "much"}}', '{"hardware": {}, "not_measurable": {"gpu": 7}}']
 )
 def test_a_description_that_nothing_can_be_read_from_is_one_line_and_none(
     text: str, make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
@@ -89,20 +85,6 @@ def test_a_description_that_nothing_can_be_read_from_is_one_line_and_none(
     assert read_description("box", False) is None
     assert why_no_description(description_path("box", False))
     assert len(capsys.readouterr().err.splitlines()) <= 1
-
-
-def test_records_that_differ_by_what_a_boot_leaves_of_the_memory_are_most_together(make_record: MakeRecord) -> None:
-    for index in range(1, 6):
-        write(make_record([0.1], index=index), memory_bytes=16 * GIB + 4096 * index, host=A_HOST)
-    for index in (6, 7):
-        write(make_record([0.1], index=index), host=ANOTHER_HOST)
-    assert read_machine(False, "box").fingerprint["host"] == A_HOST
-
-
-def test_another_machines_description_says_nothing(make_record: MakeRecord) -> None:
-    write(make_record([0.1]))
-    write_json(description_path("box", False), {"machine": "other", "hardware": {"cpu": "Another CPU"}})
-    assert len(read_machine(False, "box").records) == 1
 
 
 def test_each_group_that_is_left_out_is_one_line_with_the_command_that_names_it(
@@ -134,11 +116,12 @@ def test_a_folder_that_was_copied_by_hand_is_one_line_and_no_machine(
     assert recorded_machines(False) == {"box": 2}
 
 
-def test_a_description_of_another_machine_is_a_line(
+def test_a_description_of_another_machine_says_nothing_and_is_a_line(
     make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(make_record([0.1]), "box")
-    write_json(description_path("box", False), {"machine": "lab", "hardware": {}, "not_measurable": {}})
+    hardware = {"cpu": "Another CPU"}
+    write_json(description_path("box", False), {"machine": "lab", "hardware": hardware, "not_measurable": {}})
     assert len(read_records(False, "box")) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "results/records/box: its description is left out: of the machine lab" in line
@@ -167,22 +150,18 @@ def test_records_that_cannot_be_read_are_one_line_a_reason(
 
 def test_where_no_record_can_be_used_one_line_ends_it(make_record: MakeRecord) -> None:
     write(make_record([0.1]), "copy")
-    with pytest.raises(UserError, match="the one record file cannot be used"):
-        list(read_machines(False))
-    with pytest.raises(UserError, match="the one record file cannot be used"):
-        list(read_machines(False, recorded_machines(False)))
+    for only in (None, recorded_machines(False)):
+        with pytest.raises(UserError, match="the one record file cannot be used"):
+            list(read_machines(False, only))
 
 
 def test_one_machine_that_can_be_used_is_enough_whichever_it_is(make_record: MakeRecord) -> None:
+    assert list(read_machines(False)) == []
     for copied in ("a-copy", "z-copy"):
         write(make_record([0.1]), "box")
         write(make_record([0.1]), copied)
     found = {machine: len(records) for machine, records in read_machines(False)}
     assert found == {"a-copy": 0, "box": 1, "z-copy": 0}
-
-
-def test_where_there_is_no_record_at_all_nothing_is_wrong() -> None:
-    assert list(read_machines(False)) == []
 
 
 OTHERS = {
@@ -193,6 +172,23 @@ HERE = {
     "cpu": "A CPU", "sockets": 1, "physical_cores": 2, "usable_cores": 2, "cpu_flags": [], "memory_bytes": 16 * GIB,
     "accelerators": [], "host": A_HOST,
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_of_the_fingerprint_tells_machines_apart(field: str) -> None:
+    found = difference(HERE, HERE | {field: OTHERS[field]})
+    assert found is not None
+    assert found.startswith(f"{FIELDS[field]}, ")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"system": "Linux 6.2", "accelerator_driver": "570"}, {"memory_bytes": int(15.5 * GIB)}, {"host": None}],
+    ids=["a new kernel or driver", "what a kernel leaves of the memory", "what older records do not tell"],
+)
+def test_what_changes_without_a_new_machine_is_not_compared(other: dict[str, Any]) -> None:
+    assert difference(HERE | other, HERE) is None
+    assert difference(HERE, HERE | other) is None
 
 
 @given(
