@@ -5,11 +5,13 @@ import gzip
 import io
 import itertools
 import json
+import operator
 import random
 import struct
 import tarfile
 import zlib
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from tests.records.forge import MANIFEST, Entry, bundle_of, entry, manifest_of, zip_of
@@ -380,17 +382,17 @@ def _json() -> dict[str, Trick]:
     }  # fmt: skip
 
 
-def _at(files: Files, file: str, place: str, value: Any) -> bytes:
+def put(files: Files, file: str, changes: dict[str, Any]) -> Files:
+    """The same files, with other values at these places of one; `...` takes away what is there."""
     changed = copy.deepcopy(files)
-    *way, last = [int(key) if key.isdigit() else key for key in place.split(".")]
-    inner = changed[file]
-    for key in way:
-        inner = inner[key]
-    if value is ...:
-        del inner[last]
-    else:
-        inner[last] = value
-    return zip_of(bundle_of(changed))
+    for place, value in changes.items():
+        *way, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+        inner = reduce(operator.getitem, way, changed[file])
+        if value is ...:
+            del inner[last]
+        else:
+            inner[last] = value
+    return changed
 
 
 def _changes(file: str, changes: dict[str, tuple[Any, ...]]) -> dict[str, Trick]:
@@ -399,7 +401,9 @@ def _changes(file: str, changes: dict[str, tuple[Any, ...]]) -> dict[str, Trick]
         for value in values:
             text = "missing" if value is ... else json.dumps(value)[:40]
             name = f"{file.split('/')[-1]}: {place} {text}"
-            found[name] = lambda files, place=place, value=value: _at(files, file, place, value)  # type: ignore[misc]
+            found[name] = lambda files, place=place, value=value: zip_of(  # type: ignore[misc]
+                bundle_of(put(files, file, {place: value}))
+            )
     return found
 
 
@@ -481,18 +485,15 @@ def _records() -> dict[str, Trick]:
 
 
 def _others() -> dict[str, Trick]:
-    def without_a_reason(files: Files) -> bytes:
-        changed = copy.deepcopy(files)
-        changed[FIRST]["cases"][0] |= {"status": "not-run", "blocks": [], "warmup": None, "reason": None}
-        return zip_of(bundle_of(changed))
-
-    def product_without_operations(files: Files) -> bytes:
-        changed = copy.deepcopy(files)
-        changed[FIRST]["cases"][0] |= {"workload": "matmul", "flops": None}
-        return zip_of(bundle_of(changed))
+    def case(**said: Any) -> Trick:
+        changes = {f"cases.0.{key}": value for key, value in said.items()}
+        return lambda files: _good(put(files, FIRST, changes))
 
     return (
-        {"not run without a reason": without_a_reason, "product without operations": product_without_operations}
+        {
+            "not run without a reason": case(status="not-run", blocks=[], warmup=None, reason=None),
+            "product without operations": case(workload="matmul", flops=None),
+        }
         | _changes(
             DESCRIPTION,
             {

@@ -1,8 +1,6 @@
 """What a bundle may hold is shown by every table: what would break one is refused when it comes, in one line."""
 
-import copy
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from respeed.records.transfer import export_bundle, import_bundle
 from tests.conftest import write_machines
 from tests.records.carried import good_files, learned, write_box
 from tests.records.forge import bundle_of, zip_of
-from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET
+from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET, put
 from tests.sheets import hardware_sheet, write_sheet
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -40,72 +38,48 @@ def good(make_record: MakeRecord) -> dict[str, Any]:
     return good_files(make_record)
 
 
-def two_keys(files: dict[str, Any]) -> None:
-    case, seconds = files[FIRST]["cases"][0], [0.1, 0.2]
-    case["parts"] = {"layer": 1.0, f"layer{NOTHING}": 1.0}
-    case["blocks"][0]["part_seconds"] = [seconds, seconds]
+HALF = [0.1, 0.2]
+BLOCK = "cases.0.blocks.0"
+# By what is odd in a file: what stands there instead.
+ODD = {
+    "two keys that are one": (
+        FIRST,
+        {"cases.0.parts": {"layer": 1.0, f"layer{NOTHING}": 1.0}, f"{BLOCK}.part_seconds": [HALF, HALF]},
+    ),
+    "no key": (FIRST, {"provenance.energy": {"reason": None, "update_seconds": {NOTHING: 0.001}}}),
+    "no reason": (FIRST, {"cases.0.status": "failed", "cases.0.reason": NOTHING, "cases.0.blocks": []}),
+    "no reason for no energy": (FIRST, {"provenance.energy": {"reason": NOTHING, "update_seconds": {}}}),
+    "no reason in a description": (DESCRIPTION, {"not_measurable": {"gpu": NOTHING}}),
+    "parts without time": (FIRST, {"cases.0.parts": {"layer": 1.0}, f"{BLOCK}.part_seconds": [[0.0, 0.0]]}),
+    "parts that count for nothing": (FIRST, {"cases.0.parts": {"layer": 0}, f"{BLOCK}.part_seconds": [HALF]}),
+    "a way of a device on a CPU": (SHEET, {"rounds.0.cases.6.parameters.how": "queued"}),
+    "a way of a CPU on a device": (
+        SHEET,
+        {
+            "absent.0.cases.0": {
+                "name": "spread",
+                "workload": "small_step",
+                "parameters": {"count": 20, "how": "spread"},
+            }
+        },
+    ),
+}
 
 
-def no_key(files: dict[str, Any]) -> None:
-    files[FIRST]["provenance"]["energy"] = {"reason": None, "update_seconds": {NOTHING: 0.001}}
-
-
-def no_reason(files: dict[str, Any]) -> None:
-    files[FIRST]["cases"][0] |= {"status": "failed", "reason": NOTHING, "blocks": [], "warmup": None}
-
-
-def no_reason_for_no_energy(files: dict[str, Any]) -> None:
-    files[FIRST]["provenance"]["energy"] = {"reason": NOTHING, "update_seconds": {}}
-
-
-def no_reason_in_a_description(files: dict[str, Any]) -> None:
-    files[DESCRIPTION]["not_measurable"] = {"gpu": NOTHING}
-
-
-def parts_without_time(files: dict[str, Any]) -> None:
-    case = files[FIRST]["cases"][0]
-    case["parts"] = {"layer": 1.0}
-    case["blocks"][0]["part_seconds"] = [[0.0, 0.0]]
-
-
-def parts_that_count_for_nothing(files: dict[str, Any]) -> None:
-    case = files[FIRST]["cases"][0]
-    case["parts"] = {"layer": 0}
-    case["blocks"][0]["part_seconds"] = [[0.1, 0.2]]
-
-
-def way_of_a_device_on_a_cpu(files: dict[str, Any]) -> None:
-    for case in files[SHEET]["rounds"][0]["cases"]:
-        if case["workload"] == "small_step":
-            case["parameters"]["how"] = "queued"
-
-
-def way_of_a_cpu_on_a_device(files: dict[str, Any]) -> None:
-    files[SHEET]["absent"][0]["cases"] = [
-        {"name": "spread", "workload": "small_step", "parameters": {"count": 20, "how": "spread"}}
-    ]
-
-
-ODD = [
-    two_keys, no_key, no_reason, no_reason_for_no_energy, no_reason_in_a_description, parts_without_time,
-    parts_that_count_for_nothing, way_of_a_device_on_a_cpu, way_of_a_cpu_on_a_device,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("spoil", ODD, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("odd", ODD)
 def test_what_would_break_a_table_is_refused_when_it_comes(
-    spoil: Callable[[dict[str, Any]], None], good: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    odd: str, good: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     BUNDLE.write_bytes(zip_of(bundle_of(good)))
     import_bundle(BUNDLE)
     read_tables(False)
-    spoil(good)
-    BUNDLE.write_bytes(zip_of(bundle_of(good)))
+    spoiled = put(good, *ODD[odd])
+    BUNDLE.write_bytes(zip_of(bundle_of(spoiled)))
     with pytest.raises(UserError, match=r"^bundle.zip: records/box/[^\n]*$"):
         import_bundle(BUNDLE, name="other")
     assert main(["verify", str(BUNDLE)]) == 2
     # Where it lies in the folder already, it is left out.
-    for path, value in good.items():
+    for path, value in spoiled.items():
         write_json(Path("results", path), value)
     capsys.readouterr()
     build_tables(False)
@@ -133,24 +107,23 @@ def test_a_machine_whose_files_nobody_thought_of_is_named_and_the_others_are_sho
         assert [machine in text for machine in ("box-00", "box-01", "box-02")] == [True, False, True]
 
 
-PICTURE = [[0, 255], [128, 7]]
+PROGRAM, PICTURE = "programs.0", [[0, 255], [128, 7]]
 
 
 @pytest.mark.parametrize(
-    ("way", "value"),
+    ("place", "value"),
     [
         ("programs", learned("box")["programs"] * 3000),
-        ("pictures", [[[0] * 100_000]]),
-        ("pictures", [[[0]] * 480_000]),
-        ("pictures", [PICTURE] * 2000),
-        ("curve", [[0.1, 0.9]] * 5000),
+        (f"{PROGRAM}.pictures", [[[0] * 100_000]]),
+        (f"{PROGRAM}.pictures", [[[0]] * 480_000]),
+        (f"{PROGRAM}.pictures", [PICTURE] * 2000),
+        (f"{PROGRAM}.curve", [[0.1, 0.9]] * 5000),
     ],
 )
-def test_what_was_learned_is_no_larger_than_a_page_has_room_for(way: str, value: Any, good: dict[str, Any]) -> None:
-    changed = copy.deepcopy(good)
-    (changed[LEARNING] if way == "programs" else changed[LEARNING]["programs"][0])[way] = value
-    entries = bundle_of(changed)
-    BUNDLE.write_bytes(zip_of(entries))
+def test_what_was_learned_is_no_larger_than_a_page_has_room_for(place: str, value: Any, good: dict[str, Any]) -> None:
+    changed = put(good, LEARNING, {place: value})
+    BUNDLE.write_bytes(zip_of(bundle_of(changed)))
+    way = place.removeprefix(f"{PROGRAM}.")
     with pytest.raises(UserError, match=rf"{way} is missing, or not what|unpacks to more than|has more than"):
         import_bundle(BUNDLE)
     path = Path("results", LEARNING)
@@ -165,10 +138,8 @@ def test_more_machines_than_an_import_takes_are_refused_at_once(good: dict[str, 
         for number in range(1000)
     }
     BUNDLE.write_bytes(zip_of(bundle_of(files)))
-    began = time.perf_counter()
     with pytest.raises(UserError, match="has 1000 machines, more than the 500 that fit into one"):
         import_bundle(BUNDLE)
-    assert time.perf_counter() - began < 5
     assert not Path("results").exists()
     for path, value in files.items():
         write_json(Path("there", path), value)
