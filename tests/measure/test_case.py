@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from respeed.analysis.rounds import step_energy
-from respeed.backends import BackendContract, make_backend, openblas
+from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
 from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
 from respeed.measure.case import (
@@ -81,14 +81,15 @@ def is_without_times(facts: dict[str, Any], status: str, reason: str) -> bool:
 
 
 def test_a_corrupted_kernel_shows_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    correct, one = openblas.Backend.gemm, bench()
+    one = bench()
+    correct = one.backend.gemm
 
-    def corrupted(self: openblas.Backend, a: np.ndarray, b: np.ndarray, out: np.ndarray, **options: object) -> None:
-        correct(self, a, b, out, **options)  # type: ignore[arg-type]
+    def corrupted(a: np.ndarray, b: np.ndarray, out: np.ndarray, **options: Any) -> None:
+        correct(a, b, out, **options)
         out[-1, -1] += 0.01
 
     assert measure_case(SPEC, 0, one)["status"] == "measured"
-    monkeypatch.setattr(openblas.Backend, "gemm", corrupted)
+    monkeypatch.setattr(one.backend, "gemm", corrupted)
     assert is_without_times(measure_case(SPEC, 0, one), "wrong", "wrong result: ")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
-from respeed.measure.case import _threads_allowed, shares_cores, thread_complaint
+from respeed.measure.case import shares_cores, thread_complaint, threads_allowed
 from respeed.measure.lock import machine_lock
 from respeed.measure.turn import measure_spec, measure_turn
 from respeed.paths import RoundId
@@ -219,4 +219,4 @@ def test_no_other_backend_shares_its_cores_by_design() -> None:
 
 def test_a_step_may_run_on_the_threads_of_each_pool_and_on_no_more() -> None:
     """The calling thread works in every pool."""
-    assert [_threads_allowed(threads, pools) for threads, pools in ((1, 1), (1, 2), (2, 1), (2, 2))] == [1, 1, 2, 3]
+    assert [threads_allowed(threads, pools) for threads, pools in ((1, 1), (1, 2), (2, 1), (2, 2))] == [1, 1, 2, 3]

@@ -68,6 +68,10 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 VECTORS = 8
 
 
+class WrongResult(Exception):
+    """What was computed is not what should have been, or not on as many threads: no time is shown."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """`probes` collects the seconds of every probe of the process, after those of its profile in this session so far;
@@ -152,13 +156,8 @@ def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Ca
         meter, energy = make_meter(*energy_counters(profile.device, described.get("pci")))
         bench, threads_proof = make_bench(backend, probes, meter)
         ceilings = measure_ceilings(backend)
-    except NotMeasurable as reason:
-        emit("not-run", reason=str(reason))
-        return
     except Exception as error:  # such as a device whose memory another program has taken
-        if is_of_the_disk(error):
-            raise
-        emit("not-run", reason=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        emit("not-run", reason=_why_not(error))
         return
     emit(
         "ready",
@@ -176,22 +175,16 @@ def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Ca
     emit("ceilings", **ceilings)
     # Each case collects what the last one left: what the libraries loaded need not be gone through every time.
     gc.freeze()
-    disturbed = []
-    for number, spec in enumerate(specs):
-        for index, case in enumerate(spec.cases):
-            emit("begin", experiment=spec.id.experiment, case=case.name, again=False)
-            facts = measure_case(spec, index, bench)
-            emit("case", facts=facts)
-            disturbed.append((number, index, facts))
-    for _ in range(MORE_ATTEMPTS):
-        # By now there are more probes to compare with, and who disturbed may be gone.
-        disturbed = [one for one in disturbed if is_disturbed(specs[one[0]], one[2], bench)]
-        for place, (number, index, _) in enumerate(disturbed):
+    facts: dict[tuple[int, int], dict[str, Any]] = {}
+    left = [(number, index) for number, spec in enumerate(specs) for index in range(len(spec.cases))]
+    for attempt in range(1 + MORE_ATTEMPTS):
+        for number, index in left:
             spec = specs[number]
-            emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=True)
-            facts = measure_case(spec, index, bench)
-            emit("again", round=number, facts=facts)
-            disturbed[place] = (number, index, facts)
+            emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=attempt > 0)
+            facts[number, index] = measure_case(spec, index, bench)
+            emit("again" if attempt else "case", round=number, facts=facts[number, index])
+        # By now there are more probes to compare with, and who disturbed may be gone.
+        left = [place for place in left if is_disturbed(specs[place[0]], facts[place], bench)]
 
 
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
@@ -213,15 +206,21 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
-    except NotMeasurable as reason:
-        facts |= {"status": "not-run", "reason": str(reason)}
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
-        if is_of_the_disk(error):  # such as compiled kernels that cannot be kept: no fact of this case
-            raise
-        _discard_times(facts)
-        text = " ".join(str(error).split()) or type(error).__name__
-        facts |= {"status": "failed", "reason": f"{type(error).__name__}: {text[:200]}"}
+        status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
+        facts |= {"status": status, "reason": _why_not(error), "warmup": None, "blocks": []}
     return facts | {"wall_seconds": round(seconds_now() - began, 3)}
+
+
+def _why_not(error: Exception) -> str:
+    """The error as a reason in one line. What the disk refuses, such as compiled kernels that cannot be kept, is no
+    fact of a case: it is raised again."""
+    if is_of_the_disk(error):
+        raise error
+    if isinstance(error, NotMeasurable | WrongResult):
+        return str(error)
+    kind, text = type(error).__name__, " ".join(str(error).split())
+    return f"{kind}: {(text or kind)[:200]}"
 
 
 def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> str | None:
@@ -236,7 +235,8 @@ def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> s
 
 
 def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Check the first step, and time: that step itself where it fills a block, or else later ones."""
+    """Check the first step against float64, and time: that step itself where it fills a block, or else later ones.
+    WrongResult where no time may be shown."""
     case, backend = spec.cases[index], bench.backend
     _rehearse(spec, case, workload, bench)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
@@ -246,34 +246,27 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
         facts["graphs"] = f"no: {reason}"
     timer = _timer(spec, program, bench)
     first = timer.first_step()
-    if not _is_right(workload, case, inputs, program, facts):
-        return
-    del inputs
+    state = dict(program.state())
+    errors = state_errors(inputs, state, workload.reference(case, inputs, state))
+    # JSON has no infinity or NaN; None stands for "not finite".
+    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
+    if reason := what_is_wrong(errors, facts["tolerance"]):
+        raise WrongResult(reason)
+    del inputs, state
     if first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
-        counted = []
-        warmup = warm_up(
-            program.step,
-            backend.sync,
-            spec.timing,
-            synchronous=backend.synchronous,
-            first_seconds=first.seconds,
-        )
+        alone, counted = backend.synchronous, []
+        warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=alone, first_seconds=first.seconds)
     timer = replace(timer, step_seconds=warmup.step_seconds)
     blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
     if reason := _not_finite(program):
-        facts |= {"status": "wrong", "reason": reason}
-        return
+        raise WrongResult(reason)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
-    allowed = _threads_allowed(spec.threads, backend.pools)
-    if shares_cores(backend):  # by turns with the one that asks
-        allowed = max(allowed, spec.threads + 1)
-    if spec.profile.is_cpu and most > allowed:
-        facts |= {"status": "wrong", "reason": f"ran on {most} threads, {spec.threads} asked"}
-        return
+    if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=shares_cores(backend)):
+        raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
     run = energy_run(spec, program, timer, blocks, facts["parts"])
@@ -299,18 +292,6 @@ def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> 
         # To let go of a graph may take waiting for the device: not while a step is timed.
         gc.collect()
         bench.rehearsed.add(case.workload)
-
-
-def _is_right(workload: Workload, case: Case, inputs: Inputs, program: Program, facts: dict[str, Any]) -> bool:
-    """Whether the program's first step agrees with float64; where it does not, the reason is in `facts`."""
-    state = dict(program.state())
-    errors = state_errors(inputs, state, workload.reference(case, inputs, state))
-    # JSON has no infinity or NaN; None stands for "not finite".
-    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
-    if reason := what_is_wrong(errors, facts["tolerance"]):
-        facts |= {"status": "wrong", "reason": reason}
-        return False
-    return True
 
 
 def _not_finite(program: Program) -> str | None:
@@ -339,13 +320,10 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
     )
 
 
-def _threads_allowed(threads: int, pools: int) -> int:
-    """The calling thread works in every pool; the others of each take turns with those of the next."""
-    return 1 + pools * (threads - 1)
-
-
-def _discard_times(facts: dict[str, Any]) -> None:
-    facts |= {"warmup": None, "blocks": []}
+def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
+    """The calling thread works in every pool; the others of each take turns with those of the next. Where they share
+    the row's CPUs, they do so with the one that asks."""
+    return max(1 + pools * (threads - 1), threads + is_shared)
 
 
 def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:

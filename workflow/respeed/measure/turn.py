@@ -70,7 +70,8 @@ class _Turn:
 
     def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Measure what is left in a fresh process, until it is done or the process dies."""
-        left = [_from_case(self.specs[self.now], len(self.done)), *self.specs[self.now + 1 :]]
+        now, *later = self.specs[self.now :]
+        left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
         refused, told = "", False
         kills, began = memory_kills(), seconds_now()
         with _worker(left, self.lock, self.probes) as worker:
@@ -164,15 +165,13 @@ def _shuffled(spec: RoundSpec) -> RoundSpec:
     """The cases in random order, another one in each round, so that none always follows the same."""
     order = list(range(len(spec.cases)))
     Random(f"{spec.seed}/{spec.id}").shuffle(order)
-    return replace(
-        spec,
-        cases=tuple(spec.cases[index] for index in order),
-        whole_steps=tuple(spec.whole_steps[index] for index in order) if spec.whole_steps else (),
-    )
+    return _of_cases(spec, order)
 
 
-def _from_case(spec: RoundSpec, first: int) -> RoundSpec:
-    return replace(spec, cases=spec.cases[first:], whole_steps=spec.whole_steps[first:])
+def _of_cases(spec: RoundSpec, places: Sequence[int]) -> RoundSpec:
+    """The round of these of its cases, in this order."""
+    steps = tuple(spec.whole_steps[place] for place in places) if spec.whole_steps else ()
+    return replace(spec, cases=tuple(spec.cases[place] for place in places), whole_steps=steps)
 
 
 @contextlib.contextmanager
