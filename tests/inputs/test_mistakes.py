@@ -9,7 +9,7 @@ from respeed.inputs import config, papers, profiles
 from respeed.inputs.config import check_command_line, check_config, load_config, parse_settings
 from respeed.inputs.files import MAX_BYTES, overlooked
 from respeed.inputs.papers import MAX_LINES, load_paper, load_papers, paper_names
-from respeed.inputs.profiles import default_profiles, load_profile, load_profiles, read_profiles
+from respeed.inputs.profiles import load_profile, load_profiles, read_profiles
 from respeed.schedule.selection import profiles_shown
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
 
@@ -204,9 +204,8 @@ def test_a_wrong_profile_leaves_the_others_as_they_are_and_all_are_not_all(
     assert (list(right), load_profile("good", tmp_path).name) == (["good"], "good")
     assert "threads: 'al' must be" in wrong["bad"][0]
     assert "small letters" in wrong["Bad name"][0]
-    for load in (default_profiles, load_profiles):
-        with pytest.raises(UserError):
-            load(tmp_path)
+    with pytest.raises(UserError, match="'Bad name' cannot be"):
+        load_profiles(tmp_path)
     monkeypatch.setattr("respeed.schedule.selection.read_profiles", lambda: read_profiles(tmp_path))
     assert list(profiles_shown(["good"])) == ["good"]
     said = capsys.readouterr().err.splitlines()

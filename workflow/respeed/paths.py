@@ -1,6 +1,7 @@
 """Where files lie: those that people drop in, and results/[smoke/]records/<machine>/<paper>/<experiment>/<profile>/
 round-NN.json, both ways. And what may be a name, since names become folders."""
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -142,10 +143,8 @@ def session_paths(smoke: bool, machine: str) -> list[Path]:
 def next_session(smoke: bool, machine: str) -> Path:
     """The file that the next one will leave."""
     there = {path.name for path in session_paths(smoke, machine)}
-    number = 1
-    while f"session-{number:03d}.json" in there:
-        number += 1
-    return records_folder(smoke) / machine / f"session-{number:03d}.json"
+    names = (f"session-{number:03d}.json" for number in itertools.count(1))
+    return records_folder(smoke) / machine / next(name for name in names if name not in there)
 
 
 def learning_path(machine: str, paper: str, experiment: str, smoke: bool) -> Path:

@@ -11,7 +11,7 @@ from respeed.errors import UserError
 from respeed.inputs.files import from_here, parse_yaml, read_yaml
 from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.papers import load_papers, paper_names, read_paper
-from respeed.inputs.profiles import default_profiles, profile_names, read_profile
+from respeed.inputs.profiles import load_profiles, profile_names, read_profiles
 from respeed.model.validation import SOME, Flag, Named, Number, OneOf, Says, form
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
 
@@ -116,22 +116,27 @@ def load_config(
         # What is overridden need not be right. Snakemake hands `cluster=true` on as the word.
         Mistakes(line for place, line in misfits if place[:1] not in {(key,) for key in overrides}).raise_any()
         words = {"true": True, "false": False}
-        data, path = (
-            {**data, **{key: words.get(str(value), value) for key, value in overrides.items()}},
-            Path("--config"),
+        path = Path("--config")
+        settings, misfits = fit(
+            Settings, data | {key: words.get(str(one), one) for key, one in overrides.items()}, path
         )
-        settings, misfits = fit(Settings, data, path)
     Mistakes(line for _, line in misfits).raise_any()
-    every = settings.profiles == "all"
+    papers, profiles = settings.papers, settings.profiles
+    if profiles == "all":
+        # A slip of the pen must not silently leave out a row.
+        there = load_profiles() if strict else read_profiles()[0]
+        profiles = tuple(name for name, profile in there.items() if not profile.optional)
+    if not strict:  # all papers without mistakes if no chosen one is, as their tables may be named all the same
+        papers = tuple(filter(_is_right, papers)) or tuple(filter(_is_right, paper_names()))
     return Config(
         preset=settings.presets[settings.preset],
         papers=settings.papers,
-        experiments=_experiments(settings.experiments, settings.papers if strict else _right(settings.papers), path),
-        profiles=(default_profiles() if strict else _right_profiles()) if every else settings.profiles,
+        experiments=_experiments(settings.experiments, papers, path),
+        profiles=profiles,
         machine=None if settings.machine == "auto" else settings.machine,
         seed=settings.seed,
         presets=settings.presets,
-        all_profiles=every,
+        all_profiles=settings.profiles == "all",
         cluster=settings.cluster,
     )
 
@@ -142,20 +147,13 @@ def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
     with mistakes.collecting():
         settings, misfits = fit(Settings, read_yaml(path), path)
         mistakes += [line for _, line in misfits]
-        if settings and not any(read_paper(name)[1] for name in settings.papers):
+        if settings and all(map(_is_right, settings.papers)):
             _experiments(settings.experiments, settings.papers, path)
     return mistakes
 
 
-def _right(papers: Iterable[str]) -> list[str]:
-    """Those without mistakes; all papers if none of those is, as their tables may be named all the same."""
-    return [name for name in papers if read_paper(name)[0]] or [name for name in paper_names() if read_paper(name)[0]]
-
-
-def _right_profiles() -> tuple[str, ...]:
-    """Those of "all" that have no mistakes."""
-    found = (read_profile(name)[0] for name in profile_names())
-    return tuple(profile.name for profile in found if profile and not profile.optional)
+def _is_right(paper: str) -> bool:
+    return read_paper(paper)[0] is not None
 
 
 def _experiments(chosen: Any, papers: Iterable[str], path: Path) -> tuple[str, ...] | None:

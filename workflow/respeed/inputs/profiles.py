@@ -142,12 +142,6 @@ def load_profiles(folder: Path = HARDWARE) -> dict[str, Profile]:
     return profiles
 
 
-def default_profiles(folder: Path = HARDWARE) -> tuple[str, ...]:
-    """The names of those that "all" stands for: all but the optional ones. UserError if any file is not valid: a slip
-    of the pen must not silently leave out a row."""
-    return tuple(name for name, profile in load_profiles(folder).items() if not profile.optional)
-
-
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     """The reason if the profile needs a BLAS that is not the one of the machine's SciPy: it is then no row of its
     tables, where the row of its own library stands. None if it needs none, or that one."""
