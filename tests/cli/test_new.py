@@ -30,18 +30,17 @@ def assert_in_style(project: Project, path: str) -> None:
     project.run("ruff", "format", "--no-cache", "--check", path)
 
 
-def measured_cases(project: Project, profile: str) -> dict[str, str]:
-    """Measures the bare products by one profile at smoke sizes: what the tables then say of each."""
-    settings = ("preset=smoke", f"profiles={profile}", "experiments=matmul", "papers=raina2009")
-    project.run("respeed", "measure", "--config", *settings, CUDA_VISIBLE_DEVICES="")
+def measured_cases(project: Project, *settings: str, **wanted: str) -> dict[str, str]:
+    """Measures at smoke sizes with these settings: what the tables then say of each of the cases that are `wanted`."""
+    project.run("respeed", "measure", "--config", "preset=smoke", *settings, CUDA_VISIBLE_DEVICES="")
     project.run("respeed", "tables", "--smoke", CUDA_VISIBLE_DEVICES="")
     with (project.folder / "results/smoke/tables/cells.csv").open() as file:
-        cells = [cell for cell in csv.DictReader(file) if cell["profile"] == profile]
-    products = [cell for cell in cells if cell["experiment"] == "matmul"]
-    return {cell["case"]: cell["reason"] if cell["status"] == "not-run" else cell["status"] for cell in products}
+        cells = [cell for cell in csv.DictReader(file) if wanted.items() <= cell.items()]
+    return {cell["case"]: cell["reason"] if cell["status"] == "not-run" else cell["status"] for cell in cells}
 
 
 TIMED = {"settled", "wide", "contaminated"}
+PRODUCTS = ("experiments=matmul", "papers=raina2009")
 
 
 @pytest.mark.slow
@@ -62,20 +61,32 @@ def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_workloads_that_a
     assert passes_conformance(project, "plain") > 10
     project.run("respeed", "new", "hardware", "plain-1")
     project.edit("workflow/hardware/plain-1.yaml", "backend: openblas", "backend: plain")
-    cases = measured_cases(project, "plain-1")
+    cases = measured_cases(project, *PRODUCTS, "profiles=plain-1", profile="plain-1", experiment="matmul")
     assert cases.pop("square-128") in TIMED
     # The others are products in lanes, which it does not offer.
     assert set(cases.values()) == {"cd1_products does not run on plain"}
 
 
 @pytest.mark.slow
-def test_the_starter_of_a_hardware_profile_runs_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("kind", "settings", "wanted"),
+    [
+        ("hardware", (*PRODUCTS, "profiles=mine"), {"profile": "mine", "experiment": "matmul"}),
+        ("paper", ("papers=mine", "profiles=openblas-1"), {"paper": "mine", "profile": "openblas-1"}),
+    ],
+)
+def test_a_starter_is_measured_where_it_is_named_and_changes_no_other_run(
+    project: Project, kind: str, settings: tuple[str, ...], wanted: dict[str, str]
+) -> None:
     before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
-    project.run("respeed", "new", "hardware", "mine")
+    project.run("respeed", "new", kind, "mine")
+    project.run("respeed", "check")
     assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
     told = project.run("respeed", "hardware", CUDA_VISIBLE_DEVICES="").stdout
-    assert re.search(r"mine .*yes .*measured only where it is named", told)
-    assert set(measured_cases(project, "mine").values()) <= TIMED
+    assert bool(re.search(r"mine .*yes .*measured only where it is named", told)) == (kind == "hardware")
+    cases = measured_cases(project, *settings, **wanted)
+    assert set(cases.values()) <= TIMED
+    assert cases
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,16 +122,3 @@ def test_a_name_that_is_taken_or_none_is_refused_in_one_line(
     assert len(told.splitlines()) == 1
     for part in parts:
         assert part in told
-
-
-@pytest.mark.slow
-def test_the_starter_of_a_paper_is_measured_where_it_is_named_and_changes_no_other_run(project: Project) -> None:
-    before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
-    project.run("respeed", "new", "paper", "mine2020")
-    project.run("respeed", "check")
-    assert project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout == before
-    settings = ("preset=smoke", "profiles=openblas-1", "papers=mine2020")
-    project.snakemake("--config", *settings, CUDA_VISIBLE_DEVICES="")
-    with (project.folder / "results/smoke/tables/cells.csv").open() as file:
-        cells = [cell for cell in csv.DictReader(file) if cell["paper"] == "mine2020"]
-    assert {cell["status"] for cell in cells if cell["profile"] == "openblas-1"} <= TIMED

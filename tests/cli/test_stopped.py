@@ -23,11 +23,21 @@ COMMANDS = {
 }  # fmt: skip
 
 # A command in a library that hears no signal until it is done, in far more time than a test has.
-DEAF = """
-import hashlib, sys, types
+DEAF = 'lambda **_: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)'
+# A command that is stopped in the middle of writing a file.
+WRITING = 'lambda **_: store.write_text(Path("record.json"), "new")'
+SCRIPT = """
+import hashlib, os, sys, time, types
+from pathlib import Path
 from respeed.cli import main
-command = lambda **_: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
-sys.modules["respeed.cli.results"] = types.SimpleNamespace(show_claims=command)
+from respeed.records import store
+
+def flush(descriptor):
+    print("writes", flush=True)
+    time.sleep(60)
+
+os.fsync = flush
+sys.modules["respeed.cli.results"] = types.SimpleNamespace(show_claims=COMMAND)
 sys.exit(main.main())
 """
 
@@ -38,22 +48,8 @@ def hears(pid: int, number: int) -> bool:
     return bool(int(line.split()[1], 16) >> (number - 1) & 1)
 
 
-# A command that is stopped in the middle of writing a file.
-WRITING = """
-import os, sys, time, types
-from pathlib import Path
-from respeed.cli import main
-from respeed.records.store import write_text
-
-def flush(descriptor):
-    print("writes", flush=True)
-    time.sleep(60)
-
-os.fsync = flush
-command = lambda **_: write_text(Path("record.json"), "new")
-sys.modules["respeed.cli.results"] = types.SimpleNamespace(show_claims=command)
-sys.exit(main.main())
-"""
+def script(command: str) -> tuple[str, ...]:
+    return "-c", SCRIPT.replace("COMMAND", command), "claims"
 
 
 @contextmanager
@@ -85,26 +81,21 @@ def test_a_command_that_is_stopped_ends_with_one_line_and_the_code_of_the_signal
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_a_command_that_computes_in_a_library_which_hears_no_signal_is_stopped_all_the_same(tmp_path: Path) -> None:
-    with started(tmp_path, "-c", DEAF, "claims") as process:
+@pytest.mark.parametrize(("by_run", "said"), [({}, f"{STOPPED}\n"), ({STOPPED_BY_RUN: "1"}, "")])
+def test_a_command_in_a_library_that_hears_no_signal_is_stopped_all_the_same_and_leaves_the_line_to_a_run(
+    tmp_path: Path, by_run: dict[str, str], said: str
+) -> None:
+    with started(tmp_path, *script(DEAF), environment=os.environ | by_run) as process:
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=20) == ("", f"{STOPPED}\n")
+        assert process.communicate(timeout=20) == ("", said)
         assert process.returncode == 143
-
-
-def test_a_command_of_a_run_that_is_stopped_leaves_the_line_to_the_run(tmp_path: Path) -> None:
-    environment = {**os.environ, STOPPED_BY_RUN: "1"}
-    with started(tmp_path, "-c", DEAF, "claims", environment=environment) as process:
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=20) == ("", "")
-        assert process.returncode == 130
 
 
 @pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGHUP])
 def test_what_is_ignored_at_the_start_stays_so_and_sigterm_is_heard(tmp_path: Path, ignored: signal.Signals) -> None:
     """In the background of a script Ctrl-C is, and under nohup the end of the terminal."""
-    with started(tmp_path, "-c", DEAF, "claims", prepare=lambda: signal.signal(ignored, signal.SIG_IGN)) as process:
+    with started(tmp_path, *script(DEAF), prepare=lambda: signal.signal(ignored, signal.SIG_IGN)) as process:
         process.send_signal(ignored)
         time.sleep(0.7)
         assert process.poll() is None
@@ -114,7 +105,7 @@ def test_what_is_ignored_at_the_start_stays_so_and_sigterm_is_heard(tmp_path: Pa
 
 
 def test_a_terminal_that_is_gone_changes_nothing_of_the_code(tmp_path: Path) -> None:
-    with started(tmp_path, "-c", DEAF, "claims") as process:
+    with started(tmp_path, *script(DEAF)) as process:
         process.stdout.close()
         process.stderr.close()
         process.send_signal(signal.SIGHUP)
@@ -125,7 +116,7 @@ def test_a_terminal_that_is_gone_changes_nothing_of_the_code(tmp_path: Path) -> 
 def test_a_file_that_is_being_written_is_whole_or_as_it_was(tmp_path: Path, sent: signal.Signals) -> None:
     kept = tmp_path / "record.json"
     kept.write_text("as it was")
-    with started(tmp_path, "-c", WRITING, "claims") as process:
+    with started(tmp_path, *script(WRITING)) as process:
         assert process.stdout.readline() == "writes\n"
         assert len(list(tmp_path.iterdir())) == 2
         process.send_signal(sent)
