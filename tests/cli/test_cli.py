@@ -47,6 +47,14 @@ def test_help_shows_what_people_ask_for_first_and_apart_from_it_what_a_run_calls
     assert re.findall(r"^  ([a-z]+) ", last, re.MULTILINE) == [*FOR_RULES]
 
 
+@pytest.mark.parametrize("command", ["check", "--help"])
+def test_what_only_reads_files_loads_no_numerical_library(command: str) -> None:
+    code = f"import sys; from respeed.cli import main; main.main(['{command}'])"
+    heavy = "import atexit, sys; atexit.register(lambda: print({'torch', 'pandas', 'numba', 'numpy'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", f"{heavy}\n{code}"], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 @pytest.mark.parametrize("command", [*FOR_PEOPLE.values(), *FOR_RULES.values()], ids=lambda command: command.runs)
 def test_a_command_takes_what_its_function_asks_for(command: Command) -> None:
     module, _, function = command.runs.partition(":")

@@ -74,27 +74,8 @@ def describe(path: Path) -> None:
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
-    file as well: on a cluster, nobody sees the screen."""
-    with _writing_to(path) as write:
-
-        def say(text: str) -> None:
-            print(text, file=sys.stderr, flush=True)
-            write(text)
-
-        try:
-            yield say
-        except UserError as error:
-            with contextlib.suppress(UserError):  # the log's own, which may be what ended it
-                write(f"respeed: {error}")
-            raise
-
-
-@contextlib.contextmanager
-def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """A function that writes a line to the file, or to none; UserError if the system refuses that."""
-    if path is None:
-        yield lambda text: None
-        return
+    file as well: on a cluster, nobody sees the screen. UserError if the system refuses to write the file."""
+    path = path or Path(os.devnull)
     try:
         file = path.open("wb", buffering=0)  # what was refused must not be tried again when it is closed
     except OSError as error:
@@ -108,8 +89,17 @@ def _writing_to(path: Path | None) -> Iterator[Callable[[str], None]]:
         except OSError as error:
             raise refusal(error, path) or error from None
 
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+        write(text)
+
     with file:
-        yield write
+        try:
+            yield say
+        except UserError as error:
+            with contextlib.suppress(UserError):  # the log's own, which may be what ended it
+                write(f"respeed: {error}")
+            raise
 
 
 def _wait_seconds(wait: str | None) -> float | None:
