@@ -27,7 +27,7 @@ from respeed.output.html import (
 from tests.derived import ALL, MakeRecord, claims_frame, folded_of, frames_of, seven
 
 PAPERS = load_papers(["raina2009"])
-PAGE = Page("A title", "A caption", make_table([(("", "", "ours"), {"Row": Value("a row"), "Case": Value("1.5")})]))
+PAGE = Page("A title", "A caption", make_table([(("", "", "ours", "a row"), {"Case": Value("1.5")})]))
 CLAIM = {"reason": "the intervals meet"}
 OF_A_CASE: dict[str, Any] = CLAIM | {
     "case": "576x1024", "published_high": 1.13, "speedup": 1.7, "published": "1.13x", "here": "1.70x ±3 %",
@@ -64,19 +64,18 @@ def test_a_page_asks_for_nothing_from_elsewhere_and_says_what_it_is(tmp_path: Pa
 @given(st.text(alphabet="<>&\"'/{}=scriptb", min_size=1))
 def test_whatever_a_label_holds_comes_out_as_text(label: str) -> None:
     fields = {label: Value(label, label, kind="words"), f"{label} ": Value(label, kind="verdict")}
-    found = Texts(render_table(Page("", label, make_table([(("", label, "ours"), fields)]))))
-    assert [text.strip() for text in found.texts].count(label.strip()) == 1 + 2 + 1 + 3
+    found = Texts(render_table(Page("", label, make_table([(("", label, "ours", label), fields)]))))
+    assert [text.strip() for text in found.texts].count(label.strip()) == 1 + 2 + 1 + 4
     assert set(found.opened) <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "button"}
 
 
 def test_a_number_without_an_interval_is_marked_and_words_stay_words() -> None:
     fields = {
-        "Row": Value("a row", kind="words"),
         "Time": Value("69.5", NO_INTERVAL),
         "Interval": Value("72.6x", "±3 %"),
         "Status": Value("failed", "3 arrays differ", kind="words"),
     }
-    html = render_table(Page("", "", make_table([(("", "", "ours"), fields)])))
+    html = render_table(Page("", "", make_table([(("", "", "ours", "a row"), fields)])))
     assert '<td class="number"><span class="open">69.5</span></td>' in html
     assert '<td class="number"><span data-sort>72.6x</span> <small>±3 %</small></td>' in html
     assert '<td><span data-sort>failed</span> <small class="words">3 arrays differ</small></td>' in html
@@ -96,8 +95,8 @@ def test_theirs_and_ours_are_told_apart_and_what_is_missing_is_said_once(make_re
 def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_record: MakeRecord) -> None:
     cells, _, _ = frames_of(seven(make_record, [0.1] * 3))
     page = make_cells_page(PAPERS, cells, 2, smoke=False)
-    ((label, case, seconds, published, *_, status),) = page.table.to_numpy().tolist()
-    assert (label.text, case.text, seconds, published.text) == (
+    ((case, seconds, published, *_, status),) = page.table.to_numpy().tolist()
+    assert (page.table.index[0][-1], case.text, seconds, published.text) == (
         "PyTorch, one core", "576x1024", Value("521", NO_INTERVAL), "563",
     )  # fmt: skip
     assert (status.text, status.interval) == ("wide", "3 clean rounds; an interval needs 6")
@@ -108,11 +107,11 @@ def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_re
 def test_every_speedup_names_the_row_that_it_is_over(make_record: MakeRecord) -> None:
     records = [*seven(make_record, [0.1] * 7), *seven(make_record, [0.05] * 7, **ALL)]
     page = make_speedups_page(PAPERS, frames_of(records)[1], 0, smoke=False)
-    shown = [[value.text for value in row] for row in page.table.drop(columns="Case").to_numpy()]
-    assert shown == [
-        ["PyTorch, one core", "0.500x", "label of torch-all", "0.883x", "slower"],
-        ["label of torch-all", "1.00x", "label of torch-all", "1.00x", "base"],
-    ]
+    shown = page.table.drop(columns="Case").map(lambda value: value.text).droplevel(["group", "heading", "look"])
+    assert shown.T.to_dict("list") == {
+        "PyTorch, one core": ["0.500x", "label of torch-all", "0.883x", "slower"],
+        "label of torch-all": ["1.00x", "label of torch-all", "1.00x", "base"],
+    }
 
 
 def test_tables_of_one_title_stay_apart_and_name_their_machines_where_these_are_several(

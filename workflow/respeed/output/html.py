@@ -1,11 +1,11 @@
 """Tables as HTML files that stand alone: for a browser, and for the report that Snakemake makes.
 
-Nothing in them comes from elsewhere, and all text is escaped. A table is a frame of Values: the first column names the
-row, and the index has what tells groups apart, the heading of the group, which may be empty, and how the row looks:
-theirs, ours, missing, claim or detail.
+Nothing in them comes from elsewhere, and all text is escaped. A table is a frame of Values, as a published one is: its
+index has what tells groups apart, the heading of the group, which may be empty, how the row looks (theirs, ours,
+missing, claim or detail), and its name.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -17,18 +17,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
 
+from respeed.analysis import cost
 from respeed.analysis.columns import rows_of
-from respeed.analysis.cost import (
-    by_table,
-    cheapest_rows,
-    currencies_apart,
-    energy_missing,
-    in_bulk,
-    prices_told,
-    prices_untold,
-    say_who_is_cheapest,
-    times_the_cheapest,
-)
 from respeed.analysis.labels import PAPER, reference
 from respeed.model.paper import Paper
 from respeed.numbers import (
@@ -39,7 +29,7 @@ from respeed.numbers import (
     format_whole_share,
     measured_value,
 )
-from respeed.output.published import FoldedTable
+from respeed.output.published import FoldedTable, groups_of
 from respeed.records.store import write_text
 
 OPEN = "In italics: a number that has no interval, because too few rounds were clean."
@@ -63,51 +53,41 @@ HTML = templates(escape)
 
 @dataclass(frozen=True)
 class Page:
-    """A page with one table. `notes` stand below it, `data` is the name of the file that has the same for other
-    programs."""
+    """A page with one table, whose first column, the names of its rows, is headed `names`. `notes` stand below it,
+    `data` is the name of the file that has the same for other programs."""
 
     title: str
     caption: str
     table: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     data: str = ""
+    names: str = "Row"
     is_sortable: bool = True
 
 
-def make_table(rows: Iterable[tuple[tuple[Any, str, str], Mapping[str, Value]]]) -> pd.DataFrame:
-    """The frame of rows, each with its index (group, heading and look) and its fields by the heads of their columns."""
-    found = list(rows)
-    return pd.DataFrame([fields for _, fields in found], _named([where for where, _ in found]), dtype=object)
-
-
-def _named(index: list[tuple[Any, str, str]]) -> pd.MultiIndex:
-    return pd.MultiIndex.from_tuples(index, names=["group", "heading", "look"])
+def make_table(rows: Sequence[tuple[tuple[Any, str, str, str], Mapping[str, Value]]]) -> pd.DataFrame:
+    """The frame of rows, each with its index (group, heading, look and name) and its fields by the heads of their
+    columns."""
+    index = pd.MultiIndex.from_tuples([place for place, _ in rows], names=["group", "heading", "look", "name"])
+    return pd.DataFrame([fields for _, fields in rows], index, dtype=object)
 
 
 def write_page(path: Path, page: Page, stamp: str) -> None:
     """Write the page; a `stamp` stands above all else. Without a row there is no table, only the notes."""
-    facts = {"title": page.title, "stamp": stamp, "notes": page.notes, "data": page.data}
-    write_text(path, HTML.get_template("page.jinja").render(facts | _table_facts(page)))
+    write_text(path, _fill("page.jinja", page, stamp))
 
 
 def render_table(page: Page) -> str:
     """The table alone, as a part of another page."""
-    return HTML.get_template("table.jinja").render(_table_facts(page))
+    return _fill("table.jinja", page)
 
 
-def _table_facts(page: Page) -> dict[str, Any]:
-    rows = list(zip(page.table.index, page.table.to_numpy(dtype=object).tolist(), strict=True))
-    numbers = [any(value.kind == "number" for value in column) for column in page.table.to_numpy(dtype=object).T]
-    return {
-        "caption": page.caption,
-        "head": list(zip(page.table, numbers, strict=True)),
-        "groups": [
-            (heading, [(look, fields) for (_, _, look), fields in lines])
-            for (_, heading), lines in groupby(rows, key=lambda row: row[0][:2])
-        ],
-        "sortable": page.is_sortable,
-        "open": NO_INTERVAL,
-    }
+def _fill(template: str, page: Page, stamp: str = "") -> str:
+    numbers = [(name, any(value.kind == "number" for value in column)) for name, column in page.table.items()]
+    groups = groups_of(page.table)
+    return HTML.get_template(template).render(
+        page=page, stamp=stamp, head=[(page.names, False), *numbers], groups=groups, open=NO_INTERVAL
+    )
 
 
 def words(text: str, small: str = "", kind: str = "words") -> Value:
@@ -117,27 +97,22 @@ def words(text: str, small: str = "", kind: str = "words") -> Value:
 
 def make_published_page(folded: FoldedTable, data: str) -> Page:
     """The paper's rows, then ours, and below what is missing."""
-    numbers = folded.numbers
-    index = [(source, heading, "theirs" if source == PAPER else "ours") for source, heading, _, _ in numbers.index]
-    names = pd.Series([words(label) for *_, label in numbers.index], numbers.index, dtype=object, name="Row")
+    places = [(at[0], at[1], "theirs" if at[0] == PAPER else "ours", at[3]) for at in folded.numbers.index]
     return Page(
         title=folded.title,
         caption=f"{folded.unit[0].upper()}{folded.unit[1:]}. Grey: {folded.reference}. Blue: measured here.",
-        table=pd.concat([names, numbers], axis=1).set_axis(_named(index)),
-        notes=tuple(f"{note.mark} {note.text}".strip() for note in folded.notes),
+        table=folded.numbers.set_axis(pd.MultiIndex.from_tuples(places, names=folded.numbers.index.names)),
+        notes=[f"{note.mark} {note.text}".strip() for note in folded.notes],
         data=data,
     )
 
 
 def make_cells_page(papers: Mapping[str, Paper], cells: pd.DataFrame, left_out: int, smoke: bool) -> Page:
     """Every cell that was tried, table by table; what was not run is a line below."""
-    not_run: dict[tuple[str, str], dict[str, None]] = {}
-    for cell in rows_of(cells[cells["status"] == "not-run"]):
-        not_run.setdefault((cell.machine, cell.reason), {})[cell.profile] = None
+    not_run = cells["status"] == "not-run"
     rows = []
-    for cell in rows_of(cells[cells["status"] != "not-run"]):
+    for cell in rows_of(cells[~not_run]):
         fields = {
-            "Row": words(cell.label),
             "Case": words(cell.case),
             "Seconds": _measured(cell, "seconds", smoke),
             "Published": _number(cell.published_seconds),
@@ -147,13 +122,16 @@ def make_cells_page(papers: Mapping[str, Paper], cells: pd.DataFrame, left_out: 
             "Status": words(cell.status, cell.reason),
         }
         rows.append((cell, "ours" if cell.seconds else "missing", fields))
+    missing = [
+        f"Not run on {machine}: {', '.join(dict.fromkeys(names))} ({reason})."
+        for (machine, reason), names in cells[not_run].groupby(["machine", "reason"], sort=False)["profile"]
+    ]
     table, notes = _by_table(papers, rows, left_out)
-    missing = (f"Not run on {machine}: {', '.join(names)} ({reason})." for (machine, reason), names in not_run.items())
     return Page(
         title="Every cell",
         caption="Seconds of a step, or of as many examples as the table counts. Published: the paper's own.",
         table=table,
-        notes=(*missing, *notes),
+        notes=[*missing, *notes],
         data="cells.csv",
     )
 
@@ -165,7 +143,6 @@ def make_speedups_page(papers: Mapping[str, Paper], speedups: pd.DataFrame, left
     rows = []
     for row in rows_of(speedups[speedups["speedup"].notna()]):
         fields = {
-            "Row": words(row.label),
             "Case": words(row.case),
             "Speedup": _measured(row, "speedup", smoke, unit="x"),
             "Over": words(labels[*place(row), row.base_profile, row.base_algorithm]),
@@ -185,15 +162,15 @@ def make_speedups_page(papers: Mapping[str, Paper], speedups: pd.DataFrame, left
 
 def _by_table(
     papers: Mapping[str, Paper], rows: Sequence[tuple[Any, str, Mapping[str, Value]]], left_out: int
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Rows under the title of their table, and the machine's where there are several; and what is to be said of all."""
     several = len({row.machine for row, _, _ in rows}) > 1
     found = []
     for row, look, fields in rows:
         title = papers[row.paper].experiments[row.experiment].title + f", on {row.machine}" * several
-        found.append((((row.machine, row.paper, row.experiment), title, look), fields))
+        found.append((((row.machine, row.paper, row.experiment), title, look, row.label), fields))
     is_open = any(value.interval == NO_INTERVAL for _, fields in found for value in fields.values())
-    return make_table(found), (*[OPEN] * is_open, *_others(left_out))
+    return make_table(found), [*[OPEN] * is_open, *_others(left_out)]
 
 
 def _others(left_out: int) -> list[str]:
@@ -214,16 +191,15 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: 
     """A group a case, with the rows of all machines in the order of what they cost, and where their prices are from."""
     told_of = [row for row in costs if row.cost or row.joules]
     rows, says = [], []
-    for (paper, experiment, currency), table in by_table(told_of, "currency").items():
-        work, times_over = in_bulk(table[0].work, told_of)
+    for (paper, experiment, currency), table in cost.by_table(told_of, "currency").items():
+        work, times_over = cost.in_bulk(table[0].work, told_of)
         name = papers[paper].experiments[experiment].title
-        says += [f"{name}: {text}" for text in say_who_is_cheapest(cheapest_rows(table))]
+        says += [f"{name}: {text}" for text in cost.say_who_is_cheapest(cost.cheapest_rows(table))]
         places = {case: place for place, case in enumerate(dict.fromkeys(row.case for row in table))}
         for row in sorted(table, key=lambda row: (places[row.case], row.cost or 0.0)):
             heading = f"{name}, {row.case}: {currency or 'joules'} for {work}"
-            dearer = times_the_cheapest(row) if row.standing != "cheapest" else None
+            dearer = cost.times_the_cheapest(row) if row.standing != "cheapest" else None
             fields = {
-                "Row": words(f"{row.machine}: {row.label}"),
                 "Cost": _measured(row, "cost", smoke, times_over=times_over),
                 "Times the cheapest": measured_value(*(dearer or (None, None, None)), unit="x", bare=smoke),
                 "Standing": words(row.standing if row.standing != "none" else ""),
@@ -232,16 +208,17 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: 
                 "Watts": _number(row.watts),
                 "Energy of": words(row.energy_of),
             }
-            rows.append((((paper, experiment, currency, row.case), heading, "ours"), fields))
-    told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in prices_told(costs)]
-    missing = [f"{machine}: {why}." for machine, why in prices_untold(costs)]
-    missing += [f"{machine}: energy not measured: {why}." for machine, why in energy_missing(costs)]
+            group = (paper, experiment, currency, row.case)
+            rows.append(((group, heading, "ours", f"{row.machine}: {row.label}"), fields))
+    told = [f"{machine}: {price} ({source}, {date})." for machine, price, source, date in cost.prices_told(costs)]
+    missing = [f"{machine}: {why}." for machine, why in cost.prices_untold(costs)]
+    missing += [f"{machine}: energy not measured: {why}." for machine, why in cost.energy_missing(costs)]
     return Page(
         title="What it costs",
         caption="Every row pays the whole machine's hour for as long as the work takes. The cheapest is that in fp32; "
         "one in another precision may be cheaper. Joules: all that the parts named used meanwhile, idle or not.",
         table=make_table(rows),
-        notes=(*says, *told, *filter(None, [currencies_apart(costs)]), *missing, *_others(left_out)),
+        notes=[*says, *told, *filter(None, [cost.currencies_apart(costs)]), *missing, *_others(left_out)],
         data="cost.csv",
     )
 
@@ -252,23 +229,25 @@ def make_claims_page(papers: Mapping[str, Paper], verdicts: pd.DataFrame) -> Pag
     return Page(
         title="What was claimed, and what came out",
         caption="Each claim of a paper, held against what was measured.",
-        table=make_table((_index(papers, row), _claim(row)) for row in rows),
+        table=make_table([_claim(papers, row) for row in rows]),
         notes=() if rows else (NONE_YET,),
         data="claims.csv",
+        names="Claim",
         is_sortable=False,
     )
 
 
 def make_front_tables(papers: Mapping[str, Paper], verdicts: pd.DataFrame, machine: str) -> list[Page]:
-    """The claims alone, those with a number of ours first: a table a paper and machine, that of `machine` first."""
+    """The claims alone, those with a number of ours first: a table a paper and machine, that of `machine` first, with
+    its heading as its caption."""
     claims = sorted(
         (row for row in rows_of(verdicts) if not row.case), key=lambda row: (row.machine != machine, _of_paper(row))
     )
     pages = []
     for _, mine in groupby(claims, key=_of_paper):
-        rows = sorted(mine, key=lambda row: not row.here)
-        table = make_table((("", "", "claim"), _claim(row)) for row in rows)
-        pages.append(Page("", _index(papers, rows[0])[1], table, is_sortable=False))
+        table = make_table([_claim(papers, row) for row in sorted(mine, key=lambda row: not row.here)])
+        caption = table.index[0][1]
+        pages.append(Page("", caption, table.rename({caption: ""}, level=1), names="Claim", is_sortable=False))
     return pages
 
 
@@ -276,16 +255,11 @@ def _of_paper(row: Any) -> tuple[str, str]:
     return row.machine, row.paper
 
 
-def _index(papers: Mapping[str, Paper], row: Any) -> tuple[Any, str, str]:
-    heading = f"{reference(papers[row.paper])}, repeated on {row.machine}"
-    return _of_paper(row), heading, "detail" if row.case else "claim"
-
-
-def _claim(row: Any) -> dict[str, Value]:
+def _claim(papers: Mapping[str, Paper], row: Any) -> tuple[tuple[Any, str, str, str], dict[str, Value]]:
     """Of a claim as a whole what it says, and of its verdict all that can be said; of a case its name."""
     why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in (row.reason, row.instead) if text)
-    return {
-        "Claim": words(row.case or row.says),
+    heading = f"{reference(papers[row.paper])}, repeated on {row.machine}"
+    return (_of_paper(row), heading, "detail" if row.case else "claim", row.case or row.says), {
         "Published": words(row.published, kind="range"),
         "Here": words(row.here, kind="range"),
         "Verdict": words(row.verdict, row.reason if row.case else why, kind="verdict"),

@@ -69,13 +69,9 @@ def lay_out(numbers: pd.DataFrame, at_most: int = AT_MOST) -> list[pd.DataFrame]
 
 
 def _turned(group: pd.DataFrame) -> pd.DataFrame:
-    source, heading, _, _ = group.index[0]
-    index = [(source, heading, "seconds", case) for case in group]
-    return pd.DataFrame(
-        group.to_numpy(dtype=object).T,
-        pd.MultiIndex.from_tuples(index, names=group.index.names),
-        group.index.get_level_values("label"),
-    )
+    (source, heading, *_), names = group.index[0], group.index.names
+    turned = group.set_axis(group.index.get_level_values("label")).T
+    return turned.set_axis(pd.MultiIndex.from_product([[source], [heading], ["seconds"], group.columns], names=names))
 
 
 def write_markdown(table: FoldedTable) -> str:
