@@ -101,7 +101,7 @@ def test_every_cell_that_was_tried_is_a_row_and_every_other_a_word_below(make_re
     )  # fmt: skip
     assert (status.text, status.interval) == ("wide", "3 clean rounds; an interval needs 6")
     assert "Not run on box: gpu (no CUDA device)." in page.notes
-    assert page.notes[-2:] == (OPEN, "The rows of 2 other machines are in the file below.")
+    assert page.notes[-2:] == [OPEN, "The rows of 2 other machines are in the file below."]
 
 
 def test_every_speedup_names_the_row_that_it_is_over(make_record: MakeRecord) -> None:

@@ -11,7 +11,7 @@ from respeed.analysis.labels import PAPER
 from respeed.figures.charts import draw_chart
 from respeed.figures.learning import draw_curves, draw_pictures
 from respeed.figures.machine import chart_rates, chart_scaling, draw_roofline
-from respeed.figures.results import Results, load_results
+from respeed.figures.results import Outcome, Results, load_results
 from respeed.figures.style import PAGES, save_figure
 from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
 from respeed.paths import results_folder
@@ -36,18 +36,17 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
 def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
     """Where each figure is written, and what draws it."""
     stamp, cells = results.stamp, results.table("cells")
-    colors = color_packages(cells)
+    colors, machines = color_packages(cells), list(dict.fromkeys(cells["machine"]))
     for paper in results.papers.values():
         for experiment in paper.experiments.values():
-            for name in dict.fromkeys(cells["machine"]):
-                folder = Path(paper.name, experiment.name)
-                mine = results.table("cells", name, paper.name, experiment.name)
-                places, ordered = place_cases(experiment, mine, results.smoke)
+            for name in machines:
+                outcome = Outcome(results, paper, experiment, name)
+                places, ordered = place_cases(outcome)
                 for kind, chart_of in (("seconds", chart_seconds), ("speedup", chart_speedup)):
-                    chart = chart_of(results, paper, experiment, name, colors)
-                    yield folder / f"{name}-{kind}", partial(draw_chart, chart, places, ordered, stamp)
+                    path, chart = Path(paper.name, experiment.name, f"{name}-{kind}"), chart_of(outcome, colors)
+                    yield path, partial(draw_chart, chart, places, ordered, stamp)
         points = results.table("roofline", paper=paper.name)
-        for name in dict.fromkeys(cells["machine"]):
+        for name in machines:
             ours = (points["machine"] == name) & (points["precision"] == FULL_PRECISION)
             shown = points[ours | (points["machine"] == PAPER)]
             yield Path(paper.name, f"{name}-roofline"), partial(draw_roofline, paper, shown, colors, stamp)

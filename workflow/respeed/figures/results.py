@@ -41,8 +41,7 @@ class Results:
                 every = every[every["machine"].isin([PAPER, *self.machines])]
             self._read[name] = every[every["paper"].isin(self.papers)] if "paper" in every else every
         frame = self._read[name]
-        wanted = (("machine", machine), ("paper", paper), ("experiment", experiment))
-        for column, value in wanted:
+        for column, value in (("machine", machine), ("paper", paper), ("experiment", experiment)):
             if value:
                 frame = frame[frame[column] == value]
         return frame
@@ -51,20 +50,43 @@ class Results:
         """A tidy table's rows of all machines."""
         return load_table(name, results_folder(self.smoke) / "tables")
 
-    def spread(self, quantity: str, paper: str, experiment: str) -> pd.DataFrame:
+    @cached_property
+    def learning(self) -> list[dict[str, Any]]:
+        """What was learned on the machines that are shown in full."""
+        return [record for machine in self.machines for record in read_learning(self.smoke, machine)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of one table on one machine."""
+
+    results: Results
+    paper: Paper
+    experiment: Experiment
+    machine: str
+
+    def table(self, name: str, *machines: str) -> pd.DataFrame:
+        """Of a tidy table the rows of this one, on this machine or on those that are named."""
+        frame = self.results.table(name, "", self.paper.name, self.experiment.name)
+        return frame[frame["machine"].isin(machines or [self.machine])]
+
+    def spread(self, quantity: str) -> pd.DataFrame:
         """How far all machines lie apart, case by case; without a row where all are shown in full."""
-        frame = self.table("spread", paper=paper, experiment=experiment)
-        return frame[(frame["quantity"] == quantity) & bool(self.left_out)]
+        frame = self.results.table("spread", "", self.paper.name, self.experiment.name)
+        return frame[(frame["quantity"] == quantity) & bool(self.results.left_out)]
 
-    def cells(self, paper: str, experiment: Experiment, machine: str) -> pd.DataFrame:
-        """Cells of one table on one machine.
+    @property
+    def cases(self) -> tuple[str, ...]:
+        return self.experiment.case_names(self.results.smoke)
 
-        `row` tells its rows apart: a profile, and where the table tells several algorithms apart, one of them. `each`
-        has the seconds of every round, and `ceiling` is the highest rate of a bare product on the profile, GFLOP/s.
-        """
-        cells = self.table("cells", machine, paper, experiment.name)
-        row = cells["profile"] + (" " + cells["algorithm"] if experiment.algorithms else "")
-        rounds = self.table("rounds", machine, paper)
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Its cells. `row` tells its rows apart: a profile, and where the table tells several algorithms apart, one of
+        them. `each` has the seconds of every round, and `ceiling` is the highest rate of a bare product on the profile,
+        GFLOP/s."""
+        cells = self.table("cells")
+        row = cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else "")
+        rounds = self.results.table("rounds", self.machine, self.paper.name)
         timed = rounds[rounds["seconds"].notna()].rename(columns={"experiment": "measured_in"})
         found = timed.groupby(MEASURED, as_index=False).agg(each=("seconds", tuple), ceiling=("peak_gflops", "max"))
         cells = cells.assign(row=row).merge(found, "left", MEASURED)
@@ -73,11 +95,6 @@ class Results:
             for steps, seconds, each in zip(cells["steps"], cells["seconds"], cells["each"], strict=True)
         ]
         return cells
-
-    @cached_property
-    def learning(self) -> list[dict[str, Any]]:
-        """What was learned on the machines that are shown in full."""
-        return [record for machine in self.machines for record in read_learning(self.smoke, machine)]
 
 
 def load_results(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Results:

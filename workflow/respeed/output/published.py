@@ -204,11 +204,13 @@ def fold(
 
 def describe_machine(machine: str, origins: Mapping[str, Any]) -> str:
     """A machine in a few words: box: A CPU, 2 cores, one accelerator."""
-    if machine not in origins:
-        return machine
-    origin = origins[machine]
+    return f"{machine}: {describe_hardware(origins[machine])}" if machine in origins else machine
+
+
+def describe_hardware(origin: Any) -> str:
+    """What is in a machine, of its row of hardware.csv: A CPU, 2 cores, one accelerator."""
     cores = f"{origin.usable_cores} core{'s' * (origin.usable_cores != 1)}"
-    return f"{machine}: {', '.join(filter(None, [origin.cpu, cores, origin.accelerators]))}"
+    return ", ".join(filter(None, [origin.cpu, cores, origin.accelerators]))
 
 
 def _columns(experiment: Experiment, cases: Iterable[str]) -> list[str]:

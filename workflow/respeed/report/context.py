@@ -1,31 +1,23 @@
 """All that the report shows as one plain structure: texts, each already formatted, for the templates in report/."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+from respeed.analysis import cost
 from respeed.analysis.claims import summarize
 from respeed.analysis.columns import rows_of
-from respeed.analysis.cost import (
-    by_table,
-    cheapest_rows,
-    currencies_apart,
-    energy_missing,
-    in_bulk,
-    prices_told,
-    prices_untold,
-    say_who_is_cheapest,
-    times_the_cheapest,
-)
 from respeed.analysis.decomposition import COMPARISONS, explain
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.hardware_sheet import beside_machines, describe_sheet
 from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
 from respeed.figures.learning import shown_program
-from respeed.figures.results import Results
-from respeed.figures.timings import rows_in_front
-from respeed.model.paper import Experiment, Fact, Paper
+from respeed.figures.results import Outcome, Results
+from respeed.figures.timings import NUMBERS, rows_in_front
+from respeed.model.paper import Experiment, Paper
 from respeed.numbers import (
     NOTHING,
     format_duration,
@@ -36,7 +28,7 @@ from respeed.numbers import (
     format_speedup,
     measured_value,
 )
-from respeed.output.published import fold, make_published
+from respeed.output.published import describe_hardware, fold, make_published
 from respeed.paths import results_folder
 
 # More machines than that do not fit beside one another.
@@ -78,20 +70,24 @@ def make_context(results: Results) -> dict[str, Any]:
 
 def _grid(
     rows: Iterable[Any], row_of: Callable[[Any], Any], column_of: Callable[[Any], Hashable],
-    columns: Sequence[Hashable], show: Callable[[Any], Any],
+    columns: Sequence[Hashable], show: Callable[[Any], Any], missing: Any = NOTHING,
 ) -> list[list[Any]]:  # fmt: skip
-    """A line for each row in the order in which they come: its name, and what is shown of it in each column, where None
-    stands for what is missing."""
-    found = {(row_of(one), column_of(one)): one for one in rows}
-    names = dict.fromkeys(name for name, _ in found)
-    return [[name, [show(found.get((name, column))) for column in columns]] for name in names]
+    """A line for each row in the order in which they come: its name, and what is shown of it in each column, or what
+    stands for what is `missing`."""
+    found = {(row_of(one), column_of(one)): show(one) for one in rows}
+    return [
+        [name, [found.get((name, column), missing) for column in columns]]
+        for name in dict.fromkeys(name for name, _ in found)
+    ]
 
 
 def _machine(results: Results, machine: str) -> dict[str, Any]:
     """Hardware, software, and how clean its measurements were."""
-    parts: dict[str, list[list[str]]] = {part: [] for part in ("summary", "hardware", "rounds", "software", "measured")}
-    for row in rows_of(results.table("facts", machine)):
-        parts[row.part].append([row.fact, row.value])
+    facts = results.table("facts", machine)
+    parts = {
+        part: facts.loc[facts["part"] == part, ["fact", "value"]].to_numpy().tolist()
+        for part in ("summary", "hardware", "rounds", "software", "measured")
+    }
     return parts | {
         "name": machine,
         "summary": parts["summary"][0][1],
@@ -111,14 +107,15 @@ def _standings(results: Results) -> dict[str, Any]:
     titles = {(paper.name, one.name): one.title for paper in results.papers.values()
               for one in paper.experiments.values() if (paper.name, one.name) in best}  # fmt: skip
 
-    def place_of(one: Any) -> tuple[str, str]:
+    def texts_of(machine: str, table: tuple[str, str]) -> tuple[str, str, str]:
+        """Its place, and its share of the first's speed, roughly and with a digit more."""
+        one = by_machine.get((machine, *table))
         if one is None:
-            return NOTHING, "not measured"
-        cases = "" if one.rank else f" ({one.cases} of {one.all_cases} cases)"
-        return f"{one.rank} of {one.machines}" if one.rank else NOTHING, f"{one.share:.0%}{cases}"
-
-    def share_of(one: Any) -> str:
-        return NOTHING if one is None else f"{one.share:.1%}" + place_of(one)[1].removeprefix(f"{one.share:.0%}")
+            return NOTHING, "not measured", NOTHING
+        if one.rank:
+            return f"{one.rank} of {one.machines}", f"{one.share:.0%}", f"{one.share:.1%}"
+        cases = f"({one.cases} of {one.all_cases} cases)"
+        return NOTHING, f"{one.share:.0%} {cases}", f"{one.share:.1%} {cases}"
 
     return {
         "machines": len(hardware),
@@ -128,34 +125,31 @@ def _standings(results: Results) -> dict[str, Any]:
         "records": str(results_folder(results.smoke) / "records"),
         "header": list(titles.values()),
         "standing": [
-            [title, machine, *place_of(by_machine.get((machine, *table))), best[table]]
+            [title, machine, *texts_of(machine, table)[:2], best[table]]
             for table, title in titles.items()
             for machine in results.machines
         ],
         "rows": [
-            [one.machine, ", ".join(filter(None, [one.cpu, f"{one.usable_cores} cores", one.accelerators])),
-             *(share_of(by_machine.get((one.machine, *table))) for table in titles)]
+            [one.machine, describe_hardware(one), *(texts_of(one.machine, table)[2] for table in titles)]
             for one in sorted(hardware, key=lambda one: one.machine not in results.machines)
         ],
-    }  # fmt: skip
+    }
 
 
 def _across(results: Results) -> list[dict[str, Any]]:
     """Machines beside one another: for each table a row a case, a column a machine; empty where one was measured."""
 
     def show(row: Any) -> str:
-        if row is None or row.verdict == "base":
-            return NOTHING if row is None else "fastest"
+        if row.verdict == "base":
+            return "fastest"
         text = format_measured(row.speedup, row.speedup_low, row.speedup_high, unit="x")
         return f"{text} =" if row.verdict == "indistinguishable" else text
 
-    groups = []
+    groups, machines = [], list(results.machines)
     for paper in results.papers.values():
         for experiment in paper.experiments.values():
             rows = rows_of(results.table("machines", paper=paper.name, experiment=experiment.name))
-            machines = list(results.machines)
-            lines = _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show)
-            if lines:
+            if lines := _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show):
                 shown = [[case, *texts] for case, texts in lines]
                 groups.append({"title": experiment.title, "machines": machines, "rows": shown})
     return groups
@@ -168,26 +162,29 @@ def _cost(results: Results) -> dict[str, Any]:
     costs = costs[costs["machine"].isin(results.machines) | (costs["standing"] == "cheapest")]
     every = [row for row in rows_of(costs) if row.paper in results.papers]
     mine = [row for row in every if row.machine in results.machines]
-    best = cheapest_rows(every)
+    best = cost.cheapest_rows(every)
+    currencies = {row.machine: row.currency for row in reversed(best)}
     columns = [*results.machines, *(row.machine for row in best)]
-    priced = list(dict.fromkeys(name for name in columns if any(row.machine == name for row in best)))[:MOST_PRICED]
+    priced = [name for name in dict.fromkeys(columns) if name in currencies][:MOST_PRICED]
     # Those tables that their paper prints, or says something of.
-    shown = [
-        (paper, experiment)
+    shown = {
+        (paper.name, experiment.name): (paper, experiment)
         for paper in results.papers.values()
         for experiment in paper.experiments.values()
         if paper.prints(experiment.name) or any(claim.experiment == experiment.name for claim in paper.claims)
-    ]
-    names = {(paper.name, experiment.name) for paper, experiment in shown}
-    rows = [row for row in best if row.machine in priced and (row.paper, row.experiment) in names]
+    }
+    rows = [row for row in best if row.machine in priced and (row.paper, row.experiment) in shown]
+    told = cost.by_table(row for row in mine if row.joules)
     return {
-        "prices": [list(one) for one in prices_told(rows)],
-        "untold": [list(one) for one in prices_untold(mine)],
-        "machines": [[name, next(row.currency for row in best if row.machine == name)] for name in priced],
-        "apart": currencies_apart(rows),
-        "tables": [_cost_table(results, table, priced, rows) for table in by_table(rows).values()],
-        "energy": [one for where in shown if (one := _energy(results, *where, mine, rows))],
-        "not_measured": [list(one) for one in energy_missing(mine)],
+        "prices": cost.prices_told(rows),
+        "untold": cost.prices_untold(mine),
+        "machines": [[name, currencies[name]] for name in priced],
+        "apart": cost.currencies_apart(rows),
+        "tables": [_cost_table(results, table, priced, rows) for table in cost.by_table(rows).values()],
+        "energy": [
+            found for name, where in shown.items() if (found := _energy(results, *where, told.get(name, []), rows))
+        ],
+        "not_measured": cost.energy_missing(mine),
         "sheets": {name: _cost_lines([row for row in mine if row.machine == name]) for name in results.machines},
     }
 
@@ -195,57 +192,59 @@ def _cost(results: Results) -> dict[str, Any]:
 def _cost_table(results: Results, rows: list[Any], machines: list[str], shown: list[Any]) -> dict[str, Any]:
     """A row a case, a column a machine: the cost, and beneath it the row that ran and how many times the cheapest's.
     `shown` are the rows of all tables."""
-    work, times_over = in_bulk(rows[0].work, shown)
-    paid: dict[str, list[Any]] = {}
-    for row in rows:
-        paid.setdefault(row.currency, []).append(row)
-    alone = {row.machine for mine in paid.values() for row in mine if len({one.machine for one in mine}) == 1}
+    work, times_over = cost.in_bulk(rows[0].work, shown)
+    paid = list(cost.by_table(rows, "currency").values())
+    alone = {row.machine for mine in paid for row in mine if len({one.machine for one in mine}) == 1}
 
     def show(row: Any) -> dict[str, Any] | None:
-        if row is None or row.cost is None:
+        if row.cost is None:
             return None
-        low, high = (end and times_over * end for end in (row.cost_low, row.cost_high))
-        factor = times_the_cheapest(row)
-        cost = measured_value(times_over * row.cost, low, high, bare=results.smoke)
+        factor = cost.times_the_cheapest(row)
+        value = measured_value(
+            *(end and times_over * end for end in (row.cost, row.cost_low, row.cost_high)), bare=results.smoke
+        )
         dearer = format_measured(*factor, unit="x", bare=results.smoke) if factor else ""
         marks = {"cheapest": "the cheapest", "indistinguishable": f"{format_speedup(factor and factor[0])} ="}
         beside = marks.get(row.standing, dearer) if row.machine not in alone else ""
-        small = ", ".join(filter(None, [row.profile, beside]))
-        is_cheapest = row.machine not in alone and row.standing in marks
-        return {"text": cost.text, "interval": cost.interval, "small": small, "is_cheapest": is_cheapest}
+        return {
+            "text": value.text,
+            "interval": value.interval,
+            "small": ", ".join(filter(None, [row.profile, beside])),
+            "is_cheapest": row.machine not in alone and row.standing in marks,
+        }
 
     return {
         "title": results.papers[rows[0].paper].experiments[rows[0].experiment].title,
         "unit": f"for {work}",
-        "rows": _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show),
-        "says": " ".join(text for mine in paid.values() for text in say_who_is_cheapest(mine)),
+        "rows": _grid(rows, lambda row: row.case, lambda row: row.machine, machines, show, missing=None),
+        "says": " ".join(text for mine in paid for text in cost.say_who_is_cheapest(mine)),
     }
 
 
 def _energy(
-    results: Results, paper: Paper, experiment: Experiment, costs: list[Any], shown: list[Any]
+    results: Results, paper: Paper, experiment: Experiment, told: list[Any], shown: list[Any]
 ) -> dict[str, Any] | None:
     """Of each machine the CPU row and the accelerator's that are fastest in most cases, by each algorithm; a column a
     case: joules, and beneath the watts, for as much work as the costs `shown` are. None where none tells its energy."""
-    told = [row for row in costs if (row.paper, row.experiment) == (paper.name, experiment.name) and row.joules]
     front = set()
     for machine in {row.machine for row in told}:
-        cells = results.cells(paper.name, experiment, machine)
-        mine = cells[cells["row"].isin(rows_in_front(cells, experiment))]
-        front |= {(machine, label) for label in mine["label"]}
+        outcome = Outcome(results, paper, experiment, machine)
+        is_in_front = outcome.cells["row"].isin(rows_in_front(outcome, outcome.cells))
+        front |= {(machine, label) for label in outcome.cells.loc[is_in_front, "label"]}
     told = [row for row in told if (row.machine, row.label) in front]
     if not told:
         return None
-    work, times_over = in_bulk(told[0].work, shown)
+    work, times_over = cost.in_bulk(told[0].work, shown)
     cases = list(dict.fromkeys(row.case for row in told))
 
     def show(row: Any) -> list[str]:
-        if row is None:
-            return [NOTHING, ""]
         joules = format_measured(row.joules, row.joules_low, row.joules_high, bare=results.smoke)
         return [joules, f"{format_number(row.watts)} W" if row.watts else ""]
 
-    lines = _grid(told, lambda row: (f"{row.machine}: {row.label}", row.energy_of), lambda row: row.case, cases, show)
+    lines = _grid(
+        told, lambda row: (f"{row.machine}: {row.label}", row.energy_of), lambda row: row.case, cases, show,
+        missing=[NOTHING, ""],
+    )  # fmt: skip
     return {
         "title": experiment.title,
         # The same digits: of a thousand times the work there are as many kilojoules as of the work joules.
@@ -257,10 +256,10 @@ def _energy(
 
 def _cost_lines(rows: list[Any]) -> list[list[str]]:
     """Lines for the machine's own page."""
-    price = [f"{price} ({source}, {date})" for _, price, source, date in prices_told(rows)]
-    untold = [why for _, why in prices_untold(rows)]
+    price = [f"{price} ({source}, {date})" for _, price, source, date in cost.prices_told(rows)]
+    untold = [why for _, why in cost.prices_untold(rows)]
     energy = sorted({row.energy_of for row in rows if row.joules})
-    energy += [f"not measured: {why}" for _, why in energy_missing(rows)]
+    energy += [f"not measured: {why}" for _, why in cost.energy_missing(rows)]
     return [["price", "; ".join(price + untold)], ["energy", "; ".join(energy)]] if rows else []
 
 
@@ -280,7 +279,7 @@ def _sheet(results: Results, machine: str) -> dict[str, Any]:
 
 def _paper(results: Results, paper: Paper) -> dict[str, Any]:
     cells, claims = results.table("cells"), results.table("claims")
-    summaries = {name: summarize(name, paper, cells, claims) for name in results.machines}
+    summaries = ((name, *summarize(name, paper, cells, claims)) for name in results.machines)
     return {
         "title": paper.title,
         "authors": ", ".join(paper.authors),
@@ -289,9 +288,9 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
         "claim": paper.claim,
         "claims": _claims(results, paper),
         "summaries": [
-            {"machine": name, "came_out": came_out, "firmness": firm} for name, (came_out, firm) in summaries.items()
+            {"machine": name, "came_out": came_out, "firmness": firmness} for name, came_out, firmness in summaries
         ],
-        "facts": _known(paper.facts),
+        "facts": list(map(asdict, paper.facts)),
         "experiments": [_experiment(results, paper, experiment) for experiment in paper.experiments.values()],
         "rooflines": [_roofline(results, paper, machine) for machine in results.machines],
     }
@@ -299,23 +298,15 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
 
 def _claims(results: Results, paper: Paper) -> list[dict[str, Any]]:
     """A row a claim: what it says, what was published, what came out `on` each machine; those with our numbers lead."""
-    judged = {
-        (one.claim, one.machine): one for one in rows_of(results.table("claims", paper=paper.name)) if not one.case
-    }
+    judged = results.table("claims", paper=paper.name)
     rows = []
     for claim in paper.claims:
-        found = [judged[claim.name, machine] for machine in results.machines if (claim.name, machine) in judged]
-        names = ("machine", "here", "verdict", "reason", "instead")
-        on = [{name: getattr(one, name) for name in names} for one in found]
-        if found:
-            first = {"says": claim.says, "experiment": claim.experiment, "published": found[0].published}
+        found = judged[(judged["claim"] == claim.name) & (judged["case"] == "")]
+        if len(found):
+            first = {"says": claim.says, "experiment": claim.experiment, "published": found["published"].iat[0]}
+            on = found[["machine", "here", "verdict", "reason", "instead"]].to_dict("records")
             rows.append(first | {"on": on})
     return sorted(rows, key=lambda row: not any(one["here"] for one in row["on"]))
-
-
-def _known(facts: Iterable[Fact]) -> list[dict[str, str]]:
-    """Of the protocol, each with how surely it is known."""
-    return [{"fact": fact.fact, "value": fact.value, "confidence": fact.confidence} for fact in facts]
 
 
 def _experiment(results: Results, paper: Paper, experiment: Experiment) -> dict[str, Any]:
@@ -324,7 +315,6 @@ def _experiment(results: Results, paper: Paper, experiment: Experiment) -> dict[
     table = make_published(paper, experiment, cells, speedups, results.smoke)
     hardware = {row.machine: row for row in rows_of(results.table("hardware"))}
     file = results_folder(results.smoke) / "tables" / paper.name / f"{experiment.name}.csv"
-    numbers = ("lowest", "lower_quartile", "median", "upper_quartile", "highest")
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -334,13 +324,13 @@ def _experiment(results: Results, paper: Paper, experiment: Experiment) -> dict[
         "extrapolated": experiment.is_extrapolated,
         "share": _timed_share(experiment, results.smoke),
         "table": fold(table, paper, experiment, results.smoke, hardware).as_json(),
-        "facts": _known(experiment.facts),
+        "facts": list(map(asdict, experiment.facts)),
         "caveats": list(experiment.caveats),
-        "machines": [_run(results, paper, experiment, machine) for machine in results.machines],
+        "machines": [_on_machine(Outcome(results, paper, experiment, machine)) for machine in results.machines],
         "others": f"The rows of {results.left_out} other machines are in {file}." if results.left_out else "",
         "spread": [
-            [one.case, str(one.machines), *(format_number(getattr(one, name)) for name in numbers)]
-            for one in rows_of(results.spread("seconds", paper.name, experiment.name))
+            [one.case, str(one.machines), *(format_number(getattr(one, name)) for name in NUMBERS)]
+            for one in rows_of(Outcome(results, paper, experiment, "").spread("seconds"))
         ],
     }
 
@@ -360,29 +350,25 @@ def _timed_share(experiment: Experiment, smoke: bool) -> str:
     )
 
 
-def _run(results: Results, paper: Paper, experiment: Experiment, machine: str) -> dict[str, Any]:
+def _on_machine(outcome: Outcome) -> dict[str, Any]:
     """One experiment on one machine: figures, totals, factors, why, and every cell for the appendix."""
-    where = (machine, paper.name, experiment.name)
-    cells, totals = list(rows_of(results.table("cells", *where))), rows_of(results.table("totals", "", *where[1:]))
-    cases = experiment.case_names(results.smoke)
+    cells = list(rows_of(outcome.cells))
+    totals = rows_of(outcome.table("totals", PAPER, outcome.machine))
     # As in the tables above: a row that answers none of the paper's is there if it was measured.
     unlike = {cell.profile for cell in cells if cell.precision != FULL_PRECISION}
-    shown = [row for row in totals if row.machine == PAPER or (
-        row.machine == machine and (row.seconds or row.profile not in unlike))]  # fmt: skip
-    figures = f"/{results_folder(results.smoke)}/figures/{paper.name}/{experiment.name}/{machine}"
-    learned = [one for one in results.learning if (one["machine"], one["paper"], one["experiment"]) == where]
-    parts = list(rows_of(results.table("parts", *where)))
-    of_parts = [case for case in cases if case in {row.case for row in parts}]
+    shown = [row for row in totals if row.seconds or row.machine == PAPER or row.profile not in unlike]
+    parts = list(rows_of(outcome.table("parts")))
+    of_parts = [case for case in outcome.cases if case in {row.case for row in parts}]
     return {
-        "machine": machine,
+        "machine": outcome.machine,
         "measured": any(cell.seconds for cell in cells),
-        "figures": [_figure(results, paper, experiment, machine, f"{figures}-{kind}.svg", kind) for kind in FIGURES],
-        "learned": _learned(experiment, machine, figures, learned[0]) if learned and learned[0]["programs"] else [],
-        "cells": {"cases": list(cases), "rows": _every_cell(results, where, cells, cases)},
+        "figures": [_figure(outcome, kind) for kind in FIGURES],
+        "learned": _learned(outcome),
+        "cells": {"cases": list(outcome.cases), "rows": _every_cell(outcome, cells)},
         "parts": {
             "cases": of_parts,
             "rows": _grid(parts, lambda row: f"{row.label}: {row.part}", lambda row: row.case, of_parts,
-                          lambda row: format_number(row.seconds) if row else NOTHING),
+                          lambda row: format_number(row.seconds)),
         },
         "factors": [
             [
@@ -393,7 +379,7 @@ def _run(results: Results, paper: Paper, experiment: Experiment, machine: str) -
                 f"{format_number(row.hardware_factor)}x ({format_range(row.hardware_low, row.hardware_high)})",
                 format_speedup(row.published),
             ]
-            for row in rows_of(results.table("factors", *where))
+            for row in rows_of(outcome.table("factors"))
         ],
         "totals": list(map(_total, shown)),
         "headline_examples": next((f"{row.headline_examples:,.0f}" for row in shown if row.headline_examples), ""),
@@ -405,63 +391,70 @@ def _run(results: Results, paper: Paper, experiment: Experiment, machine: str) -
                 format_number(row.whole_seconds),
                 format_number(row.ratio) if row.ratio else "",
             ]
-            for row in rows_of(results.table("wholes", *where))
+            for row in rows_of(outcome.table("wholes"))
         ],
         "missing": _missing(cells),
-        "why": _why(results, paper, experiment, machine),
+        "why": _why(outcome),
     }  # fmt: skip
 
 
-def _figure(
-    results: Results, paper: Paper, experiment: Experiment, machine: str, path: str, kind: str
-) -> dict[str, str]:
+def _path(outcome: Outcome, kind: str) -> str:
+    """Where a figure lies, seen from the folder of the project."""
+    folder = f"{results_folder(outcome.results.smoke)}/figures/{outcome.paper.name}/{outcome.experiment.name}"
+    return f"/{folder}/{outcome.machine}-{kind}.svg"
+
+
+def _figure(outcome: Outcome, kind: str) -> dict[str, str]:
     shows, bars = FIGURES[kind]
-    spread, many = results.spread(kind, paper.name, experiment.name), ""
+    where, spread, many = f"{outcome.experiment.title} on {outcome.machine}", outcome.spread(kind), ""
     if len(spread):
         many = (
             f" Pale bars are {bars}: the range over {spread['machines'].max()} machines, its middle half wider, the "
-            f"median a dash. The {results.left_out} machines that are not shown in full are in these bars alone."
+            f"median a dash. The {outcome.results.left_out} machines that are not shown in full are in these bars "
+            "alone."
         )
     return {
-        "path": path,
-        "caption": f"{experiment.title} on {machine}. Bars are 95 % intervals.{many}",
-        "alt": f"Chart: {experiment.title} on {machine}, {shows} by case. Its numbers are in the tables.",
+        "path": _path(outcome, kind),
+        "caption": f"{where}. Bars are 95 % intervals.{many}",
+        "alt": f"Chart: {where}, {shows} by case. Its numbers are in the tables.",
     }
 
 
-def _learned(experiment: Experiment, machine: str, figures: str, record: dict[str, Any]) -> list[dict[str, str]]:
-    program = shown_program(record)
+def _learned(outcome: Outcome) -> list[dict[str, str]]:
+    experiment, place = outcome.experiment, (outcome.machine, outcome.paper.name, outcome.experiment.name)
+    records = [one for one in outcome.results.learning if (one["machine"], one["paper"], one["experiment"]) == place]
+    if not records or not records[0]["programs"]:
+        return []
+    program = shown_program(records[0])
     sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in program["parameters"].items())
-    algorithm = experiment.algorithms.get(program["workload"])
-    by = f" by {algorithm.label}" if algorithm else ""
-    left = "the objective over that of no bases at all"
-    left = left if algorithm else "the reconstruction's square error over variance"
+    by, left = "", "the reconstruction's square error over variance"
+    if algorithm := experiment.algorithms.get(program["workload"]):
+        by, left = f" by {algorithm.label}", "the objective over that of no bases at all"
+    where = f"{experiment.title} on {outcome.machine}"
     return [
         {
-            "path": f"{figures}-learned.svg",
+            "path": _path(outcome, "learned"),
             "caption": f"Some of what was learned from natural images{by} after {program['steps']} steps, each on its "
             f"own scale, zero as grey. A case of its own, smaller than those that are timed: {sizes}.",
-            "alt": f"Grid of small pictures: {experiment.title} on {machine}, what was learned from natural images.",
+            "alt": f"Grid of small pictures: {where}, what was learned from natural images.",
         },
         {
-            "path": f"{figures}-learning.svg",
+            "path": _path(outcome, "learning"),
             "caption": f"What is left to explain, {left}, after so many seconds of steps on all cores; the case of the "
             "pictures above, one run of each program, no interval.",
-            "alt": f"Line chart: {experiment.title} on {machine}, what is left to explain against seconds.",
+            "alt": f"Line chart: {where}, what is left to explain against seconds.",
         },
     ]
 
 
-def _every_cell(
-    results: Results, where: tuple[str, str, str], cells: list[Any], cases: Sequence[str]
-) -> list[list[Any]]:
+def _every_cell(outcome: Outcome, cells: list[Any]) -> list[list[Any]]:
     """A cell is two texts: the median seconds with the rate, and beneath the share of the peak, the speedup, the clean
     rounds and the discarded blocks."""
-    ratios = {(row.label, row.case): row for row in rows_of(results.table("speedups", *where))}
+    ratios = {(row.label, row.case): row for row in rows_of(outcome.table("speedups"))}
     marks = {"indistinguishable": " =", "unproven": " ?"}
 
     def show(cell: Any) -> list[str]:
-        if cell is None or not cell.seconds:
+        if not cell.seconds:
             return [NOTHING, ""]
         ratio = ratios[cell.label, cell.case]
         has_speedup = ratio.verdict != "base" and ratio.speedup is not None
@@ -473,7 +466,7 @@ def _every_cell(
 
     timed = {cell.label for cell in cells if cell.seconds}
     rows = [cell for cell in cells if cell.label in timed]
-    return _grid(rows, lambda cell: cell.label, lambda cell: cell.case, cases, show)
+    return _grid(rows, lambda cell: cell.label, lambda cell: cell.case, outcome.cases, show, missing=[NOTHING, ""])
 
 
 def _total(row: Any) -> list[str]:
@@ -495,53 +488,40 @@ def _missing(cells: list[Any]) -> list[dict[str, str]]:
     return [{"label": "; ".join(rows), "reason": reason, "cases": names} for (reason, names), rows in labels.items()]
 
 
-def _why(results: Results, paper: Paper, experiment: Experiment, machine: str) -> dict[str, Any] | None:
+def _why(outcome: Outcome) -> dict[str, Any] | None:
     """The table of factors, a row a comparison and factor, a column a case; None where there is nothing to explain.
 
     `sentences` say the same in words, the case of the largest printed speedup first.
     """
-    rows = rows_of(results.table("why", "", paper.name, experiment.name))
-    mine = [one for one in rows if one.machine in {PAPER, machine}]
+    mine = list(rows_of(outcome.table("why", PAPER, outcome.machine)))
     if not mine:
         return None
-    cases = experiment.case_names(results.smoke)
 
     def show(one: Any, factor: str) -> str:
-        if one is None:
-            return ""
         if factor != "speedup":
             return format_speedup(getattr(one, factor))
         if one.comparison == "theirs":
             return f"{one.printed}x" if one.printed else format_speedup(one.speedup)
-        return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=results.smoke)
+        return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=outcome.results.smoke)
 
-    by_place = {(one.comparison, one.case): one for one in mine}
-    shares: dict[tuple[str, str], float | None] = {}
-    for one in mine:
-        row, base = COMPARISONS[one.comparison]
-        shares |= {(row, one.case): one.share, (base, one.case): one.base_share}
-    table = [
-        [
-            title,
-            " over ".join(COMPARISONS[comparison]),
-            *(show(by_place.get((comparison, case)), factor) for case in cases),
-        ]
-        for factor, title in {"speedup": "Speedup", **FACTORS}.items()
-        for comparison in COMPARISONS
+    table = []
+    for factor, title in {"speedup": "Speedup", **FACTORS}.items():
+        lines = dict(_grid(mine, lambda one: one.comparison, lambda one: one.case, outcome.cases,
+                           partial(show, factor=factor), missing=""))  # fmt: skip
+        table += [[title, " over ".join(sides), *lines[name]] for name, sides in COMPARISONS.items() if name in lines]
+    shares = [
+        (side, one.case, share)
+        for one in mine
+        for side, share in zip(COMPARISONS[one.comparison], (one.share, one.base_share), strict=True)
     ]
-    table += [
-        [
-            "Share of its peak",
-            side,
-            *(format_share(share) if (share := shares.get((side, case))) else "" for case in cases),
-        ]
-        for side in SIDES
-    ]
+    lines = dict(_grid(shares, lambda one: one[0], lambda one: one[1], outcome.cases,
+                       lambda one: format_share(one[2]) if one[2] else "", missing=""))  # fmt: skip
+    table += [["Share of its peak", side, *lines[side]] for side in SIDES if side in lines]
     printed = {one.case: one.speedup for one in mine if one.comparison == "theirs"}
     return {
-        "header": ["", "", *cases],
+        "header": ["", "", *outcome.cases],
         "rows": [[text or NOTHING for text in row] for row in table if any(row[2:])],
-        "peaks": _peaks(mine, paper),
+        "peaks": _peaks(mine, outcome.paper),
         "sentences": [
             {"case": one.case, "comparison": " over ".join(COMPARISONS[one.comparison]), "text": f"{explain(one)}."}
             for one in sorted(mine, key=lambda one: printed.get(one.case, 0.0), reverse=True)
