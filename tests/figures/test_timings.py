@@ -8,18 +8,8 @@ import pandas as pd
 import pytest
 
 from respeed.analysis.columns import make_frame
-from respeed.figures.results import Results, load_results
-from respeed.figures.timings import (
-    ALL_CORES_OVER_ONE,
-    CASE_OVER_FIRST,
-    DEVICE_OVER_CPU,
-    OVER_THEIR_DEVICE,
-    Speedups,
-    chart_seconds,
-    choose_speedups,
-    color_packages,
-    rows_in_front,
-)
+from respeed.figures.results import Outcome, load_results
+from respeed.figures.timings import Speedups, chart_seconds, choose_speedups, color_packages, rows_in_front
 from respeed.inputs.papers import load_papers
 from respeed.output.build import build_tables
 from respeed.paths import RoundId, round_path
@@ -35,72 +25,65 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def chosen(experiment: str, paper: str = "raina2009") -> tuple[Speedups, Results]:
+def chosen(experiment: str, paper: str = "raina2009") -> tuple[Speedups, Outcome]:
     build_tables(smoke=False, papers=[paper])
     results = load_results(smoke=False, papers=[paper])
-    table = results.papers[paper].experiments[experiment]
-    return choose_speedups(results, results.papers[paper], table, results.cells(paper, table, "box")), results
+    outcome = Outcome(results, results.papers[paper], results.papers[paper].experiments[experiment], "box")
+    return choose_speedups(outcome), outcome
 
 
-def by_profile(ours: pd.DataFrame) -> dict[str, float]:
-    return dict(zip(ours["profile"], ours["value"], strict=True))
+def values(rows: pd.DataFrame, *keys: str) -> dict[Any, float]:
+    """The `value` of each row."""
+    return rows.set_index(list(keys))["value"].to_dict()
 
 
 def test_without_a_gpu_every_row_stands_over_the_papers(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU)
-    found, results = chosen("rbm")
-    assert found.kind == OVER_THEIR_DEVICE
-    assert found.device is not None
-    assert found.device.name == "gpu"
+    found, outcome = chosen("rbm")
+    assert (found.title, found.base) == ("box over the paper's GPU", "GPU, 2009")
     assert set(found.ours["profile"]) == set(CPU)
-    theirs = found.ours["case"].map(lambda case: results.papers["raina2009"].seconds("rbm", case, "gpu"))
+    theirs = found.ours["case"].map(lambda case: outcome.paper.seconds("rbm", case, "gpu"))
     assert list(found.ours["value"]) == pytest.approx(list(theirs / found.ours["seconds"]))
     assert ((found.ours["low"] < found.ours["value"]) & (found.ours["value"] < found.ours["high"])).all()
-    assert found.theirs["multi-cpu", "4096x11008"] == pytest.approx(1 / 72.6, rel=1e-3)
-    assert {name for name, _ in found.theirs} == {"single-cpu", "multi-cpu"}
+    assert values(found.theirs, "row", "case")["multi-cpu", "4096x11008"] == pytest.approx(1 / 72.6, rel=1e-3)
+    assert set(found.theirs["row"]) == {"single-cpu", "multi-cpu"}
 
 
 def test_with_a_gpu_it_stands_over_the_fastest_cpu_as_in_the_paper(make_record: MakeRecord) -> None:
     write_machine(make_record, ALL)
     found, _ = chosen("rbm")
-    assert found.kind == DEVICE_OVER_CPU
+    assert found.title == "GPU over CPU"
     assert set(found.ours["profile"]) == set(ALL) - set(CPU)
-    assert by_profile(found.ours)["gpu"] == pytest.approx(2e13 / 2.2e11)
-    assert {name for name, _ in found.theirs} == {"gpu"}
-    assert found.theirs["gpu", "4096x11008"] == pytest.approx(72.6, rel=1e-3)
+    assert values(found.ours, "profile")["gpu"] == pytest.approx(2e13 / 2.2e11)
+    assert set(found.theirs["row"]) == {"gpu"}
+    assert values(found.theirs, "case")["4096x11008"] == pytest.approx(72.6, rel=1e-3)
 
 
 def test_where_the_paper_prints_nothing_all_cores_stand_over_one_and_rates_have_ceilings(
     make_record: MakeRecord,
 ) -> None:
     write_machine(make_record, CPU)
-    found, results = chosen("matmul")
-    assert found.kind == ALL_CORES_OVER_ONE
-    assert not found.theirs
-    assert by_profile(found.ours) == {"openblas-all": pytest.approx(1.8), "torch-all": pytest.approx(2.2 / 1.2)}
-    paper = results.papers["raina2009"]
-    colors = color_packages(results.table("cells"))
-    chart = chart_seconds(results, paper, paper.experiments["matmul"], "box", colors)
-    assert {row.key: row.ceiling for row in chart.rows} == {
-        name: pytest.approx(1.5 * RATES[name] / 1e9) for name in CPU
-    }
+    found, outcome = chosen("matmul")
+    assert (found.title, len(found.theirs)) == ("what all cores bring", 0)
+    assert values(found.ours, "profile") == pytest.approx({"openblas-all": 1.8, "torch-all": 2.2 / 1.2})
+    chart = chart_seconds(outcome, color_packages(outcome.results.table("cells")))
+    assert {row.key: row.ceiling for row in chart.rows} == pytest.approx(
+        {name: 1.5 * RATES[name] / 1e9 for name in CPU}
+    )
     points = chart.points
     assert ((points["low"] < points["value"]) & (points["value"] < points["high"])).all()
     assert (points["rounds"].map(len) == 6).all()
-    one = results.cells("raina2009", paper.experiments["matmul"], "box").query("profile == 'torch-1'")
+    one = outcome.cells.query("profile == 'torch-1'")
     assert list(points.loc[points["row"] == "torch-1", "value"]) == pytest.approx(list(one["gflops"].dropna()))
 
 
 def test_a_total_is_a_case_of_its_own(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU)
-    found, results = chosen("dbn")
-    totals = results.table("totals", experiment="dbn").query("seconds > 0")
-    assert set(found.ours["case"]) == {results.papers["raina2009"].experiments["dbn"].total}
-    seconds = {machine: dict(zip(mine["profile"], mine["seconds"], strict=True))
-               for machine, mine in totals.groupby("machine")}  # fmt: skip
-    assert by_profile(found.ours) == {
-        profile: pytest.approx(seconds["paper"]["gpu"] / value) for profile, value in seconds["box"].items()
-    }
+    found, outcome = chosen("dbn")
+    assert set(found.ours["case"]) == {outcome.experiment.total}
+    (theirs,) = outcome.table("totals", "paper").query("profile == 'gpu'")["seconds"]
+    ours = outcome.table("totals").query("seconds > 0").set_index("profile")["seconds"]
+    assert values(found.ours, "profile") == pytest.approx(dict(theirs / ours))
 
 
 def test_many_machines_are_turned_round_as_one_is(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +91,7 @@ def test_many_machines_are_turned_round_as_one_is(make_record: MakeRecord, monke
     where = {"paper": "raina2009", "experiment": "rbm", "case": "576x1024", "quantity": "seconds", "machines": 9}
     numbers = {"lowest": 1.0, "lower_quartile": 2.0, "median": 4.0, "upper_quartile": 8.0, "highest": 16.0}
     spread = make_frame([where | numbers], "spread")
-    monkeypatch.setattr(Results, "spread", lambda *_: spread)
+    monkeypatch.setattr(Outcome, "spread", lambda *_: spread)
     found, _ = chosen("rbm")
     (one,) = found.spread[list(numbers)].to_numpy()
     assert list(one) == pytest.approx([38.6 / seconds for seconds in (16, 8, 4, 2, 1)])
@@ -128,13 +111,12 @@ def test_of_a_table_about_cores_each_case_stands_over_its_first(make_record: Mak
             ran["parameters"] = paper.experiments["cores-product"].case(ran["case"]).parameters
         write_json(round_path(RoundId(**one["id"])), one)
     found, _ = chosen("cores-product", "lectures")
-    assert (found.kind, found.first, list(found.ours["case"])) == (CASE_OVER_FIRST, "1-core", ["2-cores"])
+    assert (found.title, found.base, list(found.ours["case"])) == ("over 1-core", "1-core", ["2-cores"])
     assert found.ours["value"].iloc[0] == pytest.approx(0.1 / 0.06, rel=0.02)
 
 
 def test_one_row_stands_for_each_algorithm(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU)
-    _, results = chosen("sparse-coding")
-    table = results.papers["raina2009"].experiments["sparse-coding"]
-    cells = results.cells("raina2009", table, "box")
-    assert rows_in_front(cells, table) == {f"torch-all {name}" for name in set(cells["algorithm"])}
+    _, outcome = chosen("sparse-coding")
+    wanted = {f"torch-all {name}" for name in set(outcome.cells["algorithm"])}
+    assert rows_in_front(outcome, outcome.cells) == wanted
