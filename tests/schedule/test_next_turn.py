@@ -311,6 +311,30 @@ def test_a_run_that_is_stopped_goes_on_as_it_would_have_gone_on() -> None:
 # What the records tell besides.
 
 
+@pytest.mark.parametrize(
+    ("times", "turns"),
+    [
+        (steady, 2), (where("576x1024", losing(3), profiles=("torch-1",)), 12),
+        (where("1024x4096", close(0.03)), 12), (loose, 12), (noisy_cores, 12),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("minutes", [1.5, 60])
+def test_the_time_that_is_left_is_told_within_a_factor_of_one_and_a_half(
+    times: Times, turns: int, minutes: float
+) -> None:
+    profiles = CORES if times is noisy_cores else TWO
+    asked = work(**RBM, minutes=minutes, profiles=profiles)
+    plan = run(asked, times, turns=turns)[1]
+    told, before = plan.seconds_left(), plan.spent_seconds()
+    took = run(asked, times, earlier=plan)[1].spent_seconds() - before
+    assert took / 1.5 <= told <= 1.5 * took
+
+
+def test_a_finished_run_plans_nothing() -> None:
+    plan = run(work(**RBM, minutes=60), where("1024x4096", close(0.03)))[1]
+    assert (plan.next_turn(), plan.seconds_left()) == (None, 0.0)
+
+
 def test_a_turn_is_expected_to_take_what_earlier_ones_took_and_a_process_starts_once() -> None:
     asked = work(rounds=2)
     assert Plan(asked).seconds_left() > 0
