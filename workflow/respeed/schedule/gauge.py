@@ -144,16 +144,20 @@ def _digest(specs: Iterable[RoundSpec]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def why_due(path: Path, machine: str, gauge: Gauge) -> str | None:
-    """Why the sheet must be measured, or measured anew; None if it can be used as it is."""
+def why_due(path: Path, machine: str, gauge: Gauge, elsewhere: Mapping[str, Any] | None = None) -> str | None:
+    """Why the sheet must be measured, or measured anew; None if it can be used as it is. Of a machine `elsewhere`, with
+    such hardware, only what its files say is looked at: whether it measures the same things still, its own job finds
+    out."""
     if not path.exists():
         return NOT_GAUGED
     try:
         sheet = read_hardware(path)
     except UserError as error:
         return str(error)
-    if reason := misplaced(sheet, machine, gauge.smoke, describe_as(machine)):
+    if reason := misplaced(sheet, machine, gauge.smoke, describe_as(machine) if elsewhere is None else elsewhere):
         return reason
+    if elsewhere is not None:
+        return None
     if sheet["digest"] != gauge.digest:
         return "something else is measured by now"
     return "everything was disturbed on one thread or on all" if is_lost(sheet) else None

@@ -35,9 +35,7 @@ from respeed.paths import (
     session_paths,
 )
 from respeed.records.store import (
-    misplaced,
     read_description,
-    read_hardware,
     recorded_machines,
     set_aside,
     why_no_description,
@@ -50,7 +48,7 @@ from respeed.schedule.availability import (
     read_answers,
     resolve_described,
 )
-from respeed.schedule.gauge import NOT_GAUGED, plan_gauge, why_due
+from respeed.schedule.gauge import Gauge, plan_gauge, why_due
 from respeed.schedule.next_turn import Plan, read_plan
 from respeed.schedule.selection import (
     Work,
@@ -137,22 +135,17 @@ class Target:
 
     @cached_property
     def gauge_due(self) -> str | None:
-        """Why its hardware sheet must be measured; None if it can be used. Of a node only what its files say is looked
-        at: whether it measures the same things still, its own job finds out."""
-        if self.node is None:
-            return why_due(self.hardware_sheet, self.machine, plan_gauge(self.machine, self.smoke))
-        if not self.hardware_sheet.exists():
-            return NOT_GAUGED
-        try:
-            sheet = read_hardware(self.hardware_sheet)
-        except UserError as error:
-            return str(error)
-        return misplaced(sheet, self.machine, self.smoke, self.hardware)
+        """Why its hardware sheet must be measured; None if it can be used."""
+        return why_due(self.hardware_sheet, self.machine, self._gauge, self.hardware if self.node else None)
 
     @property
     def gauge_seconds(self) -> float:
         """About how long that takes: 0 where it need not be; of a node as long as here."""
-        return plan_gauge(self.machine, self.smoke).seconds if self.gauge_due else 0.0
+        return self._gauge.seconds if self.gauge_due else 0.0
+
+    @cached_property
+    def _gauge(self) -> Gauge:
+        return plan_gauge(self.machine, self.smoke)
 
     # What is asked of it, and what is left.
 
