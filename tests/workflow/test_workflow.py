@@ -257,7 +257,8 @@ def test_a_run_that_is_stopped_in_any_stage_ends_alike(
         while not any(stage in command[2:3] for command in words(process.pid)):
             assert time.monotonic() < deadline
             assert process.poll() is None
-        assert lines_of("\n".join(stop(process, sent, to_all)))[-1] == STOPPED
+        # Once; perhaps behind half a line of somebody else who was stopped.
+        assert "\n".join(stop(process, sent, to_all)).count(STOPPED) == 1
     assert not removed.exists()
 
 
