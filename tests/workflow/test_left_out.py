@@ -87,17 +87,6 @@ def test_the_target_pdf_is_built_whatever_is_wrong_with_one_paper(project: Proje
     assert "respeed: bergstra2010 is left out: workflow/papers/bergstra2010/paper.yaml: year: 'MMX'" in done.stdout
 
 
-def test_check_lists_every_mistake_of_every_file_and_fails(project: Project) -> None:
-    assert "no mistake" in project.run("respeed", "check").stdout
-    add(project, "papers/draft/paper.yaml", DRAFT)
-    project.edit("workflow/hardware/torch-1.yaml", "precision: fp32", "precision: fp23")
-    project.edit("config.yaml", "preset: quick", "preset: quik")
-    found = project.run("respeed", "check", check=False)
-    assert found.returncode == 1
-    for part in ("did you mean quick?", "did you mean fp32?", "'authors' is missing", "'rows' is missing"):
-        assert part in found.stdout
-
-
 @pytest.mark.slow
 def test_a_run_of_one_paper_shows_that_one_alone(project: Project) -> None:
     project.snakemake("--config", "preset=smoke", "papers=bergstra2010", "profiles=openblas-1")
