@@ -191,6 +191,7 @@ def test_whole_runs_come_last_each_by_itself_and_only_where_something_is_extrapo
     assert {turn.cells[0].experiment for turn in wholes} == {"rbm", "patches", "sparse-coding", "dbn"}
     assert all(len({cell.experiment for cell in turn.cells}) == 1 for turn in wholes)
     assert planned(plan.work, plan).next_turn() is None
+    assert {plan.attempts(cell) for cell in plan.work.cells} == {1}
 
 
 # What is measured again.

@@ -87,6 +87,10 @@ def test_the_target_pdf_is_built_whatever_is_wrong_with_one_paper(project: Proje
     assert "respeed: bergstra2010 is left out: workflow/papers/bergstra2010/paper.yaml: year: 'MMX'" in done.stdout
 
 
+def test_check_says_so_where_there_is_no_mistake(project: Project) -> None:
+    assert project.run("respeed", "check").stdout.startswith("no mistake in config.yaml, ")
+
+
 @pytest.mark.slow
 def test_a_run_of_one_paper_shows_that_one_alone(project: Project) -> None:
     project.snakemake("--config", "preset=smoke", "papers=bergstra2010", "profiles=openblas-1")
