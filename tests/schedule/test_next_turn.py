@@ -203,6 +203,7 @@ def test_whole_runs_come_last_each_by_itself_and_only_where_something_is_extrapo
         (steady, None, set(), 0),
         (where("576x1024", losing(2, 4, 7), profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 9),
         (where("1024x4096", close(0.03)), UNDECIDED, {(name, "1024x4096") for name in TWO}, 12),
+        (where("1024x4096", close(0.001)), None, set(), 0),  # no number of rounds that it may have would do
         (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 12),
     ],
 )
