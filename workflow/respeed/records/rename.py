@@ -20,7 +20,7 @@ from respeed.paths import (
     renaming_folder,
 )
 from respeed.records.fingerprint import HOST, difference, fingerprint_of
-from respeed.records.models import Kind, canonical, parse_json, resealed, sealed, under_name, without_checksum
+from respeed.records.models import Kind, canonical, made_on, parse_json, resealed, sealed, under_name, without_checksum
 from respeed.records.store import (
     MachineRecords,
     json_text,
@@ -131,13 +131,13 @@ def _is_sheet_of(sheet: Path, found: MachineRecords) -> bool:
         facts = read_hardware(sheet)["provenance"]["machine"]
     except UserError:  # there is none that can be used
         return False
-    alike = [one.made_on for one in found.left_out.values() if difference(facts, one.made_on) is None]
+    alike = [one for one in found.others if difference(facts, one) is None]
     return facts.get(HOST) is not None and any(one.get(HOST) == facts[HOST] for one in alike)
 
 
 def _description(machine: str, found: MachineRecords) -> dict[str, Any]:
     """What the latest record of the machine that has most of those left out says of it."""
-    dated = sorted(((one.made_on, one.record["started"]) for one in found.left_out.values()), key=lambda one: one[1])
+    dated = sorted(((made_on(one), one["started"]) for one in found.left_out.values()), key=lambda one: one[1])
     meant = fingerprint_of({}, dated)
     fitting = [hardware for hardware, _ in dated if difference(hardware, meant) is None]
     return {"machine": machine, "hardware": fitting[-1], "not_measurable": {}}

@@ -150,23 +150,21 @@ def _description(path: Path) -> dict[str, Any]:
 
 def read_description(machine: str, smoke: bool) -> dict[str, Any] | None:
     """A machine's description, its texts made printable; None if there is none, if it is of another machine (which
-    `described_as` tells), or, with a line, if it cannot be used."""
+    `read_machine` tells), or, with a line, if it cannot be used."""
+    found = _any_description(machine, smoke)
+    return found if found and found.get("machine", machine) == machine else None
+
+
+def _any_description(machine: str, smoke: bool) -> dict[str, Any] | None:
+    """The one in the machine's folder, whatever machine it says it is of."""
     path = description_path(machine, smoke)
     if not os.path.lexists(path):
         return None
     try:
-        data = _description(path)
+        return _description(path)
     except UserError as error:
         _leave_out(f"{error}; {made_anew(machine)}")
         return None
-    return data if data.get("machine", machine) == machine else None
-
-
-def described_as(machine: str, smoke: bool) -> str:
-    """The name by which a machine's description calls it: its own if it says none, or nothing can be read of it."""
-    with contextlib.suppress(UserError):
-        return str(_description(description_path(machine, smoke)).get("machine", machine))
-    return machine
 
 
 def described_machines(smoke: bool) -> dict[str, Mapping[str, Any]]:
@@ -263,18 +261,6 @@ def _is_of(path: Path, machine: str, smoke: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A record of another machine: the first field that `differs`, with both values, and the record itself."""
-
-    differs: str
-    record: dict[str, Any]
-
-    @property
-    def made_on(self) -> dict[str, Any]:
-        return made_on(self.record)
-
-
-@dataclass(frozen=True)
 class MachineRecords:
     """What lies in one machine's folder, by path.
 
@@ -287,7 +273,7 @@ class MachineRecords:
     smoke: bool = False
     records: dict[Path, dict[str, Any]] = field(default_factory=dict)
     fingerprint: dict[str, Any] = field(default_factory=dict)
-    left_out: dict[Path, LeftOut] = field(default_factory=dict)
+    left_out: dict[Path, dict[str, Any]] = field(default_factory=dict)
     strangers: dict[Path, str] = field(default_factory=dict)
     damaged: dict[Path, str] = field(default_factory=dict)
     described_as: str = ""
@@ -315,13 +301,18 @@ class MachineRecords:
         return lines + [
             f"{folder}: {_counted(count)} left out: made on other hardware than {self.machine}'s: {differs}; to give "
             f"that machine a name of its own: {self.rename_left_out}"
-            for differs, count in Counter(one.differs for one in self.left_out.values()).items()
+            for differs, count in Counter(difference(facts, self.fingerprint) for facts in self.others).items()
         ]
+
+    @property
+    def others(self) -> list[dict[str, Any]]:
+        """The facts of the machine that each record was made on that is left out."""
+        return [made_on(record) for record in self.left_out.values()]
 
     @cached_property
     def second_name(self) -> str:
         """A name that is free for the machine whose records are left out."""
-        hosts = Counter(one.made_on[HOST] for one in self.left_out.values() if one.made_on.get(HOST))
+        hosts = Counter(facts[HOST] for facts in self.others if facts.get(HOST))
         return free_name(self.machine, max(hosts, key=lambda host: hosts[host], default=None))
 
     @property
@@ -363,12 +354,12 @@ def read_machine(smoke: bool, machine: str) -> MachineRecords:
             found[path] = record
         else:
             strangers[path] = record["id"]["machine"]
-    described = (read_description(machine, smoke) or {}).get("hardware") or {}
-    meant = fingerprint_of(described, [(made_on(one), one["started"]) for one in found.values()])
-    differing = {path: difference(made_on(record), meant) for path, record in found.items()}
-    left_out = {path: LeftOut(differs, found[path]) for path, differs in differing.items() if differs}
+    described = _any_description(machine, smoke) or {"hardware": {}}
+    said = described.get("machine", machine)
+    hardware = described["hardware"] if said == machine else {}
+    meant = fingerprint_of(hardware, [(made_on(one), one["started"]) for one in found.values()])
+    left_out = {path: record for path, record in found.items() if difference(made_on(record), meant)}
     mine = {path: record for path, record in found.items() if path not in left_out}
-    said = described_as(machine, smoke)
     return MachineRecords(machine, smoke, mine, meant, left_out, strangers, damaged, said)
 
 

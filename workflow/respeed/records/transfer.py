@@ -80,8 +80,7 @@ class Item:
     """A file that is right: its bytes, and what messages call it.
 
     Two of the same `content` say the same (see _content_of). `started` is empty where it has no date. `facts` are what
-    it says of the machine, `measurement` what tells rounds that must not pool apart: digest and library. A price needs
-    no checksum.
+    it says of the machine.
     """
 
     place: Place
@@ -90,8 +89,6 @@ class Item:
     content: str
     started: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    measurement: tuple[str, str] = ("", "")
-    has_checksum: bool = True
 
     @property
     def value(self) -> Any:
@@ -106,7 +103,7 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
         return Item(place, data, where, _content_of(place, value))
     check_kind(place.kind, value, where)
     check_place(place, value, smoke, where)
-    facts, missing, measurement = dict[str, Any](), list[str](), ("", "")
+    facts, missing = dict[str, Any](), list[str]()
     match place.kind:
         case Kind.DESCRIPTION:
             facts = value["hardware"]
@@ -115,10 +112,7 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
             facts, missing = machine, _untold(machine)
     if missing:
         raise UserError(f"{where}: tells no {missing[0]}, and would pass for any machine's")
-    if place.kind is Kind.RECORD:
-        measurement = (value["digest"], str(value["provenance"].get("backend", {}).get("package", "")))
-    content, started = _content_of(place, value), value.get("started", "")
-    return Item(place, data, where, content, started, facts, measurement, is_checked(value))
+    return Item(place, data, where, _content_of(place, value), value.get("started", ""), facts)
 
 
 def _untold(facts: Mapping[str, Any]) -> list[str]:
@@ -557,31 +551,35 @@ def _moment(item: Item, beside: list[Item]) -> str:
 def _apart_lines(new: list[Item], ours: list[Item]) -> list[str]:
     """A line for each thing in which new records of a cell differ, by their digest and library, from the last one that
     is here, or else from the last of the new ones: as the estimators do, such never pool."""
-    last = dict[Any, Item]()
-    for items in (ours, new):
-        for item in sorted(items, key=lambda item: item.started, reverse=True):
-            last.setdefault(_cell(item), item)
-    apart: dict[Any, list[Item]] = defaultdict(list)
-    for item in new:
-        if item.place.kind is Kind.RECORD and not _pools(item, last[_cell(item)]):
-            apart[_cell(item), item.measurement].append(item)
-    found = Counter[str]()
-    for (cell, _), items in apart.items():
-        found[_why_apart(items[0].value, last[cell].value)] += len(items)
+    last, found = dict[Any, dict[str, Any]](), Counter[str]()
+    for item in [*_latest_first(ours), *_latest_first(new)]:
+        cell = item.place.folders, item.place.is_whole
+        if cell not in last:
+            last[cell] = item.value
+    for item in _latest_first(new):
+        one, other = item.value, last[item.place.folders, item.place.is_whole]
+        if not _pool(one, other):
+            found[_why_apart(one, other)] += 1
     return [
         f"{number} records are of another measurement ({reason}) and never pool: tables show the last of each cell"
         for reason, number in found.most_common()
     ]
 
 
-def _cell(item: Item) -> tuple[tuple[str, ...], Kind, bool]:
-    return item.place.folders, item.place.kind, item.place.is_whole
+def _latest_first(items: list[Item]) -> list[Item]:
+    """The records."""
+    records = (item for item in items if item.place.kind is Kind.RECORD)
+    return sorted(records, key=lambda item: item.started, reverse=True)
 
 
-def _pools(one: Item, other: Item) -> bool:
-    """The same digest and library, which a process that never started cannot tell."""
-    (digest, package), (other_digest, other_package) = one.measurement, other.measurement
-    return digest == other_digest and (package == other_package or not package or not other_package)
+def _pool(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two records have the same digest and library, which a process that never started cannot tell."""
+    packages = {_package(one), _package(other)} - {""}
+    return one["digest"] == other["digest"] and len(packages) < 2
+
+
+def _package(record: Mapping[str, Any]) -> str:
+    return str(record["provenance"].get("backend", {}).get("package", ""))
 
 
 # Of a profile, what is said of it already, or decides no measurement (schedule/spec.py).
@@ -597,7 +595,7 @@ def _why_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def _decisive(record: Mapping[str, Any]) -> dict[str, Any]:
     """What decides a measurement, by names that people know; the most telling first."""
-    profile, package = record["profile"], record["provenance"].get("backend", {}).get("package")
+    profile, package = record["profile"], _package(record)
     return (
         {"precision": profile["precision"]}
         | {f"profile.{key}": profile[key] for key in sorted(profile.keys() - _WORDS)}
@@ -678,5 +676,5 @@ def _is_smoke(place: Place, path: Path, data: Any) -> bool:
 def _verify_bundle(path: Path, found: Verified) -> None:
     manifest, items = _unpack(path, lambda where, reason: found.wrong.append(f"{where}: {reason}"))
     for item in items:
-        found.unchecked[item.place.machine] += not item.has_checksum
+        found.unchecked[item.place.machine] += item.place.kind is not Kind.TOLD and not is_checked(item.value)
     found.files.update(member["path"].split("/")[1] for member in manifest["members"])

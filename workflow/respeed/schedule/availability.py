@@ -56,7 +56,7 @@ def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> 
             f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
             "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
         )
-    if any(difference(here, one.made_on) is None for one in made_on.left_out.values()):
+    if any(difference(here, other) is None for other in made_on.others):
         name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
     elif name := next(filter(None, (name_of(here, machine, described_machines(one)) for one in (False, True))), ""):
         advice = f"this machine has records as {name}:"
