@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from respeed.analysis.cells import ROUNDS_OF
-from respeed.analysis.claims import make_claims, published_value, summarize
+from respeed.analysis.claims import make_claims, summarize
 from respeed.analysis.columns import rows_of
+from respeed.analysis.speedups import published_speedup
 from respeed.analysis.totals import make_totals
 from respeed.model.paper import Claim
 from respeed.numbers import format_duration
@@ -365,7 +366,7 @@ SPREAD, DRIFT = 0.02, 0.02
 def as_the_paper_says(make_record: MakeRecord, machine: int) -> list[dict[str, Any]]:
     """Six rounds of a CPU and a GPU row in the four columns: rounds differ by noise, and by a drift that both share."""
     draw, records = random.Random(machine), list[dict[str, Any]]()
-    speedups = [published_value(claim("each"), PAPER, case) or 0.0 for case in COLUMNS]
+    speedups = [published_speedup(PAPER, "rbm", case, "gpu", CPUS) or 0.0 for case in COLUMNS]
     for index in range(1, ROUNDS + 1):
         drift = draw.lognormvariate(0, DRIFT)
         for row, is_gpu in ((ONE, False), (GPU, True)):

@@ -1,7 +1,7 @@
 """results/tables/cells.csv: every case of every paper on every profile of every machine, measured or not."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -232,8 +232,14 @@ def _profile_facts(
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
     """The published rows that a row of ours stands beside: of its architecture and, where a table tells several apart,
     of its algorithm."""
-    one = paper.experiments[experiment].algorithms.get(algorithm)
-    return tuple(row for row in paper.rows_beside(architecture) if one is None or row.name in one.published_for)
+    ran_in = paper.experiments[experiment].ran_in
+    return tuple(row for row in paper.rows_beside(architecture) if ran_in(algorithm, row.name))
+
+
+def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
+    """Whether a cell stands beside any of these published rows."""
+    beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
+    return any(row.name in names for row in beside)
 
 
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:

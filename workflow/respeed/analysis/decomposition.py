@@ -51,11 +51,6 @@ COMPARISONS = {
 _column, _row = attrgetter(*COLUMN), attrgetter(*COLUMN, "profile")
 
 
-def algorithms_of(experiment: Experiment, rows: Collection[str]) -> set[str]:
-    """The algorithms whose numbers the paper prints in any of these rows."""
-    return {name for name, one in experiment.algorithms.items() if set(one.published_for) & set(rows)}
-
-
 def _fastest(cells: Iterable[Any]) -> Any:
     """Of cells that all have a time; of equals the first. None if there is none."""
     return min(cells, key=attrgetter("seconds"), default=None)
@@ -74,7 +69,7 @@ def make_factors(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pap
 
 def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict[str, Any]]:
     experiment = paper.experiments[column[0].experiment]
-    slow, fast = algorithms_of(experiment, paper.cpu_rows), algorithms_of(experiment, paper.device_rows)
+    slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
     both = {cell.profile for cell in column if cell.algorithm in fast}
     full = (cell for cell in column if cell.profile in both and cell.is_cpu and cell.precision == FULL_PRECISION)
     base = _fastest(cell for cell in full if cell.algorithm in slow)
@@ -158,8 +153,8 @@ def _over_our_cpu(
     gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
-    found, algorithm, algorithms = by_algorithm.get(_row(gpu)), None, algorithms_of(experiment, paper.cpu_rows)
-    if found and gpu.algorithm in algorithms_of(experiment, paper.device_rows):
+    found, algorithm, algorithms = by_algorithm.get(_row(gpu)), None, experiment.algorithms_in(paper.cpu_rows)
+    if found and gpu.algorithm in experiment.algorithms_in(paper.device_rows):
         algorithm, same_work = found.algorithm_factor, True
     else:
         found = over_cpu.get((*_row(gpu), gpu.algorithm))
@@ -183,7 +178,7 @@ def _over_theirs(
         ("gpu over their gpu", our_gpu, gpu),
     ):
         if cell and there:
-            algorithms = algorithms_of(experiment, (there.name,))
+            algorithms = experiment.algorithms_in((there.name,))
             same = _fastest(one for one in mine if one.profile == cell.profile and one.algorithm in algorithms)
             algorithm = same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None
             speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(there.seconds)

@@ -6,7 +6,7 @@ where each machine stands in each table. spread.csv: how far machines lie apart,
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -158,11 +158,13 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
     return apply_dtypes(compared.assign(reason=says), "speedups")
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str) -> float | None:
-    """The paper's own, over its fastest CPU row: what its numbers make, or else what it prints."""
-    made = paper.speedup(experiment, case, row, paper.cpu_rows)
+def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
+    """The paper's own, over its fastest row of `over`, or else of its CPU rows: what its numbers make, or what it
+    prints, which is over its fastest CPU row."""
+    over = over or paper.cpu_rows
+    made = paper.speedup(experiment, case, row, over)
     printed = paper.printed_speedup(experiment, case, row)
-    return made or (printed.value if printed else None)
+    return made or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
 
 
 def published_speedup_of(cell: Any, paper: Paper) -> tuple[float | None, str]:

@@ -272,6 +272,15 @@ class Experiment:
         algorithm = self.algorithms.get(workload)
         return algorithm is None or architecture in algorithm.architectures
 
+    def ran_in(self, workload: str, row: str) -> bool:
+        """Whether the published row ran the workload: where the table tells algorithms apart, only its own."""
+        algorithm = self.algorithms.get(workload)
+        return algorithm is None or row in algorithm.published_for
+
+    def algorithms_in(self, rows: Collection[str]) -> set[str]:
+        """The algorithms whose numbers the paper prints in any of these rows."""
+        return {name for name, one in self.algorithms.items() if set(one.published_for) & set(rows)}
+
     @property
     def is_extrapolated(self) -> bool:
         """Whether the table's seconds are for more than one step."""

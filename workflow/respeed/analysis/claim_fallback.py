@@ -1,0 +1,139 @@
+"""What a machine can say of a claim that it cannot test, in a sentence made from what was measured in fp32.
+
+A CPU row stands in for the accelerator, each time with the algorithm of the published row that it is set beside.
+"""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from respeed.analysis.cells import is_beside
+from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.labels import PAPER, label_row, words_of_unit
+from respeed.analysis.speedups import fastest_by, published_speedup
+from respeed.model.paper import Claim, Paper, PublishedRow
+from respeed.numbers import format_duration, format_number
+
+# Rows of the frame of cells, or of that of totals.
+Cells = Sequence[Any]
+
+
+def claim_fallback(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> str:
+    """The sentence, from the cells of the claim's table on the machine; empty where nothing can be said."""
+    cells = [cell for cell in cells if cell.is_cpu and cell.precision == FULL_PRECISION and cell.seconds]
+    said = ""
+    if claim.test == "total":
+        return _fallback_of_total(claim, paper, cells, totals)
+    if claim.threads:
+        return _fallback_of_cores(claim, paper, cells)
+    if claim.test == "growth":
+        said = _fallback_of_growth(claim, paper, cells)
+    elif claim.test in ("each", "largest"):
+        said = _fallback_of_speedup(claim, paper, cells)
+    if said or paper.prints(claim.experiment):
+        return said
+    experiment = paper.experiments[claim.experiment]
+    fastest = fastest_by(cells, "case").values()
+    values = [value for cell in fastest if (value := experiment.unit.value(cell.seconds, cell.amount))]
+    return f"The fastest CPU program here: {_span(values)} {words_of_unit(experiment)}." if values else ""
+
+
+def _fallback_of_speedup(claim: Claim, paper: Paper, cells: Cells) -> str:
+    """The fastest CPU row here beside the two published rows that the claim is about."""
+    experiment = paper.experiments[claim.experiment]
+    there, base, where = paper.row(claim.row), _fastest_published(claim, paper), "The"
+    if claim.test == "largest":
+        about = (claim.row, claim.over)
+        printed = {case: published_speedup(paper, experiment.name, case, *about) for case in experiment.case_names()}
+        top = max(printed, key=lambda case: printed[case] or 0.0)
+        cells, where = [cell for cell in cells if cell.case == top], f"At {top} the"
+    fast = [cell.seconds / seconds for cell, seconds in _beside(cells, paper, claim, there)]
+    slow = [seconds / cell.seconds for cell, seconds in _beside(cells, paper, claim, base)]
+    if not (fast and slow and base):
+        return ""
+    with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
+    takes = f"{_span(fast)} of the time" if max(fast) < 1 else f"{_span(fast, 'x')} the time"
+    return (
+        f"{where} fastest CPU program here takes {takes} of the paper's {label_row(paper, there)} "
+        f"({_hardware(there)}), and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
+    )
+
+
+def _fallback_of_growth(claim: Claim, paper: Paper, cells: Cells) -> str:
+    """How the CPU changes from case to case: an accelerator gains where the CPU loses."""
+    fastest = _beside(cells, paper, claim, _fastest_published(claim, paper))
+    if len(fastest) < 2:
+        return ""
+    if all(cell.flops for cell, _ in fastest):
+        ours = [cell.flops / cell.seconds / 1e9 for cell, _ in fastest]
+        theirs = [cell.flops / printed / 1e9 for cell, printed in fastest]
+        apart = [format_number(max(one) / min(one), 2) for one in (ours, theirs)]
+        return (
+            f"The fastest CPU program here does {_span(ours)} GFLOP/s over these cases, the paper's CPU "
+            f"{_span(theirs)}: the rates differ by a factor of {apart[0]} here and of {apart[1]} there."
+        )
+    (cell, printed), *_, (last_cell, last_printed) = fastest
+    grows = [format_number(one) for one in (last_cell.seconds / cell.seconds, last_printed / printed)]
+    columns = paper.experiments[claim.experiment].columns
+    first, last = (columns.get(case, case) for case in (cell.case, last_cell.case))
+    return (
+        f"From {first} to {last} the time of the paper's CPU algorithm grows by a factor of {grows[0]} here, "
+        f"of {grows[1]} there."
+    )
+
+
+def _fallback_of_cores(claim: Claim, paper: Paper, cells: Cells) -> str:
+    """What all cores bring, where they are not as many as the claim is about."""
+    program = attrgetter("case", "package", "algorithm")
+    single = {program(cell): cell for cell in cells if is_beside(paper, cell, claim.over) and cell.threads == 1}
+    several = [cell for cell in cells if is_beside(paper, cell, (claim.row,)) and program(cell) in single]
+    if not several:
+        return ""
+    counts = " or ".join(map(str, sorted({cell.threads or 0 for cell in several})))
+    speedups = [single[program(cell)].seconds / cell.seconds for cell in several]
+    return f"{counts} threads are {_span(speedups, 'x')} as fast as one."
+
+
+def _fallback_of_total(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> str:
+    mine = [
+        one for one in totals
+        if (one.paper, one.experiment) == (paper.name, claim.experiment) and one.headline_seconds
+    ]  # fmt: skip
+    theirs = {one.profile: one.headline_seconds for one in mine if one.machine == PAPER}
+    here = {(cell.machine, cell.profile) for cell in cells}
+    ours = [one for one in mine if (one.machine, one.profile) in here]
+    slow = [theirs[name] for name in claim.over if name in theirs]
+    if not (ours and slow and claim.row in theirs):
+        return ""
+    best = min(ours, key=attrgetter("headline_seconds"))
+    return (
+        f"A day's work of the paper's GPU ({format_duration(min(slow))} for its CPU, both at their own rates) takes "
+        f"{format_duration(best.headline_seconds)} here ({best.label})."
+    )
+
+
+def _beside(cells: Cells, paper: Paper, claim: Claim, there: PublishedRow | None) -> list[tuple[Any, float]]:
+    """In each case the fastest row here that runs what the published row ran, and the seconds printed there."""
+    if there is None:
+        return []
+    table = paper.experiments[claim.experiment]
+    fastest = fastest_by((cell for cell in cells if table.ran_in(cell.algorithm, there.name)), "case").values()
+    # In fp32, so that its traffic is that of the printed number.
+    work = ((cell, (cell.case, there.name, cell.flops, cell.traffic_bytes)) for cell in fastest)
+    return [(cell, seconds) for cell, of in work if (seconds := paper.seconds(claim.experiment, *of))]
+
+
+def _fastest_published(claim: Claim, paper: Paper) -> PublishedRow | None:
+    """Of the rows that the claim compares with, the one that is fastest in most of the printed columns."""
+    cases = paper.experiments[claim.experiment].case_names()
+    names = [row.name for case in cases if (row := paper.fastest(claim.experiment, case, claim.over))]
+    return paper.row(max(names, key=names.count)) if names else None
+
+
+def _hardware(row: PublishedRow) -> str:
+    label = row.hardware.label if row.hardware else row.device or row.label
+    return label if row.precision in {"", FULL_PRECISION} else f"{label}, {row.precision}"
+
+
+def _span(values: Sequence[float], mark: str = "") -> str:
+    return " to ".join(dict.fromkeys(f"{format_number(one, 2)}{mark}" for one in (min(values), max(values))))
