@@ -14,7 +14,7 @@ from tests.conformance.programs import case_of
 PROGRAM = """
 import importlib, json, os, pkgutil, sys
 from respeed import kernels
-from respeed.backends import make_backend
+from respeed.backends import FAMILIES, find_named, make_backend
 from respeed.errors import NotMeasurable
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
@@ -39,7 +39,7 @@ def left_to_compile(name, workload, tiny, large):
     return sorted(compiled() - before)
 
 name, cases = json.loads(sys.stdin.read())
-importlib.import_module(f"respeed.backends.{name}")
+find_named("respeed.backends", FAMILIES, name)
 for workload, sizes in cases.items():
     if not os.fork():
         try:
