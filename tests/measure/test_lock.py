@@ -17,7 +17,7 @@ from respeed.cli import machine as doctor
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.measure import lock as lock_module
-from respeed.measure.lock import Holder, KernelName, LockFile, Places, machine_lock, who_measures
+from respeed.measure.lock import Holder, KernelName, LockFile, machine_lock, who_measures
 
 LINUX = sys.platform == "linux"
 only_linux = pytest.mark.skipif(not LINUX, reason="abstract sockets are Linux's")
@@ -28,16 +28,16 @@ SOMEBODY = 65534
 HOLD = """
 import fcntl, os, socket, sys
 from pathlib import Path
-from respeed.measure.lock import KernelName, LockFile, Places, machine_lock
+from respeed.measure import lock
 name, file, own, user = sys.argv[1:]
-where = Places((KernelName(name), LockFile(Path(file))), LockFile(Path(own)))
+lock.PLACES = (lock.KernelName(name), lock.LockFile(Path(file)), lock.LockFile(Path(own)))
 if user:  # by now: another user may not be able to read this Python
     os.setuid(int(user))
 HOW
 print("mine", flush=True)
 sys.stdin.read()
 """
-MEASURE = "lock = machine_lock(0, places=where); lock.__enter__()"
+MEASURE = "held = lock.machine_lock(0); held.__enter__()"
 # How somebody may hold it without measuring, so that he is not named: at the name, or in the file.
 UNNAMED = {
     "a socket that does not listen": "held = socket.socket(socket.AF_UNIX); held.bind(chr(0) + name)",
@@ -46,25 +46,30 @@ UNNAMED = {
 }
 
 
+Where = tuple[KernelName | LockFile, ...]
+
+
+def places(folder: Path, name: str = "") -> Where:
+    """One name a test: the tests of several processes do not wait for one another."""
+    shared = KernelName(name or f"respeed-test-{folder.name}")
+    return shared, LockFile(folder / "lock"), LockFile(folder / "own")
+
+
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """As /tmp: everybody may make files there, and nobody may touch those of others."""
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """As /tmp: everybody may make files there, and nobody may touch those of others. The lock of this process is there
+    as well."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o1777)
+        monkeypatch.setattr(lock_module, "PLACES", places(Path(name)))
         yield Path(name)
 
 
-def places(folder: Path, name: str = "") -> Places:
-    """One name a test: the tests of several processes do not wait for one another."""
-    shared = KernelName(name or f"respeed-test-{folder.name}")
-    return Places((shared, LockFile(folder / "lock")), LockFile(folder / "own"))
-
-
 @contextlib.contextmanager
-def held(where: Places, user: int | None = None, how: str = "") -> Iterator[subprocess.Popen[str]]:
+def held(folder: Path, user: int | None = None, how: str = "", name: str = "") -> Iterator[subprocess.Popen[str]]:
     """By another process, which measures, or holds it as `how` says."""
-    (name, file), own = where.shared, where.own
-    arguments = [name.name, str(file.path), str(own.path), str(user or "")]
+    named, file, own = places(folder, name)
+    arguments = [named.name, str(file.path), str(own.path), str(user or "")]
     with subprocess.Popen(
         [sys.executable, "-c", HOLD.replace("HOW", how or MEASURE), *arguments], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -75,74 +80,72 @@ def held(where: Places, user: int | None = None, how: str = "") -> Iterator[subp
             other.communicate("")
 
 
-def refusal(where: Places) -> str:
-    with pytest.raises(UserError) as error, machine_lock(0, places=where):
+def refusal() -> str:
+    with pytest.raises(UserError) as error, machine_lock(0):
         pass
     return str(error.value)
 
 
 def test_a_measurement_that_does_not_wait_says_who_measures_since_when(folder: Path) -> None:
-    where = places(folder)
-    with held(where) as other:
-        told = refusal(where)
-        assert f": pid {other.pid} of " in told
-        assert "running since 20" in told
-        assert f"({sys.executable}"[:50] in told
-        assert "--wait 1h" in told
-        assert who_measures(where) == Holder(other.pid, os.geteuid())
-    assert who_measures(where) is None
-    with machine_lock(0, places=where):
+    with held(folder) as other:
+        told = refusal()
+        for wanted in (f": pid {other.pid} of ", "running since 20", f"({sys.executable}"[:50], "--wait 1h"):
+            assert wanted in told
+        assert who_measures() == Holder(other.pid, os.geteuid())
+    assert who_measures() is None
+    with machine_lock(0):
         pass
 
 
 def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_done(folder: Path) -> None:
-    where, told = places(folder), []
-    with held(where) as other:
+    told: list[str] = []
+    with held(folder) as other:
 
         def say(text: str) -> None:
             told.append(text)
             other.stdin.close()
 
-        with machine_lock(60, say, where):
+        with machine_lock(60, say):
             assert other.wait() == 0
     (line,) = told
     assert line.startswith("respeed: another measurement runs on this machine; waiting for it, for at most 60 s: pid ")
 
 
-def test_who_waits_long_is_told_again_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder")
+def test_who_waits_long_is_told_again_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now, told = [0.0], []
     monkeypatch.setattr(lock_module, "seconds_now", lambda: now[0])
     monkeypatch.setattr(lock_module.time, "sleep", lambda _: now.__setitem__(0, now[0] + 30))
-    where = places(folder)
-    waiting = machine_lock(3600, told.append, where)
-    with machine_lock(places=where), pytest.raises(UserError, match="after 60 min of waiting"), waiting:
+    waiting = machine_lock(3600, told.append)
+    with machine_lock(), pytest.raises(UserError, match="after 60 min of waiting"), waiting:
         pass
     assert len(told) == 6
 
 
 @only_linux
-def test_two_that_share_only_the_name_or_only_the_file_wait_for_each_other(folder: Path) -> None:
+def test_two_that_share_only_the_name_or_only_the_file_wait_for_each_other(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Users with a /tmp of their own, and sandboxes with a network of their own."""
-    where = places(folder)
-    elsewhere = folder / "elsewhere"
-    elsewhere.mkdir()
-    with held(where) as other:
-        for place in (places(elsewhere, where.shared[0].name), places(folder, f"another-{folder.name}")):
-            assert f"pid {other.pid} of" in refusal(place)
+    (elsewhere := folder / "elsewhere").mkdir()
+    with held(folder) as other:
+        for where in (places(elsewhere, f"respeed-test-{folder.name}"), places(folder, f"another-{folder.name}")):
+            monkeypatch.setattr(lock_module, "PLACES", where)
+            assert f"pid {other.pid} of" in refusal()
             assert not list(elsewhere.iterdir())
 
 
 @only_linux
-def test_a_child_that_outlives_its_parent_keeps_the_lock(folder: Path) -> None:
-    where = places(folder)
-    with machine_lock(places=where) as held:
+@pytest.mark.usefixtures("folder")
+def test_a_child_that_outlives_its_parent_keeps_the_lock() -> None:
+    with machine_lock() as held:
         child = subprocess.Popen([sys.executable, "-c", "input()"], pass_fds=held, stdin=subprocess.PIPE)
     # This process has let go of it.
     with child:
-        assert "another measurement" in refusal(where)
-        assert who_measures(where)
+        assert "another measurement" in refusal()
+        assert who_measures()
         child.communicate(b"\n")
-    assert who_measures(where) is None
+    assert who_measures() is None
 
 
 @only_root
@@ -151,38 +154,17 @@ def test_users_of_one_machine_wait_for_each_other_whoever_made_the_file(
     folder: Path, first: int | None, second: int | None
 ) -> None:
     """Also without the name, as on macOS."""
-    where, without_the_name = places(folder), places(folder, f"another-{folder.name}")
     old = os.umask(0o077)
     with (
-        held(where, first),
+        held(folder, first),
         pytest.raises(AssertionError, match="another measurement still"),
-        held(without_the_name, second),
+        held(folder, second, name=f"another-{folder.name}"),
     ):
         pass
     os.umask(old)
     assert stat.S_IMODE((folder / "lock").stat().st_mode) == 0o644
-    with held(where, second):
+    with held(folder, second):
         pass
-
-
-def a_link(path: Path) -> None:
-    path.symlink_to(path.with_name("mine"))
-
-
-def a_link_of_somebody(path: Path) -> None:
-    subprocess.run(["ln", "-s", path.with_name("mine"), path], user=SOMEBODY, check=True)
-
-
-def a_dangling_link(path: Path) -> None:
-    path.symlink_to(path.with_name("not-there"))
-
-
-def a_second_name(path: Path) -> None:
-    path.hardlink_to(path.with_name("mine"))
-
-
-def a_device(path: Path) -> None:
-    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
 
 
 def a_socket(path: Path) -> None:
@@ -196,29 +178,43 @@ def a_closed_file(path: Path) -> None:
         os.chown(path, SOMEBODY, SOMEBODY)
 
 
-PLANTED = [a_link, a_dangling_link, a_second_name, os.mkfifo, Path.mkdir, a_socket, a_closed_file]
-PLANTED += [pytest.param(plant, marks=only_root) for plant in (a_device, a_link_of_somebody)]
+def a_link_of_somebody(path: Path) -> None:
+    subprocess.run(["ln", "-s", path.with_name("mine"), path], user=SOMEBODY, check=True)
 
 
-@pytest.mark.parametrize(
-    "plant", [*PLANTED, *(pytest.param(plant, marks=only_root) for plant in (a_device, a_link_of_somebody))]
-)
+# In place of the file; `mine` lies beside it.
+PLANTED: dict[str, Callable[[Path], object]] = {
+    "a link": lambda path: path.symlink_to(path.with_name("mine")),
+    "a dangling link": lambda path: path.symlink_to(path.with_name("not-there")),
+    "a second name": lambda path: path.hardlink_to(path.with_name("mine")),
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a socket": a_socket,
+    "a closed file": a_closed_file,
+}
+ONLY_BY_ROOT: dict[str, Callable[[Path], object]] = {
+    "a device": lambda path: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7)),
+    "a link of somebody": a_link_of_somebody,
+}
+
+
+@pytest.mark.parametrize("what", [*PLANTED, *(pytest.param(what, marks=only_root) for what in ONLY_BY_ROOT)])
 @pytest.mark.parametrize("named", [pytest.param(True, marks=only_linux), False])
 def test_what_somebody_plants_in_place_of_the_file_neither_stops_a_measurement_nor_is_touched(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None], named: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, what: str, named: bool
 ) -> None:
     mine = folder / "mine"
     mine.write_text("mine alone")
     mine.chmod(0o600)
-    plant(folder / "lock")
+    (PLANTED | ONLY_BY_ROOT)[what](folder / "lock")
     before = os.lstat(folder / "lock")
     if not named:
         monkeypatch.setattr(KernelName, "take", lambda _: None)
         monkeypatch.setattr(KernelName, "holder", lambda _: None)
-    where, told = places(folder), []
-    with machine_lock(0, told.append, where):
-        assert "another measurement" in refusal(where)
-        assert who_measures(where)
+    told: list[str] = []
+    with machine_lock(0, told.append):
+        assert "another measurement" in refusal()
+        assert who_measures()
     assert not told
     assert mine.read_text() == "mine alone"
     after = os.lstat(folder / "lock")
@@ -226,24 +222,24 @@ def test_what_somebody_plants_in_place_of_the_file_neither_stops_a_measurement_n
     assert stat.S_IMODE(mine.stat().st_mode) == 0o600
     assert not (folder / "not-there").exists()
     # This user's own stands in, where nothing that all users share can be had.
-    assert (folder / "own").exists() == (not named and not (plant is a_closed_file and os.geteuid() == 0))
+    assert (folder / "own").exists() == (not named and not (what == "a closed file" and os.geteuid() == 0))
 
 
-def test_where_no_lock_can_be_had_a_measurement_says_so_and_goes_on(tmp_path: Path) -> None:
-    nowhere = LockFile(tmp_path / "none" / "lock")
+def test_where_no_lock_can_be_had_a_measurement_says_so_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[str] = []
-    with machine_lock(0, told.append, Places((nowhere,), nowhere)) as held:
+    monkeypatch.setattr(lock_module, "PLACES", [LockFile(tmp_path / "none" / name) for name in ("lock", "own")])
+    with machine_lock(0, told.append) as held:
         assert held == ()
     assert told == ["respeed: no lock can be had here: take care that nothing else measures meanwhile"]
 
 
 def test_a_file_that_is_removed_while_it_is_locked_is_not_mistaken_for_the_lock(folder: Path) -> None:
     file = LockFile(folder / "lock")
-    first = file.take()
-    assert first is not None
+    first = file.take() or 0
     (folder / "lock").unlink()
-    second = file.take()
-    assert second is not None
+    second = file.take() or 0
     assert os.path.samestat(os.fstat(second), os.lstat(folder / "lock"))
     os.close(first)
     os.close(second)
@@ -252,18 +248,14 @@ def test_a_file_that_is_removed_while_it_is_locked_is_not_mistaken_for_the_lock(
 @only_linux
 @only_root
 @pytest.mark.parametrize("how", UNNAMED)
-def test_another_user_who_holds_the_lock_is_told_whatever_he_does_not_to_be_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    monkeypatch.setattr(lock_module, "MACHINE", where := places(folder))
+def test_another_user_who_holds_the_lock_is_told_whatever_he_does_not_to_be_named(folder: Path, how: str) -> None:
     stranger = psutil.Process()
     (folder / "lock").write_text(f"{stranger.pid} {stranger.create_time():.2f}\n")
-    with held(where, SOMEBODY, UNNAMED[how]) as other:
+    with held(folder, SOMEBODY, UNNAMED[how]) as other:
         user = "user's process, of nobody," if how.startswith("a socket") else f"pid {other.pid} of nobody"
         found = doctor._lock(who_measures())
-        for told in (refusal(where), found.found):
-            assert user in told
-            assert f"pid {stranger.pid} " not in told
+        for told in (refusal(), found.found):
+            assert (user in told, f"pid {stranger.pid} " in told) == (True, False)
         assert found.advice
     assert doctor._lock(who_measures()).found == "no other measurement is running"
 
@@ -277,7 +269,7 @@ def test_a_process_number_is_named_only_of_the_user_who_took_the_lock() -> None:
 
 
 @only_linux
-def test_what_steers_a_terminal_in_somebodys_command_is_not_shown(folder: Path) -> None:
+def test_what_steers_a_terminal_in_somebodys_command_is_not_shown() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()", "\x1b[31m\n"], stdin=subprocess.PIPE) as process:
         shown = str(Holder(process.pid))
         process.communicate(b"\n")
@@ -300,7 +292,6 @@ def test_a_command_that_waits_no_longer_ends_with_one_line_and_exit_code_2(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str],
     first: str, last: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
     monkeypatch.chdir(folder)
     with machine_lock(0):
         assert main(command) == 2
@@ -310,8 +301,8 @@ def test_a_command_that_waits_no_longer_ends_with_one_line_and_exit_code_2(
     assert last.replace("PID", f"pid {os.getpid()} of ") in lines[-1]
 
 
-def test_the_doctor_says_who_measures_and_does_not_disturb_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock_module, "MACHINE", places(folder))
+@pytest.mark.usefixtures("folder")
+def test_the_doctor_says_who_measures_and_does_not_disturb_it() -> None:
     assert doctor._lock(who_measures()).found == "no other measurement is running"
     with machine_lock(0):
         holder = who_measures()

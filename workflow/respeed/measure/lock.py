@@ -200,18 +200,12 @@ class LockFile:
             return False
 
 
-@dataclass(frozen=True)
-class Places:
-    """`shared` are all held, in this order, or none; `own`, this user's alone, where none of them can be used."""
-
-    shared: tuple[KernelName | LockFile, ...]
-    own: LockFile
-
-
+# All but the last are held, in this order, or none; the last, this user's alone, where none of them can be used.
 # Not the temporary folder of the environment, which can be one of each job or each user. Nor the system's folder for
 # locks, /run/lock: many systems let only root write there.
-MACHINE = Places(
-    (KernelName("respeed-measures"), LockFile(Path("/tmp/respeed.lock"))),
+PLACES: tuple[KernelName | LockFile, ...] = (
+    KernelName("respeed-measures"),
+    LockFile(Path("/tmp/respeed.lock")),
     LockFile(Path(tempfile.gettempdir(), f"respeed-{os.getuid()}.lock")),
 )
 
@@ -221,36 +215,34 @@ def say_on_screen(text: str) -> None:
 
 
 @contextlib.contextmanager
-def machine_lock(
-    wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen, places: Places | None = None
-) -> Iterator[Held]:
+def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen) -> Iterator[Held]:
     """Hold the machine-wide lock. While another measurement holds it: waits, and says for whom; for ever, or UserError
     after `wait_seconds`.
 
     Gives the lock's descriptors, for the child to inherit: a child whose parent was killed keeps the lock for
     as long as it still uses the cores.
     """
-    held = _take_in_time(wait_seconds, say, places or MACHINE)
+    held = _take_in_time(wait_seconds, say)
     try:
         if not held:
             say("respeed: no lock can be had here: take care that nothing else measures meanwhile")
         yield held
     finally:
-        _release(held)
+        for descriptor in held:
+            os.close(descriptor)
 
 
-def who_measures(places: Places | None = None) -> Holder | None:
+def who_measures() -> Holder | None:
     """Who holds the lock now, the one that can be named best; None if nobody does."""
-    asked = places or MACHINE
-    found = [holder for place in (*asked.shared, asked.own) if (holder := place.holder())]
+    found = [holder for place in PLACES if (holder := place.holder())]
     return max(found, key=lambda holder: (holder.pid is not None, holder.uid is not None), default=None)
 
 
-def _take_in_time(wait_seconds: float | None, say: Callable[[str], None], places: Places) -> Held:
+def _take_in_time(wait_seconds: float | None, say: Callable[[str], None]) -> Held:
     began, next_say = seconds_now(), 0.0
     while True:
         try:
-            return _take(places)
+            return _take()
         except HeldError as error:
             holder = error.holder
         waited = seconds_now() - began
@@ -267,23 +259,16 @@ def _take_in_time(wait_seconds: float | None, say: Callable[[str], None], places
         time.sleep(LOOK_SECONDS if wait_seconds is None else min(LOOK_SECONDS, wait_seconds - waited))
 
 
-def _take(places: Places) -> Held:
-    held: list[int] = []
-    try:
-        for place in places.shared:
-            if (descriptor := place.take()) is not None:
+def _take() -> Held:
+    *shared, own = PLACES
+    with contextlib.ExitStack() as unless_kept:
+        held: list[int] = []
+        for place in (*shared, own):
+            if (place is not own or not held) and (descriptor := place.take()) is not None:
+                unless_kept.callback(os.close, descriptor)
                 held.append(descriptor)
-        if not held and (descriptor := places.own.take()) is not None:
-            held.append(descriptor)
-    except BaseException:
-        _release(tuple(held))
-        raise
+        unless_kept.pop_all()
     return tuple(held)
-
-
-def _release(held: Held) -> None:
-    for descriptor in held:
-        os.close(descriptor)
 
 
 def _is_plain(facts: os.stat_result) -> bool:
