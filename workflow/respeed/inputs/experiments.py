@@ -107,7 +107,10 @@ class Experiments:
         if table.better not in {"", unit.better}:
             raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
         for algorithm in table.algorithms.values():
-            self._check_algorithm(algorithm, f"{where}.algorithms")
+            find_workload(algorithm.workload, f"{where}.algorithms")
+            for row in algorithm.published_for:
+                place = f"{where}.algorithms.{algorithm.workload}.published_for"
+                require(f"{place}: no row", row, self.rows or [row])
         find_workload(table.workload, f"{where}.workload")
         with self.mistakes.collecting():
             _check_protocol(table, where)
@@ -131,11 +134,6 @@ class Experiments:
             sources={case.case: case.source for case in table.all_cases if case.source is not None},
             **{key: getattr(table, key) for key in AS_WRITTEN},
         )
-
-    def _check_algorithm(self, algorithm: Algorithm, where: str) -> None:
-        find_workload(algorithm.workload, where)
-        for row in algorithm.published_for:
-            require(f"{where}.{algorithm.workload}.published_for: no row", row, self.rows or [row])
 
     def _case_there(self, case: CaseEntry) -> CaseEntry | None:
         """Of a case that another experiment measures, the case there."""
