@@ -28,6 +28,7 @@ from tests.conftest import MakeRecord
 
 # Two sockets of two cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
 SERVER = {"cores": cores_as_facts([Core((n, n + 4), n // 2) for n in range(4)]), "cpu_quota": None, "usable_cores": 4}
+INTERLEAVED = SERVER | {"cores": cores_as_facts([Core((n,), n % 2) for n in range(4)])}
 FAST, SMALL = "performance", "efficiency"
 HYBRID = SERVER | {"cores": cores_as_facts([Core((0, 1), 0, FAST), Core((2, 3), 0, FAST), Core((4,), 0, SMALL)])}
 MAC = {"cores": None, "core_kinds": {"performance": 8, "efficiency": 2}, "usable_cores": 10, "cpu_quota": None}
@@ -58,6 +59,7 @@ def of(**keys: Any) -> Profile:
         (SERVER | {"cpu_quota": 2.5}, of(smt=True), (0, 4)),
         (SERVER, of(threads=2, smt=True), (0, 4)),
         (SERVER, of(threads=3, smt=True), (0, 1, 4)),
+        (INTERLEAVED, of(threads=2), (0, 1)),
         (HYBRID, of(threads=2, smt=True), (0, 1)),
         (HYBRID, of(), (0, 2, 4)),
         (HYBRID, of(cpus="performance cores"), (0, 2)),

@@ -115,7 +115,7 @@ def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
     plain, told = asked("a"), asked("b")
     left = {"slurm_partition", "slurm_account", "constraint", "gres"}
     assert {key for key, value in plain.items() if value is None} == left
-    assert plain["slurm_extra"] == "--exclusive"
+    assert (plain["slurm_extra"], plain["cpus_per_task"], plain["mem_mb"]) == ("--exclusive", -1, 0)
     assert told["slurm_extra"] == "--exclusive --nodelist=n7"
     assert (told["slurm_partition"], told["gres"], told["cpus_per_task"], told["mem_mb"]) == ("gpu", "gpu:1", 8, 2048)
     assert (plain["runtime"], asked("a", short=True)["runtime"], asked("b", short=True)["runtime"]) == (60, 15, 9)
