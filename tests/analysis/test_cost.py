@@ -55,7 +55,7 @@ def price(per_hour: float, currency: str = "USD") -> Price:
 def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Any]:
     made = frames_of(records, LECTURES)
     told = {machine: Told(machine, price=one) for machine, one in prices.items()}
-    return list(rows_of(make_costs(made.cells, made.rounds, made.samples, LECTURES, made.speedups, told, smoke=False)))
+    return list(rows_of(make_costs(made.cells, made.samples, LECTURES, made.speedups, told, smoke=False)))
 
 
 def steps_of(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:

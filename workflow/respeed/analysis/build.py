@@ -29,34 +29,20 @@ Choose = Callable[[str, bool, list[dict[str, Any]], Mapping[str, Paper]], list[d
 
 @dataclass(frozen=True)
 class Tables:
-    """The tidy tables of a run, each a frame of the columns that `columns.toml` declares; `rounds` has INSIDE too."""
+    """The tidy tables of a run by name, each a frame of the columns that `columns.toml` declares; `rounds` has INSIDE
+    too."""
 
     papers: Mapping[str, Paper]
     smoke: bool
-    rounds: pd.DataFrame
-    cells: pd.DataFrame
-    speedups: pd.DataFrame
-    claims: pd.DataFrame
-    factors: pd.DataFrame
-    why: pd.DataFrame
-    roofline: pd.DataFrame
-    parts: pd.DataFrame
-    totals: pd.DataFrame
-    wholes: pd.DataFrame
-    machines: pd.DataFrame
-    cost: pd.DataFrame
-    spread: pd.DataFrame
-    standings: pd.DataFrame
-    rates: pd.DataFrame
-    scaling: pd.DataFrame
-    hardware: pd.DataFrame
-    facts: pd.DataFrame
-    backends: pd.DataFrame
+    frames: Mapping[str, pd.DataFrame]
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        return self.frames[name]
 
     def write(self, folder: Path) -> None:
         """Write every table as <folder>/<name>.csv."""
         for name in TABLES:
-            write_table(getattr(self, name), name, folder)
+            write_table(self[name], name, folder)
 
 
 def make_tables(
@@ -91,26 +77,23 @@ def make_tables(
             if description:
                 descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
-    cells = make_cells(rounds, papers, profiles, descriptions, smoke)
-    samples = Samples(rounds)
-    speedups = make_speedups(cells, samples, papers)
-    totals, factors = make_totals(cells, samples, papers, smoke), make_factors(cells, samples, papers)
-    return Tables(
-        papers=papers,
-        smoke=smoke,
-        rounds=rounds,
-        cells=cells,
-        speedups=speedups,
-        claims=make_claims(cells, samples, papers, totals),
-        factors=factors,
-        why=make_why(cells, speedups, factors, papers, smoke),
-        roofline=make_roofline(cells, rounds, papers),
-        parts=make_parts(cells, rounds),
-        totals=totals,
-        wholes=make_wholes(cells, rounds, papers),
-        machines=compare_machines(cells, samples),
-        cost=make_costs(cells, rounds, samples, papers, speedups, told, smoke),
-        spread=measure_spread(cells, speedups),
-        standings=rank_machines(cells, samples),
-        **{name: make_frame(rows, name) for name, rows in of_machines.items()},
-    )
+    cells, samples = make_cells(rounds, papers, profiles, descriptions, smoke), Samples(rounds)
+    speedups, factors = make_speedups(cells, samples, papers), make_factors(cells, samples, papers)
+    totals = make_totals(cells, samples, papers, smoke)
+    found = {
+        "rounds": rounds,
+        "cells": cells,
+        "speedups": speedups,
+        "claims": make_claims(cells, samples, papers, totals),
+        "factors": factors,
+        "why": make_why(cells, speedups, factors, papers, smoke),
+        "roofline": make_roofline(cells, rounds, papers),
+        "parts": make_parts(cells, rounds),
+        "totals": totals,
+        "wholes": make_wholes(cells, rounds, papers),
+        "machines": compare_machines(cells, samples),
+        "cost": make_costs(cells, samples, papers, speedups, told, smoke),
+        "spread": measure_spread(cells, speedups),
+        "standings": rank_machines(cells, samples),
+    }
+    return Tables(papers, smoke, found | {name: make_frame(rows, name) for name, rows in of_machines.items()})

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, over_sessions, what_is_missing
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
 from respeed.analysis.labels import tell_apart
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.profiles import Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
-from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow
-from respeed.model.precision import number_bytes
+from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, number_bytes
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
@@ -57,12 +56,9 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].median()
     cells["step_median"] = of_timed["seconds"].median()
-    cells[["step", "step_low", "step_high"]] = estimate_locations(timed["seconds"], number[timed.index])
-    several = cells.index[cells["sessions"] > 1]
-    for name, mine in timed[number[timed.index].isin(several)].groupby(number):
-        by_session = dict(enumerate(one.to_numpy() for _, one in mine.groupby("session")["seconds"]))
-        beyond = over_sessions(step_estimate(cells.loc[name]), [by_session])
-        cells.loc[name, ["step_low", "step_high"]] = beyond.low, beyond.high
+    cells[["step", "step_low", "step_high"]] = estimate_locations(
+        timed["seconds"], number[timed.index], timed["session"]
+    )
     flops = number[timed.index].map(cells["flops"])
     shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
     cells["peak_share"] = shares.groupby(number[shares.index]).median()
@@ -114,8 +110,7 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
 
 def step_estimate(cell: Any) -> Estimate:
     """The seconds of a step of a row of `judge_cells` that has a time."""
-    has_interval = not np.isnan(cell.step_low)
-    return Estimate(cell.step, *((cell.step_low, cell.step_high) if has_interval else (None, None)))
+    return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
 
 
 def make_cells(

@@ -43,7 +43,6 @@ NO_BASE = "no row in fp32 was measured to compare with"
 
 def make_costs(
     cells: pd.DataFrame,
-    rounds: pd.DataFrame,
     samples: Samples,
     papers: Mapping[str, Paper],
     speedups: pd.DataFrame,
@@ -63,7 +62,7 @@ def make_costs(
     price = pd.DataFrame.from_dict(prices, orient="index", columns=PRICE)
     price.index = price.index.astype(costs["machine"].dtype)  # where no price is told, it would be one of numbers
     base = speedups.rename(columns=lambda name: str(name).replace("speedup", "buys")).set_index(CELL)[BASE]
-    costs = costs.join(price, on="machine").join(base, on=CELL).join(cell_energy(rounds), on=ROUNDS_OF)
+    costs = costs.join(price, on="machine").join(base, on=CELL).join(cell_energy(samples.timed), on=ROUNDS_OF)
     is_priced = costs["price_per_hour"].notna()
     costs[BASE] = costs[BASE].where(is_priced)
     costs["verdict"] = costs["verdict"].fillna("none")

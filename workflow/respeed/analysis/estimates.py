@@ -6,6 +6,7 @@ All work on logarithms: noise multiplies, and the interval of an inverse is then
 
 import functools
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,18 +75,19 @@ class Estimate:
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
-def estimate_location(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_location(values: Sequence[float]) -> Estimate:
     """exp of the Hodges-Lehmann estimate of the logarithms, the median of all (a + b) / 2, with its exact interval.
 
     The interval is made of two of these averages, as Wilcoxon's signed ranks have it: it is exact where the logarithms
     lie symmetrically about their median. Fewer than 6 values give no 95 % interval.
     Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition (2014), section 3.3.
     """
-    return _estimate(_locations(np.log(values)[None], confidence)[0])
+    return _estimate(_locations(np.log(values)[None])[0])
 
 
-def estimate_locations(values: pd.Series, groups: pd.Series, confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """`estimate_location` of the values of each group: a row a group, with `value`, `low` and `high`; NaN for None."""
+def estimate_locations(values: pd.Series, groups: pd.Series, sessions: pd.Series | None = None) -> pd.DataFrame:
+    """`estimate_location` of the values of each group: a row a group, with `value`, `low` and `high`; NaN for None. An
+    interval from several `sessions` holds beyond them."""
     names, numbers = np.unique(groups.to_numpy(), return_inverse=True)
     logs = np.log(values.to_numpy(dtype=float))[np.argsort(numbers, kind="stable")]
     sizes = np.bincount(numbers, minlength=len(names))
@@ -93,7 +95,14 @@ def estimate_locations(values: pd.Series, groups: pd.Series, confidence: float =
     found = np.full((len(names), 3), np.nan)
     for size in np.unique(sizes):
         alike = sizes == size
-        found[alike] = _locations(logs[starts[alike][:, None] + np.arange(size)], confidence)
+        found[alike] = _locations(logs[starts[alike][:, None] + np.arange(size)])
+    measured: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for group, session, value in zip(numbers, sessions, values, strict=True) if sessions is not None else ():
+        measured[group][session].append(value)
+    for group, by_session in measured.items():
+        if len(by_session) > 1 and not math.isnan(found[group, 1]):
+            beyond = over_sessions(_estimate(found[group]), [by_session])
+            found[group, 1:] = beyond.low, beyond.high
     return pd.DataFrame(found, index=names, columns=["value", "low", "high"])
 
 
@@ -238,12 +247,12 @@ def place_machines(machines: Sequence[pd.DataFrame]) -> list[int]:
     return [int(place) for place in 1 + ahead.sum(axis=0)]
 
 
-def _locations(logs: np.ndarray, confidence: float) -> np.ndarray:
+def _locations(logs: np.ndarray) -> np.ndarray:
     """Of each row of `logs` (n, size): value, low, high (n, 3)."""
     size = logs.shape[1]
     first, second = _pairs(size)
     averages = np.sort((logs[:, first] + logs[:, second]) / 2, axis=1)
-    return _with_interval(averages, _rank(_signed_rank_counts(size), confidence))
+    return _with_interval(averages, _rank(_signed_rank_counts(size), CONFIDENCE))
 
 
 def _with_interval(ordered: np.ndarray, rank: int) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 
 from respeed.kernels.compiled import Workers
 from respeed.machine.software import LIBRARIES, OF_BEFORE, scipy_library
-from respeed.model.precision import number_bytes
+from respeed.model.paper import number_bytes
 from respeed.paths import class_name
 
 # Files that hold several backends, each a class of its name.

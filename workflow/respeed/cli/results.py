@@ -135,8 +135,8 @@ def show_claims(smoke: bool, machine: str | None) -> None:
     if smoke:
         print(SMOKE_STAMP)
     for paper in tables.papers.values():
-        judged = [one for one in rows_of(tables.claims) if one.paper == paper.name and not one.case]
-        came_out, firmness = summarize(name, paper, tables.cells, tables.claims)
+        judged = [one for one in rows_of(tables["claims"]) if one.paper == paper.name and not one.case]
+        came_out, firmness = summarize(name, paper, tables["cells"], tables["claims"])
         print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
         # What this machine has an answer to leads.
         for one in sorted(judged, key=lambda one: not one.here):

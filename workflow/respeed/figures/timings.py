@@ -17,8 +17,7 @@ from respeed.figures.charts import ONE_CORE, POINT, SPREAD, Chart, Row
 from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look
 from respeed.figures.results import Outcome
 from respeed.figures.style import COLORS, MARKERS, THEIRS
-from respeed.model.paper import SECONDS, UNITS, Unit
-from respeed.model.precision import number_bytes
+from respeed.model.paper import SECONDS, UNITS, Unit, number_bytes
 
 THEIR_MARKERS = ("x", "+", "*", "1")
 # Two cases nearer than this factor would lie on one another.

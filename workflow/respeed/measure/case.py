@@ -19,8 +19,7 @@ from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
 from respeed.machine.software import blas_libraries, package_versions, telling_environment
-from respeed.model.paper import Case
-from respeed.model.precision import number_bytes
+from respeed.model.paper import Case, number_bytes
 from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import RoundSpec, untimed
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from respeed.errors import UserError
-from respeed.model.precision import number_bytes
 from respeed.model.validation import SOME, Label, Number, OneOf, Positive, Says, Text, Year, form
 
 # The kinds of rows that hardware profiles are of, and that published rows stand beside.
@@ -35,6 +34,12 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 Counted = Literal["examples", "flops", "bytes"]
 # Where a number stands: experiment, printed column, published row.
 Place = tuple[str, str, str]
+
+
+def number_bytes(precision: str) -> int:
+    """Bytes of a number, as memory and traffic are counted: 8 in fp64, or else 4, as in fp32, however low the precision
+    of some arrays is."""
+    return 8 if precision == "fp64" else 4
 
 
 def _parameter(value: float | str) -> float | str:

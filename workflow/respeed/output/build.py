@@ -46,13 +46,13 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     All machines are in each .csv; in what people read, those that are shown in full (see schedule.selection).
     """
     tables = read_tables(smoke, papers=papers)
-    origins = {row.machine: row for row in rows_of(tables.hardware)}
+    origins = {row.machine: row for row in rows_of(tables["hardware"])}
     folder = results_folder(smoke) / "tables"
     tables.write(folder)
     in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
-            table = make_published(paper, experiment, tables.cells, tables.speedups, smoke)
+            table = make_published(paper, experiment, tables["cells"], tables["speedups"], smoke)
             folded = fold(table, paper, experiment, smoke, origins, in_full, stamp)
             path = folder / paper.name / experiment.name
             write_published_csv(table, path.with_name(f"{path.name}.csv"), experiment.case_names(smoke))
@@ -61,7 +61,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
             page = make_published_page(folded, f"{experiment.name}.csv")
             write_page(path.with_name(f"{path.name}.html"), page, stamp)
     write_pages(folder, tables, origins, in_full, stamp, machine)
-    readme = make_readme(tables.papers, tables.claims, origins, in_full, stamp)
+    readme = make_readme(tables.papers, tables["claims"], origins, in_full, stamp)
     write_text(results_folder(smoke) / "README.md", readme)
 
 
@@ -80,7 +80,7 @@ def write_pages(
     first = machine if machine and machine in in_full else next(iter(in_full), "")
     papers, left_out, smoke = tables.papers, len(origins) - len(in_full), tables.smoke
     cells, speedups, claims, costs = (
-        frame[frame["machine"].isin(in_full)] for frame in (tables.cells, tables.speedups, tables.claims, tables.cost)
+        tables[name][tables[name]["machine"].isin(in_full)] for name in ("cells", "speedups", "claims", "cost")
     )
     for name, page in {
         "claims": make_claims_page(papers, claims),
