@@ -24,10 +24,10 @@ def is_long(item: pytest.Item) -> bool:
     params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     if "jax" not in (params.get("backend"), params.get("name")):
         return False
-    if params.get("device", "cpu") != "cpu" or item.path.stem in {"test_draws", "test_fp64"}:
+    if (params.get("device", "cpu"), params.get("precision", "fp32")) != ("cpu", "fp32"):
         return True
     case, test = params.get("case"), getattr(item, "originalname", "")
-    if test == "test_streamed_examples_are_learned_as_if_they_lay_on_the_device":
+    if test == "test_streamed_examples_are_learned_as_if_they_lay_on_the_device" or item.path.stem == "test_draws":
         return True
     is_quick = case and case.name == "smoke" and case.workload in QUICK and test == "test_a_step_agrees_with_float64"
     return bool(case) and not is_quick

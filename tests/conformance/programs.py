@@ -1,15 +1,17 @@
-"""What the suite runs: test cases of every workload, the smoke sizes of every paper, and backends to run them on."""
+"""What the suite runs: test cases of every workload, the smoke sizes of every paper, and places to run them on: a
+backend, a device and a precision."""
 
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_papers
-from respeed.inputs.registry import backends, workloads
+from respeed.inputs.registry import backends, runs, workloads
 from respeed.machine.software import scipy_library
 from respeed.measure.case import state_errors
 from respeed.model.paper import Case
@@ -31,73 +33,84 @@ WORKLOADS = tuple(workloads())
 CASES = [*_cases_of_papers(), *(case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd"))]
 LARGE = [case_of(name, "large") for name in WORKLOADS]
 WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
-# A backend of a BLAS that this machine's SciPy does not compute with says so, once, in tests/backends.
-CPUS = [
-    (name, "cpu")
-    for name, facts in backends().items()
-    if "cpu" in facts.devices and backends()[name].library in {None, scipy_library()}
-]
-GPUS = [
-    pytest.param(name, device, marks=pytest.mark.gpu)
-    for name, facts in backends().items()
-    for device in facts.devices
-    if device != "cpu"
-]
-DEVICES = [*CPUS, *GPUS]
 # Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
 MAX_ALLOCATED = 100_000
 
 
-def offering(*names: str) -> list[Any]:
-    """The devices of backends that offer all of these."""
-    return [one for one in DEVICES if set(names) <= set(backends()[getattr(one, "values", one)[0]].offers)]
+def places(*precisions: str, on: str = "", backend: str = "", offering: Sequence[str] = ()) -> list[Any]:
+    """Every backend, device and precision; of these precisions, on this device, of this backend, or of those that offer
+    all of this, if any are named. What needs a GPU is marked. A backend of a BLAS that this machine's SciPy does not
+    compute with says so, once, in tests/backends."""
+    return [
+        pytest.param(name, device, precision, marks=[] if device == "cpu" else pytest.mark.gpu)
+        for name, facts in backends().items()
+        if facts.library in {None, scipy_library()} and backend in {"", name} and set(offering) <= set(facts.offers)
+        for device in facts.devices
+        if on in {"", device}
+        for precision in facts.precisions
+        if precision in (precisions or facts.precisions) and (device, precision) != ("cpu", "tf32")
+    ]
 
 
-def in_place(precision: str) -> list[Case]:
-    """The large cases whose steps must allocate nothing in the precision."""
-    return [case for case in LARGE if precision not in workloads()[case.workload].allocates]
+def programs(cases: Sequence[Case], some: Iterable[Any]) -> list[Any]:
+    """Every case at every one of these places whose backend its workload runs on in the precision."""
+    return [
+        pytest.param(*place.values, case, marks=place.marks, id="-".join((*place.values, name_of(case))))
+        for place in some
+        for case in cases
+        if runs(case.workload, place.values[0], place.values[2])
+    ]
+
+
+def in_place(*precisions: str) -> list[Any]:
+    """The large cases whose steps must allocate nothing in the precision, on CPUs."""
+    return [
+        program
+        for precision in precisions
+        for program in programs(LARGE, places(precision, on="cpu"))
+        if precision not in workloads()[program.values[-1].workload].allocates
+    ]
 
 
 def name_of(case: Case) -> str:
     return f"{case.workload}-{case.name}"
 
 
-def programs(cases: Sequence[Case], devices: Sequence[Any], precision: str = "fp32") -> list[Any]:
-    """Every case on every device whose backend its workload runs on in the precision."""
-    found = []
-    for device in devices:
-        names, marks = getattr(device, "values", device), getattr(device, "marks", ())
-        for case in cases:
-            if (
-                names[0] in workloads()[case.workload].backends
-                and precision in workloads()[case.workload].precisions
-                and precision in backends()[names[0]].precisions
-            ):
-                found.append(pytest.param(*names, case, marks=marks, id="-".join((*names, name_of(case)))))
-    return found
-
-
-def backend_or_skip(
-    name: str, device: str, precision: str = "fp32", *, threads: int = 1, seed: int = 1
-) -> BackendContract:
+def make(name: str, device: str = "cpu", precision: str = "fp32", *, threads: int = 1, seed: int = 1) -> Any:
+    """The backend; the test is skipped where it cannot be had."""
     try:
         return make_backend(name, device=device, precision=precision, threads=threads, seed=seed)
     except NotMeasurable as reason:
         pytest.skip(str(reason))
 
 
-def errors_of(made: BackendContract, case: Case) -> dict[str, float]:
-    """How far a first step is from float64."""
+def build(made: BackendContract, case: Case, seed: int = 5) -> Any:
+    workload = load_workload(case.workload)
+    return workload.build(made, case, workload.inputs(case, seed))
+
+
+def errors_of(
+    made: BackendContract, case: Case, change: Callable[[Any], object] = lambda program: None
+) -> dict[str, float]:
+    """How far a first step, perhaps of a changed program, is from float64."""
     workload = load_workload(case.workload)
     inputs = workload.inputs(case, seed=5)
     program = workload.build(made, case, inputs)
+    change(program)
     program.step()
     made.sync()
     state = dict(program.state())
     return state_errors(inputs, state, workload.reference(case, inputs, state))
 
 
-def allocated_bytes(package: str, step: Callable[[], None]) -> int:
+def state_after(program: Any, steps: int, made: BackendContract) -> dict[str, np.ndarray]:
+    for _ in range(steps):
+        program.step()
+    made.sync()
+    return {name: np.array(value) for name, value in program.state().items()}
+
+
+def allocated_bytes(package: str, step: Callable[[], object]) -> int:
     """The most memory that a step held beyond what was there before it, as the package's own accounting has it."""
     if package.startswith("torch"):
         import torch

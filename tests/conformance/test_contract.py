@@ -7,8 +7,7 @@ import pytest
 from respeed.backends import REQUIRED, BackendContract, Facts, Required
 from respeed.inputs.registry import backends, workloads
 from respeed.measure.case import TOLERANCE
-from respeed.workloads import load_workload
-from tests.conformance.programs import CPUS, WORKLOADS, backend_or_skip, case_of, programs
+from tests.conformance.programs import WORKLOADS, build, case_of, make, places, programs
 
 
 def members(protocol: type) -> set[str]:
@@ -27,12 +26,7 @@ class Listening:
         return getattr(self._backend, name)
 
 
-PLACES = [
-    pytest.param(name, device, precision, marks=[] if device == "cpu" else pytest.mark.gpu)
-    for name, facts in backends().items()
-    for device in facts.devices
-    for precision in facts.precisions
-]
+PLACES = places()
 
 
 def test_the_required_names_are_the_members_of_the_required_part_of_the_contract() -> None:
@@ -45,15 +39,15 @@ def test_what_a_backend_offers_stands_in_the_contract(name: str) -> None:
     assert len(backends()[name].offers) == len(set(backends()[name].offers))
 
 
-@pytest.mark.parametrize(("name", "device", "precision"), PLACES)
-def test_what_a_backend_offers_is_there(name: str, device: str, precision: str) -> None:
-    made = backend_or_skip(name, device, precision)
-    assert [each for each in backends()[name].offers if not hasattr(made, each)] == []
+@pytest.mark.parametrize(("backend", "device", "precision"), PLACES)
+def test_what_a_backend_offers_is_there(backend: str, device: str, precision: str) -> None:
+    made = make(backend, device, precision)
+    assert [each for each in backends()[backend].offers if not hasattr(made, each)] == []
 
 
-@pytest.mark.parametrize(("name", "device", "precision"), PLACES)
-def test_a_backend_says_of_itself_what_every_backend_must(name: str, device: str, precision: str) -> None:
-    facts: Any = backend_or_skip(name, device, precision).describe()
+@pytest.mark.parametrize(("backend", "device", "precision"), PLACES)
+def test_a_backend_says_of_itself_what_every_backend_must(backend: str, device: str, precision: str) -> None:
+    facts: Any = make(backend, device, precision).describe()
     for key, kind in get_type_hints(Facts).items():
         assert isinstance(facts.get(key), kind), f"{key}: {facts.get(key)!r}"
         assert facts[key], key
@@ -85,13 +79,15 @@ def test_the_test_cases_of_a_workload_give_its_parameters(workload: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("backend", "device", "case"),
-    programs([case_of(workload, size) for workload in WORKLOADS for size in ("smoke", "odd", "large")], CPUS),
+    ("backend", "device", "precision", "case"),
+    programs(
+        [case_of(workload, size) for workload in WORKLOADS for size in ("smoke", "odd", "large")],
+        places("fp32", on="cpu"),
+    ),
 )
-def test_a_workload_asks_for_nothing_but_what_it_says(backend: str, device: str, case: Any) -> None:
-    made: Any = Listening(backend_or_skip(backend, device))
-    module = load_workload(case.workload)
-    program = module.build(made, case, module.inputs(case, seed=5))
+def test_a_workload_asks_for_nothing_but_what_it_says(backend: str, device: str, precision: str, case: Any) -> None:
+    made: Any = Listening(make(backend, device))
+    program = build(made, case)
     for _ in range(2):
         program.step()
     program.state()

@@ -1,46 +1,25 @@
 """What accelerators do otherwise: steps as graphs, examples copied beside the computing, memory of their own."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from respeed.backends import BackendContract, make_backend
-from respeed.backends._cpu import OnHost
-from respeed.backends._torch_steps import TorchSteps
-from respeed.errors import NotMeasurable
-from respeed.inputs.registry import backends, workloads
-from respeed.measure.case import TOLERANCE, make_bench, measure_case, what_is_wrong
+from respeed.inputs.registry import workloads
+from respeed.measure.case import make_bench, measure_case
 from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
-from respeed.workloads import load_workload
 from respeed.workloads.rbm import BATCHES, CHUNK, CHUNKS, Rbm, RbmStreamed
-from tests.conformance.programs import CASES, case_of, errors_of, name_of
+from tests.conformance.programs import build, case_of, make, places, state_after
 from tests.pretended_gpu.environment import is_pretended
 
-CPUS = [(name, "cpu", "fp32") for name in workloads()["rbm_streamed"].backends if "cpu" in backends()[name].devices]
-OTHER_CPU = [("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")]
-GPUS = [
-    pytest.param("torch", "cuda", precision, marks=pytest.mark.gpu)
-    for precision in ("fp64", "fp32", "tf32", "bf16", "fp16")
+STREAMED = [
+    *places("fp32", on="cpu", offering=("stream", "sample_layer", "draws")),
+    *(("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")),
 ]
+GPUS = places(on="cuda", backend="torch")
 ON_DEVICE = [name for name, facts in workloads().items() if "torch" in facts.backends]
-
-
-def make(backend: str, device: str, precision: str) -> BackendContract:
-    try:
-        return make_backend(backend, device=device, precision=precision, threads=1, seed=7)
-    except NotMeasurable as reason:
-        pytest.skip(str(reason))
-
-
-def state_after(program: Any, steps: int, made: BackendContract) -> dict[str, np.ndarray]:
-    for _ in range(steps):
-        program.step()
-    made.sync()
-    return {name: np.array(value) for name, value in program.state().items()}
 
 
 def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
@@ -50,18 +29,6 @@ def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-class Operations(OnHost, TorchSteps):
-    """What an accelerator is asked for, done by the CPU."""
-
-    synchronous = True
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case.workload in ON_DEVICE], ids=name_of)
-def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case) -> None:
-    made: Any = Operations("cpu", "fp32", threads=1, seed=1)
-    assert what_is_wrong(errors_of(made, case), TOLERANCE["fp32"]) is None
-
-
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 @pytest.mark.parametrize("workload", ON_DEVICE)
 def test_ten_steps_as_graphs_are_ten_plain_steps(
@@ -69,25 +36,23 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(
 ) -> None:
     if precision not in workloads()[workload].precisions:
         pytest.skip(f"{workload} does not run in {precision}")
-    module, case = load_workload(workload), case_of(workload, "odd")
-    inputs = module.inputs(case, seed=5)
-    plain = make(backend, device, precision)
+    case, plain = case_of(workload, "odd"), make(backend, device, precision, seed=7)
     monkeypatch.setattr(plain, "captured", lambda step: step)
-    wanted = state_after(module.build(plain, case, inputs), 10, plain)
-    graphs = make(backend, device, precision)
-    assert_same(state_after(module.build(graphs, case, inputs), 10, graphs), wanted)
+    wanted = state_after(build(plain, case), 10, plain)
+    graphs = make(backend, device, precision, seed=7)
+    assert_same(state_after(build(graphs, case), 10, graphs), wanted)
 
 
 @pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
 def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: str) -> None:
     made, case = make(backend, device, precision), case_of("rbm", "odd")
-    program = Rbm().build(made, case, Rbm().inputs(case, seed=5))
+    program = build(made, case)
     drawn = [state_after(program, BATCHES, made)["uniform"] for _ in range(3)]
     assert (drawn[0] != drawn[1]).mean() > 0.9
     assert (drawn[1] != drawn[2]).mean() > 0.9
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), [*CPUS, *OTHER_CPU, *GPUS])
+@pytest.mark.parametrize(("backend", "device", "precision"), [*STREAMED, *GPUS])
 def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
     case = case_of("rbm_streamed", "odd")
     inputs = RbmStreamed().inputs(case, seed=5)

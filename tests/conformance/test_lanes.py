@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract, make_backend
-from respeed.inputs.registry import backends
 from respeed.measure.case import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import patches
 from respeed.workloads.rbm import Cd1Products
-from tests.conformance.programs import CPUS
+from tests.conformance.programs import places
 
 LANES = 3
 
 
-@pytest.fixture(params=[name for name, _ in CPUS if "each" in backends()[name].offers])
+@pytest.fixture(params=[place.values[0] for place in places("fp32", on="cpu", offering=("each",))])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

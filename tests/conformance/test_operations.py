@@ -1,42 +1,98 @@
-"""The operations of every backend: what the contract says they do."""
+"""The operations of every backend, at every place that is here: what the contract says they do."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conformance.programs import DEVICES, backend_or_skip, offering
+from respeed.backends import Activation, BackendContract
+from tests.conformance.programs import make, places
+
+# How far a sum of some numbers near 1 may be off.
+EXACT = {"fp64": 1e-13, "fp32": 1e-5, "tf32": 1e-2, "bf16": 2e-2, "fp16": 3e-3}
+FULL = ("fp32", "fp64")
+# JAX's operations are compiled anew for each shape: in fp32, and what the other two do in all they can.
+SOME = [place for place in places() if place.values[0] != "jax" or place.values[2] == "fp32"]
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
+def at(*offering: str, full: bool = False) -> Any:
+    """Parametrized by the places that offer all of this."""
+    offered = {place.values for place in places(offering=offering)}
+    chosen = [one for one in SOME if one.values in offered and (not full or one.values[2] in FULL)]
+    return pytest.mark.parametrize(("backend", "device", "precision"), chosen)
+
+
+def close(made: BackendContract, found: Any, wanted: Any, precision: str, times: float = 1.0) -> None:
+    made.sync()
+    np.testing.assert_allclose(made.host(found), wanted, rtol=0, atol=times * EXACT[precision])
+
+
+def drawn(*shapes: tuple[int, ...], seed: int = 3) -> list[np.ndarray]:
+    random = np.random.default_rng(seed)
+    return [random.normal(0, 0.7, shape) for shape in shapes]
+
+
+@at(full=True)
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("m", [1, 7])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (0.5, 1.0), (-2.0, 0.25)])
 def test_gemm_is_alpha_ab_plus_beta_c(
-    backend: str, device: str, transpose_a: bool, transpose_b: bool, alpha: float, beta: float
+    backend: str, device: str, precision: str, transpose_a: bool, transpose_b: bool, m: int, alpha: float, beta: float
 ) -> None:
-    made, random = backend_or_skip(backend, device), np.random.default_rng(3)
-    a, b, c = random.standard_normal((7, 5)), random.standard_normal((5, 11)), random.standard_normal((7, 11))
+    made, (a, b, c) = make(backend, device, precision), drawn((m, 5), (5, 11), (m, 11))
     out = made.array(c)
     made.gemm(
         made.array(a.T if transpose_a else a), made.array(b.T if transpose_b else b), out,
         transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, beta=beta,
     )  # fmt: skip
-    np.testing.assert_allclose(made.host(out), alpha * a @ b + beta * c, rtol=1e-5, atol=1e-5)
+    close(made, out, alpha * a @ b + beta * c, precision)
 
 
-@pytest.mark.parametrize(("backend", "device"), offering("dense_layer"))
-@pytest.mark.parametrize("transpose", [False, True])
-def test_a_dense_layer_adds_its_bias_to_every_row(backend: str, device: str, transpose: bool) -> None:
-    made, random = backend_or_skip(backend, device), np.random.default_rng(3)
-    x, weights, bias = random.standard_normal((7, 5)), random.standard_normal((5, 11)), 5 * random.standard_normal(11)
-    out = made.zeros(7, 11)
-    kept = made.array(weights.T if transpose else weights)
-    made.dense_layer(made.array(x), kept, made.array(bias), out, activation="sigmoid", transpose=transpose)
-    np.testing.assert_allclose(made.host(out), 1 / (1 + np.exp(-(x @ weights + bias))), rtol=1e-5, atol=1e-6)
+@at(full=True)
+def test_a_product_with_a_stack_is_one_for_each_of_its_matrices(backend: str, device: str, precision: str) -> None:
+    made, (a, b) = make(backend, device, precision), drawn((3, 5, 7), (3, 5, 11))
+    out = made.zeros(3, 7, 11)
+    made.gemm(made.array(a), made.array(b), out, transpose_a=True)
+    close(made, out, a.swapaxes(1, 2) @ b, precision)
+    made.gemm(made.array(a[0]), made.array(b), out, transpose_a=True, beta=1.0)
+    close(made, out, a.swapaxes(1, 2) @ b + a[0].T @ b, precision)
 
 
-@pytest.mark.parametrize(("backend", "device"), offering("sigmoid"))
-def test_a_sigmoid_is_right_far_out_and_lets_nan_through(backend: str, device: str) -> None:
-    made = backend_or_skip(backend, device)
+@at()
+def test_arrays_come_back_as_they_were_and_take_the_bytes_that_are_said(
+    backend: str, device: str, precision: str
+) -> None:
+    made, (values,) = make(backend, device, precision), drawn((7, 5))
+    wide = np.float64 if precision == "fp64" else np.float32
+    kept = made.host(made.parameters(values))
+    np.testing.assert_array_equal(kept, values.astype(wide))
+    assert kept.dtype == made.host(made.array(values)).dtype == wide
+    if precision in FULL:
+        assert made.memory_factor == {"fp32": 1, "fp64": 2}[precision]
+        np.testing.assert_array_equal(made.host(made.array(values)), values.astype(wide))
+
+
+@at()
+def test_a_copy_is_spread_over_what_it_is_written_into(backend: str, device: str, precision: str) -> None:
+    made, row = make(backend, device, precision), np.arange(3.0)[None, :]
+    source, out = made.array(row), made.zeros(2, 3)
+    made.copy(source, out)
+    close(made, out, np.repeat(row, 2, axis=0), precision, 0)
+
+
+@at("add")
+def test_what_is_added_is_added_to_what_is_there(backend: str, device: str, precision: str) -> None:
+    made, values = make(backend, device, precision), np.arange(6.0).reshape(2, 3)
+    source, out = made.array(values), made.array(np.ones((2, 3)))
+    made.add(source, out)
+    close(made, out, 1 + values, precision, 0)
+    close(made, source, values, precision, 0)
+
+
+@at("sigmoid", full=True)
+def test_a_sigmoid_is_right_far_out_and_lets_nan_through(backend: str, device: str, precision: str) -> None:
+    made = make(backend, device, precision)
     z = np.array([[-np.inf, -200.0, -88.0, -20.0, -1e-6, 0.0, 1e-6, 20.0, 88.0, 200.0, np.inf, np.nan]])
     out = made.array(z)
     made.sigmoid(out)
@@ -44,29 +100,106 @@ def test_a_sigmoid_is_right_far_out_and_lets_nan_through(backend: str, device: s
         np.testing.assert_allclose(made.host(out), 1 / (1 + np.exp(-z)), rtol=2e-6, atol=1e-37)
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
-def test_a_copy_is_spread_over_what_it_is_written_into(backend: str, device: str) -> None:
-    made, row = backend_or_skip(backend, device), np.arange(3.0)[None, :]
-    source, out = made.array(row), made.zeros(2, 3)
-    made.copy(source, out)
-    np.testing.assert_array_equal(made.host(out), np.repeat(row, 2, axis=0))
+def activated(activation: Activation, z: np.ndarray) -> np.ndarray:
+    kinds = {"none": z, "sigmoid": 1 / (1 + np.exp(-z)), "tanh": np.tanh(z), "relu": np.maximum(z, 0)}
+    return kinds[activation]
 
 
-@pytest.mark.parametrize(("backend", "device"), offering("add"))
-def test_what_is_added_is_added_to_what_is_there(backend: str, device: str) -> None:
-    made = backend_or_skip(backend, device)
-    source, out = made.array(np.arange(6.0).reshape(2, 3)), made.array(np.ones((2, 3)))
-    made.add(source, out)
-    np.testing.assert_array_equal(made.host(out), 1 + np.arange(6.0).reshape(2, 3))
-    np.testing.assert_array_equal(made.host(source), np.arange(6.0).reshape(2, 3))
+# Of threads: alone, and as large arrays are spread over two.
+threads = pytest.mark.parametrize("threads", [1, 2])
 
 
-@pytest.mark.parametrize(("backend", "device"), DEVICES)
-def test_a_product_with_a_stack_is_one_for_each_of_its_matrices(backend: str, device: str) -> None:
-    made, random = backend_or_skip(backend, device), np.random.default_rng(3)
-    a, b = random.standard_normal((3, 5, 7)), random.standard_normal((3, 5, 11))
-    out = made.zeros(3, 7, 11)
-    made.gemm(made.array(a), made.array(b), out, transpose_a=True)
-    np.testing.assert_allclose(made.host(out), a.swapaxes(1, 2) @ b, rtol=1e-5, atol=1e-5)
-    made.gemm(made.array(a[0]), made.array(b), out, transpose_a=True, beta=1.0)
-    np.testing.assert_allclose(made.host(out), a.swapaxes(1, 2) @ b + a[0].T @ b, rtol=1e-5, atol=1e-5)
+@at("dense_layer")
+@threads
+@pytest.mark.parametrize("activation", ["none", "sigmoid", "tanh", "relu"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_dense_layer_is_the_equation(
+    backend: str, device: str, precision: str, threads: int, activation: Activation, transpose: bool
+) -> None:
+    made, (x, weights, bias) = make(backend, device, precision, threads=threads), drawn((37, 5), (5, 11), (1, 11))
+    for large in made.rehearsals():
+        with large:
+            out, kept = made.zeros(37, 11), made.parameters(weights.T if transpose else weights)
+            made.dense_layer(
+                made.array(x), kept, made.parameters(bias), out, activation=activation, transpose=transpose, scale=-1.0
+            )
+            close(made, out, -activated(activation, x @ weights + bias), precision, 4)
+
+
+@at("activation_backward")
+@threads
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "relu"])
+def test_an_error_goes_back_through_an_activation(
+    backend: str, device: str, precision: str, threads: int, activation: Activation
+) -> None:
+    made, (z, error) = make(backend, device, precision, threads=threads), drawn((37, 11), (37, 11))
+    out = activated(activation, z)
+    slope = {"sigmoid": out * (1 - out), "tanh": 1 - out**2, "relu": z > 0}[activation]
+    for large in made.rehearsals():
+        with large:
+            back = made.array(error)
+            made.activation_backward(made.array(out), back, activation=activation)
+            close(made, back, error * slope, precision, 4)
+
+
+@at("labels", "softmax_error")
+@threads
+def test_the_error_of_softmax_is_probabilities_less_labels(
+    backend: str, device: str, precision: str, threads: int
+) -> None:
+    made, (logits,) = make(backend, device, precision, threads=threads), drawn((37, 10))
+    labels, shares = np.arange(37) * 7 % 10, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    error, cost = shares - np.eye(10)[labels], -np.log(shares[np.arange(37), labels])[:, None]
+    for large in made.rehearsals():
+        with large:
+            for rows in (slice(0, 37), slice(5, 9)):
+                out, costs, kept = made.zeros(37, 10), made.zeros(37, 1), made.labels(labels)
+                made.softmax_error(made.array(logits[rows]), kept[rows], out[rows], costs[rows])
+                close(made, out[rows], error[rows], precision, 2)
+                close(made, costs[rows], cost[rows], precision, 10)
+
+
+SPARSE = at("coordinate_step", "line_search", "gradient_step", full=True)
+
+
+@SPARSE
+def test_a_coordinate_step_is_the_way_to_each_coordinates_own_minimum(
+    backend: str, device: str, precision: str
+) -> None:
+    made, (left, s) = make(backend, device, precision), drawn((9, 37), (9, 37))
+    diagonal, going = np.linspace(0.5, 1.5, 37), np.arange(9.0)[:, None] % 3 > 0
+    out = made.zeros(9, 37)
+    made.coordinate_step(made.array(left), made.array(s), made.array(diagonal), 0.3, made.array(going), out)
+    pull = left + s * diagonal
+    close(made, out, (np.sign(pull) * np.maximum(np.abs(pull) - 0.3, 0) / diagonal - s) * going, precision)
+
+
+@SPARSE
+def test_a_line_search_takes_the_first_length_that_lowers_the_objective(
+    backend: str, device: str, precision: str
+) -> None:
+    made, lengths, penalty, least = make(backend, device, precision), (1.0, 0.1, 0.01), 0.3, 1e-3
+    left, s, direction, moved = arrays = drawn(*[(9, 37)] * 4)
+    objective = np.linspace(1.0, 9.0, 9)[:, None]
+    there = [made.array(array) for array in (*arrays, objective, np.ones((9, 1)))]
+    made.line_search(there[2], there[3], there[0], there[1], penalty, lengths, least, *there[4:])
+    taken, change = np.zeros((9, 1)), np.zeros((9, 1))
+    for t in reversed(lengths):
+        norms = np.abs(s + t * direction).sum(1, keepdims=True) - np.abs(s).sum(1, keepdims=True)
+        square, slope = ((one * direction).sum(1, keepdims=True) for one in (moved, left))
+        trial = 0.5 * t * t * square - t * slope + penalty * norms
+        lowers = trial < -least * objective
+        taken, change = np.where(lowers, t, taken), np.where(lowers, trial, change)
+    assert 0 < np.count_nonzero(taken) < 9
+    after = (left - taken * moved, s + taken * direction, objective + change, taken > 0)
+    for found, wanted in zip((there[0], there[1], *there[4:]), after, strict=True):
+        close(made, found, wanted, precision, 10)
+
+
+@SPARSE
+def test_a_gradient_step_ends_in_the_ball(backend: str, device: str, precision: str) -> None:
+    made, (bases, product, target) = make(backend, device, precision), drawn(*[(9, 37)] * 3)
+    out = made.zeros(9, 37)
+    made.gradient_step(made.array(bases), made.array(product), made.array(target), 0.3, out)
+    new = bases - 0.3 * (product - target)
+    close(made, out, new / np.maximum(np.linalg.norm(new, axis=1, keepdims=True), 1), precision)

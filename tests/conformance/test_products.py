@@ -9,19 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from respeed.backends import BackendContract
-from respeed.inputs.registry import workloads
+from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload
-from tests.conformance.programs import (
-    CPUS,
-    WITH_PRODUCTS,
-    WORKLOADS,
-    backend_or_skip,
-    case_of,
-    errors_of,
-    name_of,
-)
+from tests.conformance.programs import WITH_PRODUCTS, WORKLOADS, case_of, errors_of, make, name_of, state_after
 
 # Of torch's own products, which of their arguments are multiplied.
 FACTORS = {
@@ -52,6 +44,13 @@ class TorchInTf32(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def is_wrong_where(case: Case, monkeypatch: pytest.MonkeyPatch, precision: str, name: str, by: Any) -> None:
+    """What the backend does by the name is done by `by(made)`: the step does not pass."""
+    made = make("openblas", precision=precision)
+    monkeypatch.setattr(made, name, by(made))
+    assert max(errors_of(made, case).values()) > TOLERANCE[precision]
+
+
 def gemm_in_tf32(made: BackendContract) -> Callable[..., None]:
     exact = made.gemm
 
@@ -65,27 +64,51 @@ def gemm_in_tf32(made: BackendContract) -> Callable[..., None]:
 def test_a_product_in_tf32_does_not_pass_as_fp32(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     backends = workloads()[case.workload].backends
     if "openblas" in backends:
-        made = backend_or_skip("openblas", "cpu")
-        monkeypatch.setattr(made, "gemm", gemm_in_tf32(made))
-        errors = errors_of(made, case)
+        is_wrong_where(case, monkeypatch, "fp32", "gemm", gemm_in_tf32)
     elif "torch" in backends:
-        made = backend_or_skip("torch", "cpu")
         with TorchInTf32():
-            errors = errors_of(made, case)
+            assert max(errors_of(make("torch"), case).values()) > TOLERANCE["fp32"]
     else:
         pytest.skip(f"{case.workload} runs on neither openblas nor torch, whose products are rounded here")
-    assert max(errors.values()) > TOLERANCE["fp32"]
+
+
+IN_FP64 = [case for case in WITH_PRODUCTS if runs(case.workload, "openblas", "fp64")]
+
+
+@pytest.mark.parametrize("case", IN_FP64, ids=name_of)
+def test_products_in_fp32_alone_do_not_pass_as_fp64(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    single = make("openblas")
+
+    def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, **options: Any) -> None:
+        narrow = single.array(out)
+        single.gemm(single.array(a), single.array(b), narrow, **options)
+        out[...] = narrow
+
+    is_wrong_where(case, monkeypatch, "fp64", "gemm", lambda made: gemm)
+
+
+@pytest.mark.parametrize("case", IN_FP64, ids=name_of)
+def test_compiled_steps_in_fp32_alone_do_not_pass_as_fp64(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not set(workloads()[case.workload].asks) - {"each", "stack_bytes", "limited"}:
+        pytest.skip(f"{case.workload} has no compiled steps")
+
+    def run(kernel: Any, count: int, elements: int, *arguments: Any) -> None:
+        kernel(0, count, *arguments)
+        for array in arguments:
+            if isinstance(array, np.ndarray) and array.dtype == np.float64:
+                array[...] = array.astype(np.float32)
+
+    is_wrong_where(case, monkeypatch, "fp64", "run", lambda made: run)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
     case, module = case_of(workload, "odd"), load_workload(workload)
-    offering = [one for one in CPUS if one[0] in workloads()[workload].backends]
-    name, device = min(offering, key=lambda one: one[0] == "jax")  # which compiles for seconds
-    made, inputs = backend_or_skip(name, device), module.inputs(case, seed=5)
+    # Not JAX, which compiles for seconds, where there is another.
+    name = min(workloads()[workload].backends, key=lambda name: (name != "openblas", name != "torch"))
+    made, inputs = make(name), module.inputs(case, seed=5)
     program = module.build(made, case, inputs)
-    program.step()
-    state = dict(program.state())
+    state = state_after(program, 1, made)
     expected = module.reference(case, inputs, state)
     name = next((name for name, reference in expected.items() if isinstance(reference, Product)), "")
     if not name:
@@ -94,7 +117,6 @@ def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
     product = expected[name].factor * (
         left @ right if right.ndim == 2 else np.stack([a @ b for a, b in zip(left, right, strict=True)])
     )
-    state[name] = state[name].copy()
     state[name].reshape(-1, product.shape[-1])[3, 2] += 0.05 * np.abs(product).max()
     assert state_errors(inputs, state, expected)[name] > TOLERANCE["fp32"]
 

@@ -1,42 +1,85 @@
-"""Every workload on every backend that runs here: right against float64, in place, and honest about its arithmetic."""
+"""Every workload at every place that is here: right against float64 as far as its precision goes, and no further, in
+place, and honest about its arithmetic."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from respeed.inputs.registry import workloads
+from respeed.backends._cpu import OnHost
+from respeed.backends._torch_steps import TorchSteps
+from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from tests.conformance.programs import (
     CASES,
-    CPUS,
-    DEVICES,
     LARGE,
     MAX_ALLOCATED,
+    WITH_PRODUCTS,
     WORKLOADS,
     allocated_bytes,
-    backend_or_skip,
+    build,
     case_of,
     errors_of,
     in_place,
+    make,
+    name_of,
+    places,
     programs,
 )
 
+# Those in which all of a program's numbers are, and those in which only what is learned is not.
+FULL, LOW = ("fp32", "fp64"), ("bf16", "fp16")
 
-@pytest.mark.parametrize(("backend", "device", "case"), programs(CASES, DEVICES))
-def test_a_step_agrees_with_float64(backend: str, device: str, case: Case) -> None:
-    assert what_is_wrong(errors_of(backend_or_skip(backend, device), case), TOLERANCE["fp32"]) is None
-
-
-@pytest.mark.parametrize(("backend", "device", "case"), programs([*CASES, *LARGE], CPUS))
-def test_a_step_on_two_threads_agrees_with_float64(backend: str, device: str, case: Case) -> None:
-    assert what_is_wrong(errors_of(backend_or_skip(backend, device, threads=2), case), TOLERANCE["fp32"]) is None
+anywhere = pytest.mark.parametrize(("backend", "device", "precision", "case"), programs(CASES, places()))
+on_cpus = pytest.mark.parametrize(
+    ("backend", "device", "precision", "case"), programs([*CASES, *LARGE], places(*FULL, on="cpu"))
+)
 
 
-@pytest.mark.parametrize(("backend", "device", "case"), programs(in_place("fp32"), CPUS))
-def test_a_step_allocates_no_array(backend: str, device: str, case: Case) -> None:
-    made, module = backend_or_skip(backend, device), load_workload(case.workload)
-    program = module.build(made, case, module.inputs(case, seed=5))
+@anywhere
+def test_a_step_agrees_with_float64(backend: str, device: str, precision: str, case: Case) -> None:
+    assert what_is_wrong(errors_of(make(backend, device, precision), case), TOLERANCE[precision]) is None
+
+
+@on_cpus
+def test_a_step_on_two_threads_agrees_with_float64(backend: str, device: str, precision: str, case: Case) -> None:
+    assert what_is_wrong(errors_of(make(backend, device, precision, threads=2), case), TOLERANCE[precision]) is None
+
+
+class Operations(OnHost, TorchSteps):
+    """What an accelerator is asked for, done by the CPU."""
+
+    synchronous = True
+
+
+@pytest.mark.parametrize("precision", FULL)
+@pytest.mark.parametrize("case", [case for case in CASES if runs(case.workload, "torch", "fp32")], ids=name_of)
+def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case, precision: str) -> None:
+    if not runs(case.workload, "torch", precision):
+        pytest.skip(f"{case.workload} does not run in {precision}")
+    made: Any = Operations("cpu", precision, threads=1, seed=1)
+    assert what_is_wrong(errors_of(made, case), TOLERANCE[precision]) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "precision", "case"),
+    [*programs(WITH_PRODUCTS, places("fp32", on="cpu")), *programs(WITH_PRODUCTS, places(*LOW, on="cpu"))],
+)
+def test_a_step_does_not_pass_as_one_of_the_next_precision(
+    backend: str, device: str, precision: str, case: Case
+) -> None:
+    above = {"fp32": "fp64", "fp16": "fp32", "bf16": "fp16"}[precision]
+    if not runs(case.workload, backend, above):
+        pytest.skip(f"{case.workload} does not run in {above}")
+    assert max(errors_of(make(backend, device, precision), case).values()) > TOLERANCE[above]
+
+
+@pytest.mark.parametrize(("backend", "device", "precision", "case"), in_place("fp32", "fp64", "bf16"))
+def test_a_step_allocates_no_array(backend: str, device: str, precision: str, case: Case) -> None:
+    made = make(backend, device, precision)
+    program = build(made, case)
     for _ in range(3):
         program.step()
     assert allocated_bytes(made.describe()["package"], program.step) < MAX_ALLOCATED

@@ -15,7 +15,7 @@ from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import convnet
 from respeed.workloads._networks import Linear, Network, Normalization
-from tests.conformance.programs import backend_or_skip, errors_of
+from tests.conformance.programs import errors_of, make
 
 TINY = {
     "width": 0.07, "batch": 5, "side": 64, "classes": 7,
@@ -32,7 +32,7 @@ def case_of(network: str, parameters: dict[str, Any] | None = None, **other: Any
 
 
 def worst(case: Case) -> float:
-    return max(errors_of(backend_or_skip("torch", "cpu"), case).values())
+    return max(errors_of(make("torch"), case).values())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_net_of_another_width_is_checked_as_well(width: float) -> None:
 def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     large = {"alexnet": TINY | {"width": 1.0, "side": 224}, "resnet18": TINY | {"width": 1.0, "side": 128, "batch": 16}}
     case = case_of(network, large.get(network), **({"batch": 128} if network == "digits" else {}))
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, convnet.inputs(case, 5))
+    program = convnet.build(make("torch"), case, convnet.inputs(case, 5))
     program.step()
     kept: dict[int, int] = {}
     net = program.net
@@ -107,7 +107,7 @@ def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
 def test_a_second_step_learns_from_the_second_mini_batch() -> None:
     case = case_of("lenet")
     inputs = convnet.inputs(case, 5)
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, inputs)
+    program = convnet.build(make("torch"), case, inputs)
     program.step()
     program.step()
     np.testing.assert_array_equal(program.state()["y_0"], np.asarray(inputs["images"][1]))
@@ -115,7 +115,7 @@ def test_a_second_step_learns_from_the_second_mini_batch() -> None:
 
 def test_the_loss_falls_where_a_net_learns() -> None:
     case = case_of("digits", batch=32)
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, convnet.inputs(case, 5))
+    program = convnet.build(make("torch"), case, convnet.inputs(case, 5))
     losses = []
     for _ in range(12 * convnet.BATCHES):
         program.step()
@@ -200,7 +200,7 @@ MISTAKES: dict[str, tuple[str, type, Callable[..., Any]]] = {
 def seen_errors(case: Case, change: Callable[[Any], None]) -> dict[str, float]:
     """How far a first step of a changed program is from float64."""
     inputs = convnet.inputs(case, 5)
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, inputs)
+    program = convnet.build(make("torch"), case, inputs)
     change(program)
     program.step()
     state = dict(program.state())
@@ -244,7 +244,7 @@ def test_a_wrong_local_response_is_seen(attribute: str, value: float) -> None:
 def test_a_wrong_learning_rate_is_seen() -> None:
     case = case_of("lenet")
     inputs = convnet.inputs(case, 5)
-    program = convnet.build(backend_or_skip("torch", "cpu"), case, inputs)
+    program = convnet.build(make("torch"), case, inputs)
     program.rate *= 1.001
     program.step()
     state = dict(program.state())

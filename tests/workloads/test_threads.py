@@ -12,10 +12,7 @@ from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import difference, take_snapshot
 from respeed.workloads import load_workload
 
-CASES = [
-    ("matmul_threads", {"m": 1024, "k": 1024, "n": 1024}),
-    ("vector_sum_threads", {"length": 2**23}),
-]
+CASES = [("matmul_threads", {"m": 1024, "k": 1024, "n": 1024}), ("vector_sum_threads", {"length": 2**23})]
 TELLS = os.path.exists("/proc/self/schedstat")
 
 
