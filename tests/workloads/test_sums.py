@@ -13,7 +13,7 @@ from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from respeed.workloads.vector_sum import CHECKED, VectorSum, _places, _summary
-from tests.workloads.agrees import largest_error
+from tests.conformance.programs import errors_of
 
 BACKENDS = [(name, threads) for name in ("openblas", "torch") for threads in (1, 2)]
 # A length that every backend spreads over its threads, and that no number of pieces divides.
@@ -28,7 +28,7 @@ SPREAD = 2**21 + 12347
 def test_a_sum_agrees_with_float64(name: str, threads: int, workload: str, more: dict[str, str | int]) -> None:
     made = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
     for length in (1, 1025, SPREAD):
-        assert largest_error(made, Case("sum", workload, {"length": length, **more})) <= TOLERANCE["fp32"]
+        assert max(errors_of(made, Case("sum", workload, {"length": length, **more})).values()) <= TOLERANCE["fp32"]
 
 
 @settings(max_examples=20)
@@ -72,9 +72,9 @@ def test_on_a_gpu_copies_and_copied_sums_arrive(memory: str) -> None:
         pytest.skip(str(reason))
     for direction in ("to", "from"):
         case = Case("copy", "copies", {"length": 70001, "direction": direction, "memory": memory})
-        assert largest_error(made, case) == 0.0
+        assert max(errors_of(made, case).values()) == 0.0
     case = Case("sum", "vector_sum_copied", {"length": 70001, "memory": memory})
-    assert largest_error(made, case) <= TOLERANCE["fp32"]
+    assert max(errors_of(made, case).values()) <= TOLERANCE["fp32"]
 
 
 def test_an_array_of_a_device_and_its_twin_differ_until_they_are_copied() -> None:
