@@ -11,11 +11,11 @@ from torch import nn
 
 from respeed.backends._cpu import OnHost
 from respeed.backends._torch_steps import TorchSteps
-from respeed.measure.case import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import convnet
 from respeed.workloads._networks import Linear, Network, Normalization
-from tests.conformance.programs import errors_of, make
+from tests.conformance.programs import build, errors_of, make
 
 TINY = {
     "width": 0.07, "batch": 5, "side": 64, "classes": 7,
@@ -86,7 +86,7 @@ def test_a_net_of_another_width_is_checked_as_well(width: float) -> None:
 def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     large = {"alexnet": TINY | {"width": 1.0, "side": 224}, "resnet18": TINY | {"width": 1.0, "side": 128, "batch": 16}}
     case = case_of(network, large.get(network), **({"batch": 128} if network == "digits" else {}))
-    program = convnet.build(make("torch"), case, convnet.inputs(case, 5))
+    program = build(make("torch"), case)
     program.step()
     kept: dict[int, int] = {}
     net = program.net
@@ -106,16 +106,15 @@ def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
 
 def test_a_second_step_learns_from_the_second_mini_batch() -> None:
     case = case_of("lenet")
-    inputs = convnet.inputs(case, 5)
-    program = convnet.build(make("torch"), case, inputs)
+    program = build(make("torch"), case)
     program.step()
     program.step()
-    np.testing.assert_array_equal(program.state()["y_0"], np.asarray(inputs["images"][1]))
+    np.testing.assert_array_equal(program.state()["y_0"], np.asarray(convnet.inputs(case, 5)["images"][1]))
 
 
 def test_the_loss_falls_where_a_net_learns() -> None:
     case = case_of("digits", batch=32)
-    program = convnet.build(make("torch"), case, convnet.inputs(case, 5))
+    program = build(make("torch"), case)
     losses = []
     for _ in range(12 * convnet.BATCHES):
         program.step()
@@ -133,7 +132,7 @@ class Asked(OnHost, TorchSteps):
 def test_a_step_that_was_prepared_for_capturing_is_a_first_step(network: str) -> None:
     made: Any = Asked("cpu", "fp32", threads=1, seed=1)
     assert max(errors_of(made, case_of(network)).values()) < TOLERANCE["fp32"]
-    program = convnet.build(made, case_of(network), convnet.inputs(case_of(network), 5))
+    program = build(made, case_of(network))
     assert program.images.is_contiguous()  # as cuDNN's strict fp32 has it
 
 
@@ -197,14 +196,8 @@ MISTAKES: dict[str, tuple[str, type, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-def seen_errors(case: Case, change: Callable[[Any], None]) -> dict[str, float]:
-    """How far a first step of a changed program is from float64."""
-    inputs = convnet.inputs(case, 5)
-    program = convnet.build(make("torch"), case, inputs)
-    change(program)
-    program.step()
-    state = dict(program.state())
-    return state_errors(inputs, state, convnet.reference(case, inputs, state))
+def seen_errors(case: Case, change: Callable[[Any], object]) -> dict[str, float]:
+    return errors_of(make("torch"), case, change)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -242,13 +235,7 @@ def test_a_wrong_local_response_is_seen(attribute: str, value: float) -> None:
 
 
 def test_a_wrong_learning_rate_is_seen() -> None:
-    case = case_of("lenet")
-    inputs = convnet.inputs(case, 5)
-    program = convnet.build(make("torch"), case, inputs)
-    program.rate *= 1.001
-    program.step()
-    state = dict(program.state())
-    errors = state_errors(inputs, state, convnet.reference(case, inputs, state))
+    errors = seen_errors(case_of("lenet"), lambda program: setattr(program, "rate", 1.001 * program.rate))
     wrong = {name for name, error in errors.items() if error > TOLERANCE["fp32"]}
     assert wrong
     assert all(name.endswith("changes") for name in wrong)

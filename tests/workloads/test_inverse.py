@@ -3,19 +3,18 @@
 import numpy as np
 import pytest
 
-from respeed.backends import make_backend
 from respeed.kernels.blas import LuFactors
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads.matmul import Inverse
-from tests.conformance.programs import errors_of
+from tests.conformance.programs import errors_of, make
 
 
 @pytest.mark.parametrize("name", ["openblas", "torch"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("size", [1, 5, 67, 512])
 def test_an_inverse_agrees_with_float64_and_leaves_its_matrix_as_it_was(name: str, threads: int, size: int) -> None:
-    made = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
+    made = make(name, threads=threads)
     case = Case("inverse", "inverse", {"size": size})
     assert max(errors_of(made, case).values()) <= TOLERANCE["fp32"]
     inputs = Inverse().inputs(case, 5)
@@ -34,7 +33,7 @@ def test_the_matrix_is_well_conditioned_and_its_rows_must_be_exchanged() -> None
 
 
 def test_an_inverse_whose_numbers_were_rounded_to_ten_bits_does_not_pass() -> None:
-    made = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
+    made = make("openblas")
     case = Case("inverse", "inverse", {"size": 67})
     inputs = Inverse().inputs(case, 5)
     program = Inverse().build(made, case, inputs)

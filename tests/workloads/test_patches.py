@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
 from respeed.workloads import patches
 from respeed.workloads.patches import Geometry
+from tests.conformance.programs import make
 
 
 def case_of(side: int, patch: int, stride: int, hidden: int = 3, batch: int = 2) -> Case:
@@ -27,7 +27,7 @@ def geometries(draw: st.DrawFn) -> Geometry:
 
 @given(geometries(), st.integers(0, 2**31), st.sampled_from(["openblas", "torch"]), st.integers(1, 2000))
 def test_cutting_patches_and_adding_them_up_are_adjoint(geometry: Geometry, seed: int, name: str, most: int) -> None:
-    backend = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
+    backend = make(name)
     random = np.random.default_rng(seed)
     image = random.integers(-4, 5, (geometry.grid, geometry.grid, 2, geometry.tile))
     wanted = random.integers(-4, 5, (geometry.patches, 2, geometry.pixels))
@@ -42,7 +42,7 @@ def test_cutting_patches_and_adding_them_up_are_adjoint(geometry: Geometry, seed
 
 def test_a_patch_is_a_square_of_the_image() -> None:
     geometry = Geometry(case_of(side=12, patch=6, stride=2))
-    backend = make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1)
+    backend = make("openblas")
     picture = np.arange(144.0).reshape(12, 12)
     blocks = picture.reshape(6, 2, 6, 2).transpose(0, 2, 1, 3).reshape(6, 6, 1, 4)
     cut = backend.zeros(geometry.patches, 1, geometry.pixels)
@@ -75,7 +75,7 @@ def test_the_reconstruction_error_of_real_images_falls_over_an_epoch() -> None:
     images = 1 / (1 + np.exp(-2 * 24 * natural_patches(40 * 50, 24, seed=3)))
     blocks = images.reshape(40, 50, 6, 4, 6, 4).transpose(0, 2, 4, 1, 3, 5).reshape(40, 6, 6, 50, 16)
     inputs["examples"] = blocks.astype(np.float32)
-    backend = make_backend("torch", device="cpu", precision="fp32", threads=1, seed=1)
+    backend = make("torch")
     program = patches.build(backend, case, inputs)
     errors = []
     for batch in range(5 * 40):

@@ -1,4 +1,7 @@
-"""Sums of two vectors: every element of the result counts, wherever a thread's share ends."""
+"""Programs that move memory, and those on some of a row's threads alone: every element counts, wherever a share ends."""
+
+import os
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -6,14 +9,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.backends import make_backend
 from respeed.backends._torch_device import HostTwin
 from respeed.errors import NotMeasurable
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
+from respeed.timing.clock import seconds_now
+from respeed.timing.disturbance import difference, take_snapshot
 from respeed.workloads import load_workload
 from respeed.workloads.vector_sum import CHECKED, VectorSum, _places, _summary
-from tests.conformance.programs import errors_of
+from tests.conformance.programs import errors_of, make
 
 BACKENDS = [(name, threads) for name in ("openblas", "torch") for threads in (1, 2)]
 # A length that every backend spreads over its threads, and that no number of pieces divides.
@@ -26,7 +30,7 @@ SPREAD = 2**21 + 12347
     [("vector_sum", {}), ("vector_sum_copied", {"memory": "pageable"}), ("vector_sum_threads", {"threads": 1})],
 )
 def test_a_sum_agrees_with_float64(name: str, threads: int, workload: str, more: dict[str, str | int]) -> None:
-    made = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
+    made = make(name, threads=threads)
     for length in (1, 1025, SPREAD):
         assert max(errors_of(made, Case("sum", workload, {"length": length, **more})).values()) <= TOLERANCE["fp32"]
 
@@ -53,7 +57,7 @@ def test_the_checked_places_are_spread_from_the_first_to_the_last() -> None:
 
 @pytest.mark.parametrize("name", ["openblas", "torch"])
 def test_on_a_cpu_a_copied_sum_copies_nothing_and_bare_copies_say_why_they_are_not_run(name: str) -> None:
-    made = make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
+    made = make(name)
     mirror = made.mirrored(np.arange(5.0), pinned=True)
     assert not mirror.apart
     assert np.shares_memory(made.host(mirror.array), mirror.values())
@@ -66,10 +70,7 @@ def test_on_a_cpu_a_copied_sum_copies_nothing_and_bare_copies_say_why_they_are_n
 @pytest.mark.gpu
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
 def test_on_a_gpu_copies_and_copied_sums_arrive(memory: str) -> None:
-    try:
-        made = make_backend("torch", device="cuda", precision="fp32", threads=1, seed=1)
-    except NotMeasurable as reason:
-        pytest.skip(str(reason))
+    made = make("torch", "cuda")
     for direction in ("to", "from"):
         case = Case("copy", "copies", {"length": 70001, "direction": direction, "memory": memory})
         assert max(errors_of(made, case).values()) == 0.0
@@ -88,3 +89,47 @@ def test_an_array_of_a_device_and_its_twin_differ_until_they_are_copied() -> Non
     twin.array.mul_(2.0)
     twin.download()
     np.testing.assert_array_equal(twin.values(), 2 * values)
+
+
+CASES = [("matmul_threads", {"m": 1024, "k": 1024, "n": 1024}), ("vector_sum_threads", {"length": 2**23})]
+TELLS = os.path.exists("/proc/self/schedstat")
+
+
+@pytest.mark.skipif(not TELLS, reason="this kernel does not tell which threads ran")
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+@pytest.mark.parametrize(("name", "sizes"), CASES)
+def test_one_thread_of_two_is_one_thread_and_afterwards_there_are_two_again(
+    backend: str, name: str, sizes: dict[str, int]
+) -> None:
+    made, workload = make(backend, threads=2), load_workload(name)
+    for threads in (1, 2, 1):
+        case = Case("threads", name, {**sizes, "threads": threads})
+        program = workload.build(made, case, workload.inputs(case, 1))
+        assert _threads_ran(program.step) == threads
+        assert made.threads == made.workers.threads == 2
+
+
+def _threads_ran(step: Callable[[], None]) -> int:
+    """In the second of two tenths of a second: in the first, threads of the step before may still look for work."""
+    for _ in range(2):
+        before, end = take_snapshot(), seconds_now() + 0.1
+        while seconds_now() < end:
+            step()
+    return int(difference(before, take_snapshot())["threads_ran"])
+
+
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+@pytest.mark.parametrize(("name", "sizes"), CASES)
+def test_more_threads_than_the_row_has_are_said_so(backend: str, name: str, sizes: dict[str, int]) -> None:
+    made, workload = make(backend, threads=2), load_workload(name)
+    case = Case("threads", name, {**sizes, "threads": 3})
+    with pytest.raises(NotMeasurable, match="needs 3 cores, the row has 2"):
+        workload.build(made, case, workload.inputs(case, 1))
+
+
+def test_what_is_raised_within_a_limit_leaves_the_limit() -> None:
+    made = make("openblas", threads=2)
+    limited = made.limited(1)
+    with pytest.raises(KeyError), limited:
+        raise KeyError
+    assert made.threads == made.lanes == made.workers.threads == 2
