@@ -19,6 +19,10 @@ from respeed.measure.case import TOLERANCE
 from tests.conformance.programs import case_of, errors_of
 
 
+def of_scipy(name: str, threads: int = 1, precision: str = "fp32") -> Any:
+    return make_backend(name, device="cpu", precision=precision, threads=threads, seed=1)
+
+
 def is_of(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     monkeypatch.setattr(software, "scipy_library", lambda: library)
 
@@ -45,28 +49,24 @@ def test_every_library_has_a_backend_of_its_name() -> None:
     assert own == {name: name for name in LIBRARIES}
 
 
-@pytest.mark.parametrize("name", sorted(set(LIBRARIES) - {"openblas"}))
+@pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_that_scipy_does_not_compute_with_is_a_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    is_of(monkeypatch, "openblas")
-    with pytest.raises(NotMeasurable, match=f"SciPy computes with OpenBLAS here, not with {LIBRARIES[name]}"):
-        make_backend(name, device="cpu", precision="fp32", threads=1, seed=1)
-
-
-def test_openblas_is_not_measured_where_scipy_computes_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    is_of(monkeypatch, "accelerate")
-    with pytest.raises(NotMeasurable, match="SciPy computes with Accelerate here, not with OpenBLAS"):
-        scipy_blas.Openblas(device="cpu", precision="fp32", threads=1, seed=1)
+    other = "openblas" if name != "openblas" else "accelerate"
+    is_of(monkeypatch, other)
+    told = f"SciPy computes with {LIBRARIES[other]} here, not with {LIBRARIES[name]}"
+    with pytest.raises(NotMeasurable, match=told):
+        of_scipy(name)
 
 
 def test_what_counts_in_64_bits_is_not_called_with_32(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
     monkeypatch.setattr(scipy_blas, "TAKES_INT", False)
     with pytest.raises(NotMeasurable, match="this SciPy's Accelerate counts in 64-bit numbers"):
-        scipy_blas.Accelerate(device="cpu", precision="fp32", threads=1, seed=1)
+        of_scipy("accelerate")
 
 
 def test_a_workload_agrees_with_float64_on_accelerates_backend(on_a_mac: object) -> None:
     """The library behind it is another here; all that lies between is Accelerate's."""
-    made = make_backend("accelerate", device="cpu", precision="fp32", threads=2, seed=1)
+    made = of_scipy("accelerate", 2)
     errors = errors_of(made, case_of("rbm", "odd"))
     assert errors
     assert max(errors.values()) < TOLERANCE["fp32"]
@@ -79,12 +79,12 @@ def test_a_workload_runs_on_the_blas_of_every_scipy_or_on_none(workload: str) ->
 
 def test_accelerate_says_what_it_is(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
     monkeypatch.setattr(scipy_blas.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
-    facts: Any = scipy_blas.Accelerate(device="cpu", precision="fp64", threads=4, seed=1).describe()
+    facts: Any = of_scipy("accelerate", 4, "fp64").describe()
     assert (facts["library"], facts["version"], facts["threads_set"]) == ("Accelerate", "macOS 15.5", 4)
 
 
 def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]) -> None:
-    made: Any = scipy_blas.Accelerate(device="cpu", precision="fp32", threads=2, seed=1)
+    made: Any = of_scipy("accelerate", 2)
     seen = []
     made.each([0, 1, 2, 3], lambda item, lane: seen.append(item))
     here = on_a_mac[0][0]
@@ -96,7 +96,7 @@ def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]
 def test_accelerate_takes_no_number_of_threads_but_its_own_and_one(
     on_a_mac: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: Any = scipy_blas.Accelerate(device="cpu", precision="fp32", threads=4, seed=1)
+    made: Any = of_scipy("accelerate", 4)
     for threads in (1, 4):
         with made.limited(threads):
             assert made.threads == threads
@@ -104,14 +104,14 @@ def test_accelerate_takes_no_number_of_threads_but_its_own_and_one(
         made.limited(2)
     monkeypatch.setattr(scipy_blas, "_threading_setter", lambda: None)  # before macOS 15
     with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
-        scipy_blas.Accelerate(device="cpu", precision="fp32", threads=4, seed=1).limited(1)
+        of_scipy("accelerate", 4).limited(1)
 
 
 def test_netlib_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     is_of(monkeypatch, "netlib")
     with pytest.raises(NotMeasurable, match="one thread"):
-        scipy_blas.Netlib(device="cpu", precision="fp32", threads=2, seed=1)
-    made = scipy_blas.Netlib(device="cpu", precision="fp32", threads=1, seed=1)
+        of_scipy("netlib", 2)
+    made = of_scipy("netlib")
     assert made.describe()["library"] == "Netlib's BLAS"
 
 
@@ -138,7 +138,7 @@ def test_lanes_limit_themselves_where_each_thread_has_a_number_of_its_own(
     library = Library(by_thread=by_thread)
     monkeypatch.setattr(software, "controller", lambda name: library)
     monkeypatch.setattr(scipy_blas, "threadpool_limits", lambda threads: None)
-    made: Any = make_backend("mkl", device="cpu", precision="fp32", threads=4, seed=1)
+    made: Any = of_scipy("mkl", 4)
     assert (made.each_alone is not None) == by_thread
     assert library.num_threads == 4
     assert (made.describe()["library"], made.describe()["version"]) == ("MKL", "2025.1")
@@ -147,7 +147,7 @@ def test_lanes_limit_themselves_where_each_thread_has_a_number_of_its_own(
 def test_a_library_whose_threads_nobody_sets_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     is_of(monkeypatch, "mkl")
     with pytest.raises(NotMeasurable, match="threadpoolctl does not find this SciPy's MKL"):
-        make_backend("mkl", device="cpu", precision="fp32", threads=1, seed=1)
+        of_scipy("mkl")
 
 
 def built_with(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -196,7 +196,7 @@ def test_behind_a_stub_is_what_was_loaded(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_what_this_scipy_computes_with_multiplies() -> None:
     """Whichever it is: its backend is the one row that is there."""
-    made: Any = make_backend(software.scipy_library(), device="cpu", precision="fp64", threads=1, seed=1)
+    made: Any = of_scipy(software.scipy_library(), precision="fp64")
     a, out = made.array(np.arange(6.0).reshape(2, 3)), made.zeros(2, 2)
     made.gemm(a, a, out, transpose_b=True)
     assert np.array_equal(out, a @ a.T)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from respeed.backends import Activation, BackendContract
+from respeed.kernels.compiled import LINE
+from respeed.workloads._common import Drawn
 from tests.conformance.programs import make, places
 
 # How far a sum of some numbers near 1 may be off.
@@ -71,6 +73,17 @@ def test_arrays_come_back_as_they_were_and_take_the_bytes_that_are_said(
     if precision in FULL:
         assert made.memory_factor == {"fp32": 1, "fp64": 2}[precision]
         np.testing.assert_array_equal(made.host(made.array(values)), values.astype(wide))
+
+
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+@pytest.mark.parametrize("precision", FULL)
+@pytest.mark.parametrize(
+    "values", [np.ones((300, 77)), Drawn((300, 77), 0.0, 1.0, 1), Drawn((5, 300, 77), 0.0, 1.0, 1)[3]]
+)
+def test_arrays_on_a_cpu_begin_at_a_cache_line(backend: str, precision: str, values: Any) -> None:
+    made = make(backend, precision=precision)
+    for array in (made.array(values), made.parameters(values), made.zeros(300, 77)):
+        assert made.host(array).ctypes.data % LINE == 0
 
 
 @at()

@@ -1,4 +1,4 @@
-"""Programs that move memory, and those on some of a row's threads alone: every element counts, wherever a share ends."""
+"""Programs that move memory, also on some of a row's threads alone: every element counts, wherever a share ends."""
 
 import os
 from collections.abc import Callable

@@ -112,37 +112,25 @@ class ByTriton(ByTorch):
         self._steps: dict[tuple[float, ...], Tensor] = {}
 
     def sigmoid(self, out: Tensor, bias: Tensor | None, scale: float) -> None:
-        if (bias is None and scale == 1.0) or not _stacked(out, bias):
-            super().sigmoid(out, bias, scale)
-        else:
-            operators.sigmoid(out, bias, scale)
+        fits = _stacked(out, bias) and not (bias is None and scale == 1.0)
+        (operators if fits else super()).sigmoid(out, bias, scale)
 
     def sample(self, out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
-        if _stacked(out, bias) and _stacked(sample) and _whole(draws):
-            operators.sample(out, bias, draws, sample, scale)
-        else:
-            super().sample(out, bias, draws, sample, scale)
+        fits = _stacked(out, bias) and _stacked(sample) and _whole(draws)
+        (operators if fits else super()).sample(out, bias, draws, sample, scale)
 
     def mask(self, x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
-        if _whole(x, draws, out):
-            operators.mask(x, draws, share, out)
-        else:
-            super().mask(x, draws, share, out)
+        (operators if _whole(x, draws, out) else super()).mask(x, draws, share, out)
 
     def softmax_error(self, logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
-        if _whole(logits, labels, out, costs):
-            operators.softmax_error(logits, labels, out, costs)
-        else:
-            super().softmax_error(logits, labels, out, costs)
+        fits = _whole(logits, labels, out, costs)
+        (operators if fits else super()).softmax_error(logits, labels, out, costs)
 
     def coordinate_step(
         self, left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
     ) -> None:
-        arrays = left, coefficients, diagonal, going, out
-        if _whole(*arrays) and _fp32(*arrays):
-            operators.coordinate_step(left, coefficients, diagonal, penalty, going, out)
-        else:
-            super().coordinate_step(left, coefficients, diagonal, penalty, going, out)
+        fits = _whole_fp32(left, coefficients, diagonal, going, out)
+        (operators if fits else super()).coordinate_step(left, coefficients, diagonal, penalty, going, out)
 
     def line_search(
         self,
@@ -156,8 +144,8 @@ class ByTriton(ByTorch):
         objective: Tensor,
         going: Tensor,
     ) -> None:
-        arrays = direction, moved, left, coefficients, objective, going
-        if not (_whole(*arrays) and _fp32(*arrays) and len(lengths) <= LENGTHS):
+        fits = _whole_fp32(direction, moved, left, coefficients, objective, going)
+        if not fits or len(lengths) > LENGTHS:
             super().line_search(direction, moved, left, coefficients, penalty, lengths, least, objective, going)
             return
         if lengths not in self._steps:
@@ -167,11 +155,8 @@ class ByTriton(ByTorch):
         operators.line_search(direction, moved, left, coefficients, penalty, steps, least, objective, going)
 
     def gradient_step(self, bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
-        arrays = bases, product, target, out
-        if _whole(*arrays) and _fp32(*arrays):
-            operators.gradient_step(bases, product, target, rate, out)
-        else:
-            super().gradient_step(bases, product, target, rate, out)
+        fits = _whole_fp32(bases, product, target, out)
+        (operators if fits else super()).gradient_step(bases, product, target, rate, out)
 
 
 def _whole(*arrays: Tensor) -> bool:
@@ -179,8 +164,8 @@ def _whole(*arrays: Tensor) -> bool:
     return all(array.is_contiguous() and 0 < array.numel() <= MOST for array in arrays)
 
 
-def _fp32(*arrays: Tensor) -> bool:
-    return all(array.dtype == torch.float32 for array in arrays)
+def _whole_fp32(*arrays: Tensor) -> bool:
+    return _whole(*arrays) and all(array.dtype == torch.float32 for array in arrays)
 
 
 def _stacked(out: Tensor, bias: Tensor | None = None) -> bool:
