@@ -5,6 +5,8 @@ operators of torch's, `torch.ops.respeed`: its dispatcher, and who listens to it
 operation with what it reads and what it writes.
 """
 
+from typing import Any
+
 import torch
 import triton
 from torch import Tensor
@@ -112,25 +114,26 @@ class ByTriton(ByTorch):
         self._steps: dict[tuple[float, ...], Tensor] = {}
 
     def sigmoid(self, out: Tensor, bias: Tensor | None, scale: float) -> None:
-        fits = _stacked(out, bias) and not (bias is None and scale == 1.0)
-        (operators if fits else super()).sigmoid(out, bias, scale)
+        way: Any = operators if _stacked(out, bias) and not (bias is None and scale == 1.0) else super()
+        way.sigmoid(out, bias, scale)
 
     def sample(self, out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
-        fits = _stacked(out, bias) and _stacked(sample) and _whole(draws)
-        (operators if fits else super()).sample(out, bias, draws, sample, scale)
+        way: Any = operators if _stacked(out, bias) and _stacked(sample) and _whole(draws) else super()
+        way.sample(out, bias, draws, sample, scale)
 
     def mask(self, x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
-        (operators if _whole(x, draws, out) else super()).mask(x, draws, share, out)
+        way: Any = operators if _whole(x, draws, out) else super()
+        way.mask(x, draws, share, out)
 
     def softmax_error(self, logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
-        fits = _whole(logits, labels, out, costs)
-        (operators if fits else super()).softmax_error(logits, labels, out, costs)
+        way: Any = operators if _whole(logits, labels, out, costs) else super()
+        way.softmax_error(logits, labels, out, costs)
 
     def coordinate_step(
         self, left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
     ) -> None:
-        fits = _whole_fp32(left, coefficients, diagonal, going, out)
-        (operators if fits else super()).coordinate_step(left, coefficients, diagonal, penalty, going, out)
+        way: Any = operators if _whole_fp32(left, coefficients, diagonal, going, out) else super()
+        way.coordinate_step(left, coefficients, diagonal, penalty, going, out)
 
     def line_search(
         self,
@@ -155,8 +158,8 @@ class ByTriton(ByTorch):
         operators.line_search(direction, moved, left, coefficients, penalty, steps, least, objective, going)
 
     def gradient_step(self, bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
-        fits = _whole_fp32(bases, product, target, out)
-        (operators if fits else super()).gradient_step(bases, product, target, rate, out)
+        way: Any = operators if _whole_fp32(bases, product, target, out) else super()
+        way.gradient_step(bases, product, target, rate, out)
 
 
 def _whole(*arrays: Tensor) -> bool:
