@@ -17,7 +17,7 @@ from respeed.records.models import checksum_of, sealed
 from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
 from tests.conftest import write_machines
-from tests.records.carried import good_files, learned, write_box
+from tests.records.carried import learned, write_box
 from tests.records.forge import bundle_of, zip_of
 from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET, put
 from tests.sheets import hardware_sheet, write_sheet
@@ -25,17 +25,6 @@ from tests.sheets import hardware_sheet, write_sheet
 MakeRecord = Callable[..., dict[str, Any]]
 BUNDLE = Path("bundle.zip")
 NOTHING = "\u200b"
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def good(make_record: MakeRecord) -> dict[str, Any]:
-    """A bundle's files that nothing is wrong with."""
-    return good_files(make_record)
 
 
 HALF = [0.1, 0.2]

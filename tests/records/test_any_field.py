@@ -44,9 +44,8 @@ ROUNDS = 6
 
 
 @pytest.fixture
-def box(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+def box(make_record: MakeRecord) -> dict[str, Path]:
     """A machine with some rounds and all other files there can be; every fact that one may have is there."""
-    monkeypatch.chdir(tmp_path)
     write_box(make_record, profiles=("torch-1",), rounds=ROUNDS)
     for path, value in good_files(make_record).items():
         write_json(Path("results", path), value)
@@ -120,9 +119,8 @@ def show(shown: set[tuple[bytes, ...]], *, drawn: bool) -> None:
 
 
 @pytest.fixture
-def only_round(make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def only_round(make_record: MakeRecord) -> Path:
     """The record of a machine that has no other: what it says is not lost in a median."""
-    monkeypatch.chdir(tmp_path)
     write_box(make_record, profiles=("torch-1",), rounds=1)
     return record_paths(False)[0]
 

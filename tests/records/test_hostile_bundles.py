@@ -16,18 +16,12 @@ from respeed.cli.records import import_records
 from respeed.errors import UserError
 from respeed.paths import MACHINES
 from respeed.records.transfer import import_bundle
-from tests.records.carried import files, good_files, write_box
+from tests.records.carried import files, write_box
 from tests.records.forge import bundle_of, zip_of
 from tests.records.hostile import FIRST, tricks
 
 MakeRecord = Callable[..., dict[str, Any]]
 TRICKS = tricks()
-
-
-@pytest.fixture
-def good(make_record: MakeRecord) -> dict[str, Any]:
-    """The files of a bundle that nothing is wrong with."""
-    return good_files(make_record)
 
 
 @pytest.fixture

@@ -32,11 +32,6 @@ GIB = 2**30
 A_HOST, ANOTHER_HOST = "a" * 16, "f00d" * 4
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def write(record: dict[str, Any], machine: str = "box", profile: str = "torch-1", **made_on: Any) -> Path:
     record["provenance"]["machine"] |= made_on
     path = round_path(RoundId(machine, "raina2009", "rbm", profile, record["id"]["index"]))

@@ -34,18 +34,17 @@ def write(record: dict[str, Any], host: str = HOST, **facts: Any) -> Path:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> Path:
+def told(make_record: MakeRecord) -> Path:
     """A machine with three records, one of them made elsewhere, and all other files there can be; and the folder of
     what is told of machines."""
-    monkeypatch.chdir(tmp_path)
     write_box(make_record, profiles=())
     for index, host in ((1, HOST), (2, HOST), (3, OTHER_HOST)):
         write(make_record([0.1, 0.30000000000000004], index=index), host)
     write_json(description_path("box", False), {"machine": "box", "hardware": {"host": HOST}, "not_measurable": {}})
     write_text(HOME / "box/raina2009/rbm/torch-1/round-01.json.set-aside-1", "{")
-    (tmp_path / "told").mkdir()
-    (tmp_path / "told/box.yaml").write_text("profiles: [torch-1]\n")
-    return tmp_path / "told"
+    Path("told").mkdir()
+    Path("told/box.yaml").write_text("profiles: [torch-1]\n")
+    return Path("told")
 
 
 def contents(machine: str) -> dict[str, str]:

@@ -28,11 +28,6 @@ BUNDLE, TOLD, RECORDS = Path("bundle.zip"), Path("machines"), Path("results/reco
 DESCRIPTION = description_path("box", False)
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def box(make_record: MakeRecord) -> Callable[..., None]:
     """Writes the files of a machine."""
