@@ -1,4 +1,4 @@
-"""Some five hundred bundles that must be refused: each is what one of somebody's tricks makes of a good one.
+"""Some four hundred bundles that must be refused: each is what one of somebody's tricks makes of a good one.
 
 What changes a byte of a header or of the directory is not among them: test_hostile_bundles tries all of these.
 """
@@ -33,7 +33,7 @@ MIB = 2**20
 
 def tricks() -> dict[str, Trick]:
     """All of them, by what they are."""
-    groups = (_no_zip, _cut, _ends, _headers, _names, _bombs, _manifests, _json, _records, _others, _prices)
+    groups = (_no_zip, _cut, _ends, _headers, _names, _bombs, _manifests, _json, _facts, _prices)
     return {name: trick for group in groups for name, trick in group().items()}
 
 
@@ -141,6 +141,11 @@ def _headers() -> dict[str, Trick]:
         entries[3].offset = len(zip_of(entries[:2])) // 2
         return zip_of(entries)
 
+    def hidden(files: Files) -> bytes:
+        entries = bundle_of(files)
+        entries[2].packed = entries[2].body() + b"behind the end of what is packed"
+        return zip_of(entries)
+
     def twice(files: Files) -> bytes:
         entries = bundle_of(files)
         return zip_of([*entries, entries[-1]])
@@ -163,6 +168,7 @@ def _headers() -> dict[str, Trick]:
         "another name in its header": changed(local={"name": SECOND.replace("02", "03").encode()}),
         "body that is no deflate": changed(packed=b"\xff" * 100),
         "body that never ends": changed(packed=b"\x00" * 100),
+        "something hidden in a body": hidden,
         "all begin at 0": overlapping,
         "begins inside another": quoted,
         "a member twice": twice,
@@ -366,153 +372,121 @@ def put(files: Files, file: str, changes: dict[str, Any]) -> Files:
     return changed
 
 
-def _changes(file: str, changes: dict[str, tuple[Any, ...]]) -> dict[str, Trick]:
-    found: dict[str, Trick] = {}
-    for place, values in changes.items():
-        for value in values:
-            text = "missing" if value is ... else json.dumps(value)[:40]
-            name = f"{file.split('/')[-1]}: {place} {text}"
-            found[name] = lambda files, place=place, value=value: zip_of(  # type: ignore[misc]
-                bundle_of(put(files, file, {place: value}))
-            )
-    return found
+# What is of another type is not among these: test_hostile_bundles tries that everywhere.
+CASE, BLOCK = "cases.0", "cases.0.blocks.0"
+FACTS = {
+    FIRST: {
+        "schema": (2, 4, "3", True, None, ...),
+        "id": (..., None),
+        "id.machine": ("other", "../x", None),
+        "id.paper": ("other", "../x"),
+        "id.experiment": ("other",),
+        "id.profile": ("other",),
+        "id.index": (0, 2, 100, -1, 1.5, True, "1", ...),
+        "id.whole": (True, 0, "no"),
+        "id.smoke": (True, None),
+        "profile.name": ("other",),
+        "profile.architecture": ("abacus", None),
+        "profile.label": (None, ...),
+        "profile.threads": ("some", 0, -1, 1.5),
+        "threads": (0, -1, "1", True, None),
+        "seed": (1.5, 10**30),
+        "digest": ("", "../x", "0" * 15, "G" * 16),
+        "started": ("", "2026-02-31T00:00:00+00:00", "2026-01-01T00:00:00", "9999-01-01T00:00:00+00:00"),
+        "wall_seconds": (-1.0, 1e300, "1", None),
+        "start_seconds": (-1.0, ...),
+        "provenance": (None,),
+        "provenance.machine.cpu": (None, ...),
+        "provenance.machine.cpu_flags": ("avx", [5]),
+        "provenance.machine.memory_bytes": (-1, 2.5, True, 2**40),
+        "provenance.machine.usable_cores": (0, 10**30),
+        "provenance.machine.accelerators": (None, [None]),
+        "provenance.backend": (None,),
+        "provenance.commit": (...,),
+        "provenance.energy": ({"reason": None}, {"reason": None, "update_seconds": {}}),
+        "provenance.energy.update_seconds": ({"package-0": 0},),
+        "ceilings": ({"flops_per_second": "1"}, {"flops_per_second": -1.0}),
+        "cases": ([], None, ["576x1024"]),
+        f"{CASE}.case": (None,),
+        f"{CASE}.workload": ("../x", ""),
+        f"{CASE}.parameters": ([], None),
+        f"{CASE}.flops": (-1.0, "1"),
+        f"{CASE}.traffic_bytes": (-1.0, True),
+        f"{CASE}.status": ("fine", None),
+        f"{CASE}.errors": ({"h0": -1.0},),
+        f"{CASE}.warmup": (None, {}),
+        f"{CASE}.warmup.step_seconds": (0.0, -1.0),
+        f"{CASE}.wall_seconds": (-1.0, None),
+        f"{CASE}.parts": ({"one": 1.0},),
+        f"{CASE}.blocks": ([], None),
+        f"{BLOCK}.sample_steps": (0, -1, 1.5),
+        f"{BLOCK}.sample_seconds": ([], [0.0], [-0.1], [True], ["0.1"], [None], [1e300], 0.1),
+        f"{BLOCK}.probe_seconds": ([], [0.1], [0.1, -0.1], [0.0, 0.0], None),
+        f"{BLOCK}.run_delay_seconds": (-1.0,),
+        f"{BLOCK}.threads_ran": (-1, 1.5),
+        f"{BLOCK}.minor_faults": (-1, None),
+        f"{BLOCK}.part_seconds": ([[0.1]], [5]),
+        f"{BLOCK}.more": (1,),
+        f"{BLOCK}.joules": ({"package-0": -1.0}, {"package-0": "much"}),
+        f"{CASE}.energy_run": (None, {"steps": 9, "joules": {"GPU": 300.0}}),
+        f"{CASE}.energy_run.steps": (0, True),
+        f"{CASE}.energy_run.seconds": (0.0,),
+        f"{CASE}.energy_run.joules": ({"GPU": -1.0},),
+    },
+    DESCRIPTION: {
+        "machine": ("other", None, ...),
+        "hardware": ({}, None),
+        "hardware.memory_bytes": (2**40,),
+        "not_measurable": ({"gpu": ""},),
+        "hardware.cores": ([{"socket": 0}],),
+        "hardware.cores.0.cores": ("many",),
+        "profiles.torch-1": ({"asked": "0" * 16},),
+        "profiles.torch-1.threads": ("all",),
+        "profiles.gpu.reason": ("",),
+    },
+    LEARNING: {
+        "schema": (2, None),
+        "machine": ("other",),
+        "paper": ("other",),
+        "experiment": ("dbn",),
+        "smoke": (True, None),
+        "started": ("now", ...),
+        "programs": ([], None),
+        "programs.0.curve": ([], [[0.1]], [["a", "b"]]),
+        "programs.0.pictures": ([], [[]], [[[256]]], [[[-1]]]),
+    },
+    SHEET: {
+        "digest": ("",),
+        "provenance.machine.memory_bytes": (...,),
+        "memory.caches.L1": (-1,),
+        "absent.0.profile.device": (...,),
+        "rounds.0.id.machine": ("other",),
+        "rounds.0.id.whole": (True,),
+        "rounds.0.cases.0.case": ("large",),
+        "rounds.0.cases.4.flops": (None,),
+        "rounds.0.cases.5.parameters": ({},),
+        "rounds.0.cases.6.parameters.how": ("fast", "queued", ["waited"]),
+    },
+    SESSION: {"schema": (2,), "machine": ("other",), "started": ("now", None)},
+}
 
 
-def _records() -> dict[str, Trick]:
-    block = "cases.0.blocks.0"
-    return _changes(
-        FIRST,
-        {
-            "schema": (2, 4, "3", True, None, ...),
-            "id": ([], ..., None),
-            "id.machine": ("other", "../x", 5, None),
-            "id.paper": ("other", "../x"),
-            "id.experiment": ("other",),
-            "id.profile": ("other",),
-            "id.index": (0, 2, 100, -1, 1.5, True, "1", ...),
-            "id.whole": (True, 0, "no"),
-            "id.smoke": (True, None),
-            "profile.name": ("other", 5),
-            "profile.architecture": ("abacus", None, ["gpu"]),
-            "profile.label": (5, None, ...),
-            "profile.threads": ("some", 0, -1, 1.5),
-            "threads": (0, -1, "1", True, None),
-            "seed": ("1", None, 1.5, 10**30),
-            "timing": ([], None),
-            "timing.block_seconds": ("long",),
-            "digest": ("", "../x", 5, "0" * 15, "G" * 16),
-            "started": ("", "2026-02-31T00:00:00+00:00", "2026-01-01T00:00:00", "9999-01-01T00:00:00+00:00", 5),
-            "wall_seconds": (-1.0, 1e300, "1", None),
-            "start_seconds": (-1.0, None, ...),
-            "provenance": (None, [], "here"),
-            "provenance.machine": ("box", []),
-            "provenance.machine.cpu": (5, None, ...),
-            "provenance.machine.cpu_flags": ("avx", [5]),
-            "provenance.machine.memory_bytes": ("much", -1, 2.5, True, 2**40),
-            "provenance.machine.usable_cores": (0, 10**30, "2"),
-            "provenance.machine.accelerators": (None, [None], "none"),
-            "provenance.backend": (None, [], {"package": {}}),
-            "provenance.commit": (..., 5),
-            "ceilings": ("high", {"flops_per_second": "1"}, {"flops_per_second": -1.0}),
-            "cases": ([], {}, None, [5], ["576x1024"]),
-            "cases.0.case": (5, None),
-            "cases.0.workload": ("../x", "", 5),
-            "cases.0.parameters": ([], None),
-            "cases.0.flops": (-1.0, "1"),
-            "cases.0.traffic_bytes": (-1.0, True),
-            "cases.0.status": ("fine", None, True, []),
-            "cases.0.reason": (5, []),
-            "cases.0.errors": ([], {"h0": "small"}, {"h0": -1.0}),
-            "cases.0.warmup": (None, [], {}),
-            "cases.0.warmup.step_seconds": (0.0, -1.0),
-            "cases.0.wall_seconds": (-1.0, None),
-            "cases.0.parts": ({"one": 1.0}, [1]),
-            "cases.0.blocks": ([], {}, None, [5]),
-            f"{block}.sample_steps": (0, -1, 1.5, "1"),
-            f"{block}.sample_seconds": ([], [0.0], [-0.1], [True], ["0.1"], [None], [1e300], 0.1),
-            f"{block}.probe_seconds": ([], [0.1], [0.1, -0.1], [0.0, 0.0], None),
-            f"{block}.run_delay_seconds": (-1.0, "none"),
-            f"{block}.threads_ran": (-1, 1.5, "1"),
-            f"{block}.minor_faults": (-1, None, 1.5),
-            f"{block}.part_seconds": ([[0.1]], [5], {}),
-            f"{block}.more": (1,),
-            f"{block}.joules": ({"package-0": -1.0}, {"package-0": "much"}, [1.0]),
-            "provenance.energy": ({"reason": None}, {"reason": None, "update_seconds": {}}, {"reason": {}}),
-            "provenance.energy.update_seconds": ({"package-0": "often"}, {"package-0": 0}),
-            "provenance.machine.frequency_governor": ({},),
-            "cases.0.energy_run": (None, {"steps": 9, "joules": {"GPU": 300.0}}),
-            "cases.0.energy_run.steps": (0, True),
-            "cases.0.energy_run.seconds": (0.0,),
-            "cases.0.energy_run.joules": ({"GPU": "much"}, {"GPU": -1.0}, [300.0]),
-        },
-    )
+def _facts() -> dict[str, Trick]:
+    def changed(file: str, changes: dict[str, Any]) -> Trick:
+        return lambda files: _good(put(files, file, changes))
 
-
-def _others() -> dict[str, Trick]:
-    def case(**said: Any) -> Trick:
-        changes = {f"cases.0.{key}": value for key, value in said.items()}
-        return lambda files: _good(put(files, FIRST, changes))
-
-    return (
-        {
-            "not run without a reason": case(status="not-run", blocks=[], warmup=None, reason=None),
-            "product without operations": case(workload="matmul", flops=None),
-        }
-        | _changes(
-            DESCRIPTION,
-            {
-                "machine": ("other", None, ...),
-                "hardware": ({}, None, []),
-                "hardware.memory_bytes": (2**40, "much"),
-                "not_measurable": ([], {"gpu": 5}, {"gpu": ""}),
-                "hardware.blas": ([1],),
-                "hardware.cores": ([{"socket": 0}],),
-                "hardware.cores.0.cores": ("many",),
-                "hardware.core_kinds": ("P",),
-                "hardware.devices.cuda": ("one",),
-                "profiles": ([1],),
-                "profiles.torch-1": ({"asked": "0" * 16},),
-                "profiles.torch-1.threads": ("all",),
-                "profiles.gpu.reason": ("",),
-            },
+    without_blocks = {f"{CASE}.status": "not-run", f"{CASE}.blocks": [], f"{CASE}.warmup": None}
+    return {
+        f"{file.split('/')[-1]}: {place} {'missing' if value is ... else json.dumps(value)[:40]}": changed(
+            file, {place: value}
         )
-        | _changes(
-            LEARNING,
-            {
-                "schema": (2, None),
-                "machine": ("other",),
-                "paper": ("other",),
-                "experiment": ("dbn",),
-                "smoke": (True, None),
-                "started": ("now", ...),
-                "programs": ([], None),
-                "programs.0.curve": ([], [[0.1]], [["a", "b"]]),
-                "programs.0.pictures": ([], [[]], [[[256]]], [[[-1]]], [[["x"]]]),
-            },
-        )
-        | _changes(
-            SHEET,
-            {
-                "digest": ([1],),
-                "wall_seconds": ("long",),
-                "provenance.machine.memory_bytes": ("much", ...),
-                "memory.caches": ("xyz",),
-                "memory.caches.L1": (-1,),
-                "memory.accelerators": ([1],),
-                "absent.0.cases": (7,),
-                "absent.0.cases.0.parameters": (7,),
-                "absent.0.reason": ({},),
-                "absent.0.profile.device": (...,),
-                "rounds.0.id.machine": ("other",),
-                "rounds.0.id.whole": (True,),
-                "rounds.0.cases.0.case": ("large",),
-                "rounds.0.cases.4.flops": (None,),
-                "rounds.0.cases.5.parameters": ({},),
-                "rounds.0.cases.6.parameters.how": ("fast", "queued", ["waited"]),
-            },
-        )
-        | _changes(SESSION, {"schema": (2,), "machine": ("other",), "started": ("now", None)})
-    )
+        for file, places in FACTS.items()
+        for place, values in places.items()
+        for value in values
+    } | {
+        "not run without a reason": changed(FIRST, without_blocks),
+        "product without operations": changed(FIRST, {f"{CASE}.workload": "matmul", f"{CASE}.flops": None}),
+    }
 
 
 def _prices() -> dict[str, Trick]:
