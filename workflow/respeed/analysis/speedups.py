@@ -148,7 +148,8 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
     """A speedup for every cell. A row of another precision than fp32 has one, and is no base."""
     compared = compare_to_fastest_cpu(cells, samples)
     published = [published_speedup_of(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    compared[["published", "published_precisions"]] = pd.DataFrame(published, compared.index)
+    columns = ["published", "published_precisions"]
+    compared[columns] = pd.DataFrame(published, compared.index, columns)
     without = compared["verdict"] == "none"
     compared["reason"] = compared["reason"].mask(without, cells["reason"].where(cells["seconds"].isna(), NO_BASE))
     says = [
