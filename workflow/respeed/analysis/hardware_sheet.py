@@ -421,26 +421,21 @@ def beside_machines(rates: pd.DataFrame, scaling: pd.DataFrame, machines: Sequen
     most, on_cpu = timed["machine"].map(rates.groupby("machine")["threads"].max()), timed["device"] == "cpu"
     places = {"one core": on_cpu & (timed["threads"] == 1), "all cores": on_cpu & (timed["threads"] == most)}
     places["device"] = ~on_cpu
-    best = {
-        place: timed[there].groupby(["what", "precision", "machine"])["value"].max().to_dict()
+    products, copies = timed["what"] == PRODUCT, (timed["what"] == COPY) & (timed["precision"] == FULL_PRECISION)
+    quantities = {
+        f"Product, {precision}, {place}, GFLOP/s": there & products & (timed["precision"] == precision)
         for place, there in places.items()
-    }
-    named = [
-        (f"Product, {precision}, {place}, GFLOP/s", place, PRODUCT, precision)
-        for place in places
         for precision in PRECISIONS
-    ]
-    named += [(f"Memory copy, {place}, GB/s", place, COPY, FULL_PRECISION) for place in places]
-    rows = []
-    for title, place, what, precision in named:
-        values = [best[place].get((what, precision, name)) for name in machines]
-        rows.append([title, *(format_number(value) if value else NOTHING for value in values)])
-    last = {(row.size, row.machine): row for row in rows_of(scaling[scaling["what"] == STEP])}
-    for size in dict.fromkeys(scaling["size"]):
-        found = [last.get((size, name)) for name in machines]
-        shown = [
-            format_whole_share(row.efficiency) if row and row.efficiency and row.threads > 1 else NOTHING
-            for row in found
-        ]
-        rows.append([f"Efficiency of the step {size}, all cores", *shown])
-    return [row for row in rows if any(text != NOTHING for text in row[1:])]
+    }
+    quantities |= {f"Memory copy, {place}, GB/s": there & copies for place, there in places.items()}
+    rows: dict[str, dict[Hashable, str]] = {
+        title: timed[there].groupby("machine")["value"].max().map(format_number).to_dict()
+        for title, there in quantities.items()
+    }
+    steps = scaling[(scaling["what"] == STEP) & scaling["machine"].isin(machines)]
+    of_all = steps.drop_duplicates(["size", "machine"], keep="last")
+    of_all = of_all.assign(efficiency=of_all["efficiency"].where(of_all["threads"] > 1))
+    for size, of_size in of_all.groupby("size", sort=False):
+        shown = of_size.set_index("machine")["efficiency"].dropna().map(format_whole_share)
+        rows[f"Efficiency of the step {size}, all cores"] = shown.to_dict()
+    return [[title, *(found.get(name, NOTHING) for name in machines)] for title, found in rows.items() if found]
