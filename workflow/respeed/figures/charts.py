@@ -7,7 +7,6 @@ is a line of the page with a dot for every row.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -114,23 +113,17 @@ class Chart:
     def title_on(self, page: Page) -> str:
         return self.title + (self.more if page.shape else "")
 
-    def points_of(self, row: Row) -> pd.DataFrame:
-        return self.points[self.points["row"] == row.key]
-
 
 def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str, page: Page = COLUMN) -> Figure:
     """Lines along an axis where several cases are `ordered`, with a place for each of them, or else dots."""
     if not chart.cases:
-        return _draw_nothing(chart, stamp, page)
-    if ordered and len(chart.cases) > 1 and set(chart.cases) <= set(places):
-        return _draw_lines(chart, places, stamp, page)
-    return _draw_dots(chart, stamp, page)
-
-
-def _draw_nothing(chart: Chart, stamp: str, page: Page) -> Figure:
-    canvas = Canvas(page, chart.title_on(page), chart.how_to_read, lambda _: Margins(plot=EMPTY))
-    canvas.axes.set_axis_off()
-    canvas.write(canvas.width / 2, canvas.plot / 2, chart.why_empty, align="center", size=SIZE, color=QUIET)
+        canvas = Canvas(page, chart.title_on(page), chart.how_to_read, lambda _: Margins(plot=EMPTY))
+        canvas.axes.set_axis_off()
+        canvas.write(canvas.width / 2, canvas.plot / 2, chart.why_empty, align="center", size=SIZE, color=QUIET)
+    elif ordered and len(chart.cases) > 1 and set(chart.cases) <= set(places):
+        canvas = _draw_lines(chart, places, page)
+    else:
+        canvas = _draw_dots(chart, page)
     return canvas.finish(stamp)
 
 
@@ -138,7 +131,7 @@ def draw_marks(axes: Axes, points: pd.DataFrame, looks: Mapping[str, Look], *, j
     """Draw `points` at their x and y, each as its `row` looks, those of a row and `program` joined by a line."""
     kinds = {row: looks[row].marks(size) for row in points["row"]}
     for marks in dict.fromkeys(kinds.values()):
-        mine = points[[kinds[row] == marks for row in points["row"]]]
+        mine = points[points["row"].map(kinds) == marks]
         rows = list(dict.fromkeys(mine["row"]))
         sns.lineplot(
             mine, x="x", y="y", hue="row", style="row", units="program", estimator=None, sort=False, legend=False,
@@ -149,23 +142,27 @@ def draw_marks(axes: Axes, points: pd.DataFrame, looks: Mapping[str, Look], *, j
     axes.set(xlabel="", ylabel="")
 
 
-def _draw_rows(axes: Axes, chart: Chart, points: pd.DataFrame, *, joined: bool) -> None:
-    """The marks of a chart; intervals and rounds lie along the axis of the numbers: upright where marks are joined."""
+def _draw_rows(axes: Axes, chart: Chart, points: pd.DataFrame, spread: pd.DataFrame, *, joined: bool) -> None:
+    """All that lies within the axes: `points` and `spread`, each at its place `at` along the cases. These lie along the
+    x-axis where marks are `joined`, and else along the other one."""
+    values, across, bars = ("y", "x", axes.vlines) if joined else ("x", "y", axes.hlines)
     looks = {row.key: row.look for row in chart.rows}
-    draw_marks(axes, points, looks, joined=joined)
+    if chart.base:
+        (axes.axhline if joined else axes.axvline)(chart.base[0], color=THEIRS, linewidth=0.9, zorder=1.5)
+    bars(spread["at"], spread["lowest"], spread["highest"], color=PALE, linewidth=3, zorder=1)
+    bars(spread["at"], spread["lower_quartile"], spread["upper_quartile"], color=PALE, linewidth=9, zorder=1)
+    medians = {values: spread["median"], across: spread["at"]}
+    axes.plot(medians["x"], medians["y"], "_" if joined else "|", color=THEIRS, markersize=9, zorder=1.5)
+    draw_marks(axes, points.assign(**{across: points["at"], values: points["value"]}), looks, joined=joined)
     shown = points[[not (looks[row].pale and joined) for row in points["row"]]]
     known = shown[shown["low"].notna() & shown["high"].notna()]
-    bars: dict[str, Any] = {"color": [looks[row].color for row in known["row"]], "alpha": 0.35, "zorder": 2}
-    if joined:
-        axes.vlines(known["x"], known["low"], known["high"], linewidth=3.5, **bars)
-    else:
-        axes.hlines(known["y"], known["low"], known["high"], linewidth=2.5, **bars)
-    rounds = shown.explode("rounds").dropna(subset="rounds")
-    rounds = rounds.assign(**{"y" if joined else "x": rounds["rounds"].astype(float)})
+    colors = [looks[row].color for row in known["row"]]
+    bars(known["at"], known["low"], known["high"], linewidth=3.5 if joined else 2.5, color=colors, alpha=0.35, zorder=2)
+    rounds = shown.explode("rounds").dropna(subset="rounds").astype({"rounds": float})
     if len(rounds):
         palette = {row: look.color for row, look in looks.items()}
-        sns.scatterplot(rounds, x="x", y="y", hue="row", palette=palette, s=5, linewidth=0, alpha=0.4, zorder=2.5,
-                        legend=False, ax=axes)  # fmt: skip
+        sns.scatterplot(rounds.rename(columns={"rounds": values, "at": across}), x="x", y="y", hue="row",
+                        palette=palette, s=5, linewidth=0, alpha=0.4, zorder=2.5, legend=False, ax=axes)  # fmt: skip
     axes.set(xlabel="", ylabel="")
 
 
@@ -174,7 +171,7 @@ PLOT = 185.0
 ROOM = 0.05
 
 
-def _draw_lines(chart: Chart, places: dict[str, float], stamp: str, page: Page) -> Figure:
+def _draw_lines(chart: Chart, places: dict[str, float], page: Page) -> Canvas:
     """`places` has every case's along a logarithmic axis."""
     labels, ends = [make_label(row.label, row.look) for row in chart.labelled], chart.ends
     ticks = chart.ticks or ticks_of(*ends)
@@ -186,34 +183,20 @@ def _draw_lines(chart: Chart, places: dict[str, float], stamp: str, page: Page) 
         return Margins(plot, left=left, right=right, foot=foot)
 
     canvas = Canvas(page, chart.title_on(page), chart.how_to_read, margins_at)
-    axes = canvas.axes
-    _draw_rows(axes, chart, _along(chart.points, places), joined=True)
+    # Program by program from left to right; at the end the upper of the rightmost.
+    points = chart.points.assign(at=chart.points["case"].map(places)).sort_values(["at", "value"], kind="stable")
+    _draw_rows(canvas.axes, chart, points, chart.spread.assign(at=chart.spread["case"].map(places)), joined=True)
     low, high = min(places.values()), max(places.values())
     room = (high / low) ** (ROOM / (1 - 2 * ROOM)) if high > low else 2.0
-    axes.set(xscale="log", yscale="log", xlim=(low / room, high * room), ylim=ends)
-    axes.set_xticks([])
-    axes.minorticks_off()
-    set_ticks(axes.yaxis, ticks, chart.suffix)
-    if chart.base:
-        axes.axhline(chart.base[0], color=THEIRS, linewidth=0.9, zorder=1.5)
-    spread, xs = chart.spread, chart.spread["case"].map(places)
-    axes.vlines(xs, spread["lowest"], spread["highest"], color=PALE, linewidth=3, zorder=1)
-    axes.vlines(xs, spread["lower_quartile"], spread["upper_quartile"], color=PALE, linewidth=9, zorder=1)
-    axes.plot(xs, spread["median"], "_", color=THEIRS, markersize=9, zorder=1.5)
+    canvas.axes.set(xscale="log", yscale="log", xlim=(low / room, high * room), ylim=ends)
+    canvas.axes.set_xticks([])
+    canvas.axes.minorticks_off()
+    set_ticks(canvas.axes.yaxis, ticks, chart.suffix)
     write_names(canvas, break_names(list(places), canvas.length), [canvas.x_of(place) for place in places.values()])
-    tips = []
-    for row in chart.labelled:
-        ours = _along(chart.points_of(row), places)
-        tip = (ours["x"].iloc[-1], ours["y"].iloc[-1]) if len(ours) else (high * room, row.ceiling)
-        tips.append((canvas.x_of(tip[0]), canvas.y_of(tip[1])))
-    label_ends(canvas, labels, tips)
-    return canvas.finish(stamp)
-
-
-def _along(points: pd.DataFrame, places: dict[str, float]) -> pd.DataFrame:
-    """The points with their places, program by program from left to right; at the end the upper of the rightmost."""
-    found = points.assign(x=points["case"].map(places), y=points["value"])
-    return found.sort_values(["x", "y"], kind="stable")
+    tips = {one.row: (one.at, one.value) for one in rows_of(points)}
+    found = [tips.get(row.key, (high * room, row.ceiling)) for row in chart.labelled]
+    label_ends(canvas, labels, [(canvas.x_of(x), canvas.y_of(y)) for x, y in found])
+    return canvas
 
 
 NAME_WIDTH, FOOT, MARGIN = 130.0, 14.0, 2.0
@@ -221,30 +204,29 @@ NAME_WIDTH, FOOT, MARGIN = 130.0, 14.0, 2.0
 STEP, LEAST_STEP, BETWEEN, TALLEST, ALONE = 4.2, 2.2, 8.0, 310.0, 15.0
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line of the page: its name, the places of its points in the chart's, and how tall it is at least."""
-
-    name: tuple[str, ...]
-    points: tuple[int, ...]
-    height: float
-    spread: pd.DataFrame
-
-
-def _draw_dots(chart: Chart, stamp: str, page: Page) -> Figure:
-    """Cases from above; of a single case, a row of the table on each line."""
-    points = chart.points.assign(order=chart.points["case"].map(chart.cases.index))
+def _draw_dots(chart: Chart, page: Page) -> Canvas:
+    """Cases from above, each a line of the page; of a single case, a line for each row of the table."""
+    points = chart.points.assign(order=chart.points["case"].map(chart.cases.index), line=chart.points["case"])
     points = points.sort_values("order", kind="stable").reset_index(drop=True)
     step = max(LEAST_STEP, min(STEP, (TALLEST / len(chart.cases) - BETWEEN) / max(1, len(chart.rows))))
     step = LEAST_STEP if page.shape else step
-    lines = _lines(chart, points, step)
+    spread, texts = chart.spread.assign(line=chart.spread["case"]), {case: case for case in chart.cases}
+    if alone := len(chart.cases) == 1:
+        points["line"], spread["line"] = points["row"], spread["machines"].map("{} machines".format)
+        texts = {row.key: row.label for row in chart.rows} | {line: line for line in spread["line"]}
+    names = {line: break_lines(text, SIZE, NAME_WIDTH) for line, text in texts.items()}
+    numbers = points["line"].value_counts()
+    heights = {
+        line: max(ALONE if alone else step * max(2, numbers.get(line, 0)) + BETWEEN, LEADING * SIZE * len(name) + 3)
+        for line, name in names.items()
+    }
     # Of a single case, the lines of the page name the rows.
-    named = [row for row in chart.labelled if len(chart.cases) > 1 or not (points["row"] == row.key).any()]
+    named = [row for row in chart.labelled if not alone or row.key not in set(points["row"])]
     labels, ends = [make_label(row.label, row.look) for row in named], chart.ends
-    anchors = [points.loc[points["row"] == row.key, "value"].iloc[0] if math.isnan(row.ceiling) else row.ceiling
-               for row in named]  # fmt: skip
+    firsts = points.drop_duplicates("row").set_index("row")["value"]
+    anchors = [firsts[row.key] if math.isnan(row.ceiling) else row.ceiling for row in named]
     shares = [math.log(anchor / ends[0]) / math.log(ends[1] / ends[0]) for anchor in anchors]
-    left = max(width_of(text, SIZE) for line in lines for text in line.name) + 10
+    left = max(width_of(text, SIZE) for name in names.values() for text in name) + 10
 
     def ups_at(length: float) -> list[float]:
         xs = [left + length * share for share in shares]
@@ -254,52 +236,29 @@ def _draw_dots(chart: Chart, stamp: str, page: Page) -> Figure:
         rooms = [(width - left - label.width - MARGIN) / share for label, share in zip(labels, shares, strict=True)]
         length = min([width - left - 3 * MARGIN, *rooms])
         tops = [up + label.height for up, label in zip(ups_at(length), labels, strict=True)]
-        plot = sum(line.height for line in lines)
+        plot = sum(heights.values())
         return Margins(plot, left=left, right=width - left - length, foot=FOOT, top=max(tops, default=0.0) + 4)
 
     canvas = Canvas(page, chart.title_on(page), chart.how_to_read, margins_at)
-    axes, scale = canvas.axes, canvas.plot / sum(line.height for line in lines)
-    points["y"], top = 0.0, canvas.plot
-    for line in lines:
-        top -= line.height * scale
-        middle = top + line.height * scale / 2
-        for number, place in enumerate(line.points):
-            points.loc[place, "y"] = middle + ((len(line.points) - 1) / 2 - number) * step * scale
-        axes.axhline(top, color=GRID, linewidth=0.6, zorder=0.5)
-        write_lines(canvas, line.name, left - 8, FOOT + middle, align="right", size=SIZE)
-        axes.hlines([middle] * len(line.spread), line.spread["lowest"], line.spread["highest"], color=PALE,
-                    linewidth=3, zorder=1)  # fmt: skip
-        axes.hlines([middle] * len(line.spread), line.spread["lower_quartile"], line.spread["upper_quartile"],
-                    color=PALE, linewidth=9, zorder=1)  # fmt: skip
-        axes.plot(line.spread["median"], [middle] * len(line.spread), "|", color=THEIRS, markersize=9, zorder=1.5)
-    _draw_rows(axes, chart, points.assign(x=points["value"]), joined=False)
+    axes, scale = canvas.axes, canvas.plot / sum(heights.values())
+    middles, top = {}, canvas.plot
+    for line, name in names.items():
+        axes.axhline(top - heights[line] * scale, color=GRID, linewidth=0.6, zorder=0.5)
+        middles[line] = top - heights[line] * scale / 2
+        top -= heights[line] * scale
+        write_lines(canvas, name, left - 8, FOOT + middles[line], align="right", size=SIZE)
+    below = points.groupby("line").cumcount() - (points["line"].map(numbers) - 1) / 2
+    points["at"] = points["line"].map(middles) - below * step * scale
+    _draw_rows(axes, chart, points, spread.assign(at=spread["line"].map(middles)), joined=False)
     axes.set(xscale="log", xlim=ends, ylim=(0, canvas.plot))
     axes.set_yticks([])
     axes.minorticks_off()
     set_ticks(axes.xaxis, ticks_of(*ends), chart.suffix)
-    if chart.base:
-        axes.axvline(chart.base[0], color=THEIRS, linewidth=0.9, zorder=1.5)
     for row, label, anchor, up in zip(named, labels, anchors, ups_at(canvas.length), strict=True):
         x, y = canvas.x_of(anchor), FOOT + canvas.plot + 4 + up + label.height / 2
-        mine = points.loc[points["row"] == row.key, "y"]
+        mine = points.loc[points["row"] == row.key, "at"]
         # Through all lines where it is a ceiling, to the uppermost dot where not.
         foot = FOOT + (mine.iloc[0] if math.isnan(row.ceiling) else 0.0 if len(mine) else canvas.plot)
         canvas.draw([(x, foot), (x, y)], color=label.look.color, linewidth=0.5)
         write_label(canvas, label, x, y)
-    return canvas.finish(stamp)
-
-
-def _lines(chart: Chart, points: pd.DataFrame, step: float) -> list[_Line]:
-    parts: list[tuple[str, tuple[int, ...], float, pd.DataFrame]] = []
-    if len(chart.cases) == 1:
-        labels = {row.key: row.label for row in chart.rows}
-        parts += [(labels[key], (place,), ALONE, chart.spread[:0]) for place, key in enumerate(points["row"])]
-        parts += [(f"{one.machines} machines", (), ALONE, chart.spread) for one in rows_of(chart.spread)]
-    for case in chart.cases if len(chart.cases) > 1 else ():
-        mine = tuple(points.index[points["case"] == case])
-        parts.append((case, mine, step * max(2, len(mine)) + BETWEEN, chart.spread[chart.spread["case"] == case]))
-    return [
-        _Line(name, mine, max(height, LEADING * SIZE * len(name) + 3), spread)
-        for text, mine, height, spread in parts
-        if (name := tuple(break_lines(text, SIZE, NAME_WIDTH)))
-    ]
+    return canvas
