@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from respeed.figures.style import INK, LEADING, QUIET, SIZE, THEIRS, TICK_SIZE, Canvas, break_lines, width_of
 
@@ -113,31 +115,20 @@ def write_names(canvas: Canvas, names: Sequence[list[str]], places: Sequence[flo
 def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
     """Middles of labels of the given sizes, in the order of what is wanted, none on another, all from `low` to `high`.
 
-    The sum of squares of the moves is the least that it can be (isotonic regression, by pooling neighbours); if there
-    is no room for all, they begin at `low` and go beyond `high`.
+    The sum of squares of the moves is the least that it can be; if there is no room for all, they begin at `low` and go
+    beyond `high`.
     """
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    if not order:
+    if not wanted:
         return []
-    offsets = [0.0]
-    for before, after in pairwise(order):
-        offsets.append(offsets[-1] + (sizes[before] + sizes[after]) / 2)
-    # Without their sizes, labels that would cross have the same place: the mean of what each of them wants.
-    pools: list[tuple[float, int]] = []
-    for place, offset in zip(order, offsets, strict=True):
-        mean, count = wanted[place] - offset, 1
-        while pools and pools[-1][0] >= mean:
-            before_mean, before_count = pools.pop()
-            mean = (before_mean * before_count + mean * count) / (before_count + count)
-            count += before_count
-        pools.append((mean, count))
-    first = low + sizes[order[0]] / 2
-    last = high - sizes[order[-1]] / 2 - offsets[-1]
-    middles = [max(first, min(last, mean)) for mean, count in pools for _ in range(count)]
-    placed = [0.0] * len(order)
-    for place, middle, offset in zip(order, middles, offsets, strict=True):
-        placed[place] = middle + offset
-    return placed
+    order = np.argsort(wanted, kind="stable")
+    widths = np.array(sizes)[order]
+    # Each may be so far from the first, at least: without these offsets, labels that would cross have one place.
+    offsets = np.concatenate([[0.0], np.cumsum((widths[1:] + widths[:-1]) / 2)])
+    middles = isotonic_regression(np.array(wanted)[order] - offsets).x
+    first, last = low + widths[0] / 2, high - widths[-1] / 2 - offsets[-1]
+    placed = np.empty(len(order))
+    placed[order] = np.maximum(first, np.minimum(last, middles)) + offsets
+    return placed.tolist()
 
 
 def stack_up(lefts: Sequence[float], widths: Sequence[float], heights: Sequence[float]) -> list[float]:

@@ -83,13 +83,11 @@ def draw_pictures(experiment: Experiment, record: dict[str, Any], stamp: str, pa
 
 def _side_by_side(pictures: np.ndarray, columns: int) -> np.ndarray:
     """One picture of all, GAP pixels between them: NaN, which is not drawn."""
-    height, width = pictures.shape[1] + GAP, pictures.shape[2] + GAP
-    rows = -(-len(pictures) // columns)
-    whole = np.full((rows * height - GAP, columns * width - GAP), np.nan)
-    for place, picture in enumerate(pictures):
-        down, right = divmod(place, columns)
-        whole[down * height : (down + 1) * height - GAP, right * width : (right + 1) * width - GAP] = picture
-    return whole
+    room = ((0, -len(pictures) % columns), (0, GAP), (0, GAP))
+    padded = np.pad(pictures.astype(float), room, constant_values=np.nan)  # (number, height, width)
+    _, height, width = padded.shape
+    whole = padded.reshape(-1, columns, height, width).swapaxes(1, 2).reshape(-1, columns * width)
+    return whole[:-GAP, :-GAP]
 
 
 def _draw_why_not(title: str, record: dict[str, Any], stamp: str, page: Page) -> Figure:

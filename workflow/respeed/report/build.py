@@ -2,8 +2,7 @@
 
 import datetime
 import json
-import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,13 @@ from respeed.report.context import make_context
 TEMPLATE = Path("report/report.typ")
 # With no fonts but those that Typst carries.
 FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_standards": ["a-2a", "ua-1"]}
+# The same tables give the same bytes: no time of building.
+NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
+# Beyond so many different letters they are not tried one by one.
+MOST_TRIED = 100
+# What stands for a letter that no face has, as in the LaTeX tables.
+INSTEAD = "?"
+PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
 def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
@@ -29,72 +35,29 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     name = "smoke" if smoke else "report"
     facts = Path("report/facts") / f"{name}.json"
     write_json(facts, with_letters_only(make_context(load_results(smoke, machine, papers))))
-    output = TEMPLATE.parent / f"{name}.pdf"
     try:
-        document = _compile(facts)
+        document = typst.compile(TEMPLATE, root=Path.cwd(), sys_inputs={"facts": f"/{facts}"}, timestamp=NO_DAY, **FORM)
     except typst.TypstError as error:
         raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed figures)") from None
-    with replacing(output) as file:
+    with replacing(TEMPLATE.with_name(f"{name}.pdf")) as file:
         file.write(document)
-    return output
-
-
-def _compile(facts: Path) -> bytes:
-    # The same tables give the same bytes: no time of building.
-    document: bytes = typst.compile(
-        TEMPLATE,
-        root=Path.cwd(),
-        **FORM,
-        sys_inputs={"facts": f"/{facts}"},
-        timestamp=int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp()),
-    )
-    return document
-
-
-# Beyond so many different letters they are not tried one by one.
-MOST_TRIED = 100
-# What stands for a letter that no face has, as in the LaTeX tables.
-INSTEAD = "?"
-_PROBE = '#set document(title: "letters")\n#for one in json("letters.json") [#one ]\n'
+    return TEMPLATE.with_name(f"{name}.pdf")
 
 
 def with_letters_only(facts: Any) -> Any:
     """The facts with a question mark for every letter that the report's faces have not got: a PDF that can be read
-    aloud may hold no other."""
-    doubtful = sorted({letter for letter in json.dumps(facts, ensure_ascii=False) if not letter.isascii()})
-    if not doubtful:
-        return facts
-    with tempfile.TemporaryDirectory() as folder:
-        missing = _missing(doubtful, Path(folder)) if len(doubtful) <= MOST_TRIED else doubtful
-    return _replace(facts, str.maketrans(dict.fromkeys(missing, INSTEAD))) if missing else facts
+    aloud may hold no other. Of very many different letters all are taken for such."""
+    text = json.dumps(facts, ensure_ascii=False)
+    doubtful = sorted({letter for letter in text if not letter.isascii()})
+    if len(doubtful) <= MOST_TRIED:
+        # As a rule the faces have all of them.
+        doubtful = [] if _are_shown(doubtful) else [letter for letter in doubtful if not _are_shown([letter])]
+    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), INSTEAD)))
 
 
-def _missing(letters: list[str], folder: Path) -> list[str]:
-    """Halved until those that fail are alone: as a rule there is none."""
-    if _shows(letters, folder):
-        return []
-    if len(letters) == 1:
-        return letters
-    middle = len(letters) // 2
-    return [*_missing(letters[:middle], folder), *_missing(letters[middle:], folder)]
-
-
-def _shows(letters: Iterable[str], folder: Path) -> bool:
-    (folder / "letters.typ").write_text(_PROBE, encoding="utf-8")
-    (folder / "letters.json").write_text(json.dumps(list(letters)), encoding="utf-8")
+def _are_shown(letters: list[str]) -> bool:
     try:
-        typst.compile(folder / "letters.typ", **FORM)
+        typst.compile(PROBE.encode(), sys_inputs={"letters": json.dumps(letters)}, **FORM)
     except typst.TypstError:
         return False
     return True
-
-
-def _replace(facts: Any, table: dict[int, str]) -> Any:
-    match facts:
-        case str():
-            return facts.translate(table)
-        case dict():
-            return {key: _replace(value, table) for key, value in facts.items()}
-        case list() | tuple():
-            return [_replace(value, table) for value in facts]
-    return facts
