@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, wilcoxon
 
+from respeed.analysis.claim_rules import confidence_for
 from respeed.analysis.estimates import (
     CONFIDENCE,
     TWO_LOOKS,
@@ -21,6 +22,7 @@ from respeed.analysis.estimates import (
     estimate_ratio,
     estimate_sum,
     smallest_sample,
+    what_is_missing,
 )
 
 POSITIVE = st.floats(1e-6, 1e6)
@@ -188,6 +190,17 @@ def test_the_margin_is_that_of_the_farther_end() -> None:
     assert Estimate(10, 9, 10.5).margin == pytest.approx(0.1)
     assert Estimate(10, 9.9, 12).margin == pytest.approx(0.2)
     assert Estimate(10, None, None).margin is None
+
+
+@pytest.mark.parametrize(("cases", "rounds"), [(1, 4), (4, 6), (13, 6), (14, 7), (60, 8)])
+def test_what_is_missing_counts_the_rounds_that_the_confidence_needs(cases: int, rounds: int) -> None:
+    draw = np.random.default_rng(1)
+    one_less, enough = (
+        estimate_ratio([(draw.uniform(1, 2, n), draw.uniform(1, 2, n))], confidence_for(cases))
+        for n in (rounds - 1, rounds)
+    )
+    assert what_is_missing(one_less, rounds - 1) == f"{rounds - 1} clean rounds; an interval needs {rounds}"
+    assert enough.margin is not None
 
 
 def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:

@@ -271,7 +271,7 @@ def largest(measured: Sequence[Compared]) -> Estimate:
     value = max(one.here.value for one in measured)
     lows, highs = [one.here.low for one in measured], [one.here.high for one in measured]
     if None in lows or None in highs:
-        return Estimate(value)
+        return Estimate(value, needs=max(one.here.needs for one in measured))
     return Estimate(value, max(low or 0.0 for low in lows), max(high or 0.0 for high in highs))
 
 

@@ -5,10 +5,11 @@ All work on logarithms: noise multiplies, and the interval of an inverse is then
 """
 
 import functools
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,13 @@ Sessions = Mapping[int, Sequence[float] | np.ndarray]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval; `low` and `high` are None where there are too few rounds for one."""
+    """A number and its interval; `low` and `high` are None where there are fewer rounds than it needs, which is
+    `needs`."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    needs: int = field(default=6, kw_only=True)
 
     @property
     def margin(self) -> float | None:
@@ -117,7 +120,8 @@ def estimate_ratio(
     """
     differences = np.sort(np.concatenate([np.subtract.outer(np.log(a), np.log(b)).ravel() for a, b in strata]))
     rank = _rank(_rank_sum_counts(tuple((len(a), len(b)) for a, b in strata)), confidence)
-    return _estimate(_with_interval(differences[None], rank)[0])
+    found = _estimate(_with_interval(differences[None], rank)[0])
+    return replace(found, needs=smallest_pair(confidence))
 
 
 def _apart(sessions: Sessions) -> tuple[float, int, float]:
@@ -159,7 +163,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), confidenc
     if over:
         value, drawn = value / _sum_of(over), drawn / _resampled_sums(over, seed=1)
     fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
-    if fewest < smallest_sample(confidence):
+    if fewest < smallest_sample():
         return Estimate(value)
     tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
     low, high = np.quantile(drawn, (tail, 1 - tail))
@@ -171,10 +175,16 @@ def smallest_sample(confidence: float = CONFIDENCE) -> int:
     return math.ceil(math.log2(2 / (1 - confidence)))
 
 
+@functools.cache
+def smallest_pair(confidence: float) -> int:
+    """How many values an interval of a ratio needs of each of the two: 2 n! n! / (2n)! <= 1 - confidence."""
+    return next(n for n in itertools.count(2) if 2 / math.comb(2 * n, n) <= 1 - confidence)
+
+
 def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
     """What an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
     if estimate.margin is None:
-        return "; ".join([f"{rounds} clean rounds; an interval needs {smallest_sample()}", *failures])
+        return "; ".join([f"{rounds} clean rounds; an interval needs {estimate.needs}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
     count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
