@@ -1,20 +1,88 @@
 """From records to cells."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.profiles import other_library
-from tests.derived import ALL, BF16, GPU_BF16, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
+from tests.derived import ALL, BF16, GPU_BF16, LATER, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
+
+Records = Callable[[MakeRecord], list[dict[str, Any]]]
+SECONDS = pytest.approx(0.1 * STEPS)
+KILLED = {"index": 8, "status": "failed", "reason": "the measuring process was killed"}
 
 
-def test_seconds_are_the_steps_of_a_million_examples_times_the_mean_step(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7))
-    cell = one(made, "torch-1")
-    assert cell.seconds == pytest.approx(0.1 * STEPS)
-    assert cell.gflops == pytest.approx(10)  # 1e9 FLOP in 0.1 s
-    assert (cell.status, cell.reason, cell.rounds, cell.published_seconds) == ("settled", "", 7, 563)
+def rounds_of(times: list[float], *more: dict[str, Any], **facts: Any) -> Records:
+    """Rounds of these seconds a step, and besides one round for each of `more`, its facts."""
+    return lambda make: [*seven(make, times, **facts), *(make(**{"seconds": [0.1] * 2} | one) for one in more)]
+
+
+def killed_early(make_record: MakeRecord) -> list[dict[str, Any]]:
+    """The last of the rounds never started, so that its library is not known."""
+    dead = make_record([], **KILLED, started=LATER)
+    del dead["provenance"]["backend"]
+    return [*seven(make_record, [0.1] * 7), dead]
+
+
+@pytest.mark.parametrize(
+    ("records", "fields"),
+    [
+        # 1e9 FLOP in 0.1 s, and the share of a peak.
+        (rounds_of([0.1] * 7, peak=2e10),
+         {"status": "settled", "reason": "", "rounds": 7, "seconds": SECONDS, "gflops": pytest.approx(10),
+          "published_seconds": 563, "peak_share": pytest.approx(0.5), "algorithm": "rbm",
+          "work": "1,000,000 examples", "steps": pytest.approx(STEPS), "flops": pytest.approx(1e9 * STEPS),
+          "traffic_bytes": pytest.approx(1e6 * STEPS)}),
+        # A round with slow probes does not count, although it was faster; nor does a session without a clean block.
+        (rounds_of([0.1] * 7, {"index": 8, "probe": 1.5, "seconds": [0.05] * 2}),
+         {"status": "settled", "rounds": 7, "discarded": 1, "seconds": SECONDS}),
+        (rounds_of([0.1] * 7, {"index": 8, "run_delay": 1.0, "started": LATER}),
+         {"rounds": 7, "discarded": 1, "sessions": 1}),
+        (rounds_of([0.1] * 7, run_delay=0.1),
+         {"status": "contaminated", "seconds": None, "discarded": 7,
+          "reason": "no clean block of 7: waited for a core in 7"}),
+        # One wrong result is enough; a round that could not run is a missing round and no more.
+        (rounds_of([0.1] * 7, {"seconds": [], "index": 8, "status": "wrong", "reason": "wrong result: weights"}),
+         {"status": "failed", "seconds": None, "reason": "wrong result: weights"}),
+        (rounds_of([0.1] * 7, KILLED), {"status": "settled", "rounds": 7}),
+        (rounds_of([], KILLED), {"status": "failed", "reason": "the measuring process was killed"}),
+        (rounds_of([0.1] * 4, KILLED),
+         {"reason": "4 clean rounds; an interval needs 6; the measuring process was killed"}),
+        (killed_early, {"status": "settled", "rounds": 7}),
+        # A rate above what the machine can do, and one that noise may explain.
+        (rounds_of([0.1] * 7, peak=0.9e10),
+         {"status": "failed", "seconds": None, "gflops": None,
+          "reason": "111% of the highest rate that a bare product reached here: the time or the FLOP count is wrong"}),
+        *((rounds_of(times, peak=0.9e10),
+           {"status": "contaminated", "seconds": None, "gflops": None,
+            "reason": "111% of the highest rate that a bare product reached here; "
+            f"{rounds} cannot tell whether that is noise or a mistake"})
+          for times, rounds in (([0.1], "1 round"), ([0.1] * 3, "3 rounds"), ([0.1, 0.2] + [0.1] * 5, "7 rounds"))),
+        # A number that is not settled is shown, and says what is missing.
+        (rounds_of([0.1] * 5), {"status": "wide", "seconds": SECONDS, "reason": "5 clean rounds; an interval needs 6"}),
+        (rounds_of([0.1, 0.13] * 4),
+         {"status": "wide", "reason": "about 8 more rounds for an interval of ±10 %"}),
+        (rounds_of([0.1] * 7, settled=False),
+         {"status": "wide", "seconds": SECONDS,
+          "reason": "the step had not settled after warm-up in 7 of 7 rounds"}),
+        # Of two measurements, or two versions of a library, the latest counts.
+        (rounds_of([0.2] * 7, {"digest": "new", "started": LATER}), {"seconds": SECONDS, "rounds": 1}),
+        (rounds_of([0.2] * 7, {"package": "torch 3", "started": LATER}), {"seconds": SECONDS, "rounds": 1}),
+        (rounds_of([0.1] * 7, changed={"batch": 96}),
+         {"status": "not-run", "seconds": None,
+          "reason": "measured at other parameters than the paper's file has now; measure again"}),
+        # The largest error of all rounds.
+        (rounds_of([], {"errors": {"weights": 3e-6, "h0": None}}, {"index": 2, "errors": {"weights": 1e-6}}),
+         {"error": 3e-6}),
+    ],
+)  # fmt: skip
+def test_a_cell_says_what_its_rounds_say(make_record: MakeRecord, records: Records, fields: dict[str, Any]) -> None:
+    cell = one(derive(records(make_record))[0], "torch-1")
+    assert {name: getattr(cell, name) for name in fields} == fields
 
 
 def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round(make_record: MakeRecord) -> None:
@@ -36,13 +104,14 @@ def test_every_cell_is_there_and_what_is_missing_says_why(make_record: MakeRecor
     assert (one(made, "torch-all").status, one(made, "torch-all").reason) == ("not-run", "not measured yet")
     assert all(cell.reason for cell in made if cell.status in {"contaminated", "not-run", "failed"})
     assert all((cell.seconds is None) == (cell.status not in {"settled", "wide"}) for cell in made)
+    assert {row.work for row in made if row.experiment == "matmul"} == {"a step", "a step of 192 examples"}
+    assert make_cells(read_rounds([]), PAPERS, PROFILES, {}, smoke=False).empty
 
 
 def test_an_optional_profile_has_rows_only_where_it_was_measured(make_record: MakeRecord) -> None:
     without, _ = derive(seven(make_record, [0.1] * 7))
     assert "cpu-bf16" not in {cell.profile for cell in without}
-    measured, _ = derive(seven(make_record, [0.1] * 7, **BF16))
-    assert one(measured, "cpu-bf16").seconds
+    assert one(derive(seven(make_record, [0.1] * 7, **BF16))[0], "cpu-bf16").seconds
 
 
 def test_a_machine_has_rows_of_the_blas_that_its_scipy_computes_with_and_of_what_was_measured(
@@ -51,23 +120,16 @@ def test_a_machine_has_rows_of_the_blas_that_its_scipy_computes_with_and_of_what
     rounds = read_rounds(seven(make_record, [0.1] * 7, profile="mkl-1"))
     sheets = {"box": {"hardware": {"blas": "accelerate"}, "not_measurable": {}}}
     made = make_cells(rounds, PAPERS, PROFILES, sheets, smoke=False)
-    assert set(made.loc[made["is_cpu"], "profile"]) == {
-        "accelerate-1",
-        "accelerate-all",
-        "mkl-1",
-        "torch-1",
-        "torch-all",
-    }
+    rows = {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all"}
+    assert set(made.loc[made["is_cpu"], "profile"]) == rows
 
 
 def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran(make_record: MakeRecord) -> None:
     records = seven(make_record, [0.1] * 7)
-    for record in records:
-        record["profile"] |= {"cpus": "socket 1", "smt": False}
-    assert one(derive(records)[0], "torch-1").label == "label of torch-1"
-    for record in records:
-        record["profile"] |= {"cpus": None}
-    assert one(derive(records)[0], "torch-1").label == PROFILES["torch-1"].label
+    for cpus, label in (("socket 1", "label of torch-1"), (None, PROFILES["torch-1"].label)):
+        for record in records:
+            record["profile"] |= {"cpus": cpus, "smt": False}
+        assert one(derive(records)[0], "torch-1").label == label
 
 
 def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record: MakeRecord) -> None:
@@ -76,137 +138,6 @@ def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record:
     assert (sparse.status, sparse.reason) == ("not-run", "sparse_parallel runs in fp32 alone")
 
 
-def test_a_cell_shows_its_largest_error_of_all_rounds(make_record: MakeRecord) -> None:
-    errors = ({"weights": 1e-6, "h0": 2e-6}, {"weights": 3e-6, "h0": None})
-    made, _ = derive(make_record([0.1], index=index, errors=found) for index, found in enumerate(errors, start=1))
-    assert one(made, "torch-1").error == 3e-6
-
-
-def test_one_wrong_result_takes_the_time_of_the_cell_away(make_record: MakeRecord) -> None:
-    wrong = make_record([], index=8, status="wrong", reason="wrong result: weights is off")
-    made, ratios = derive([*seven(make_record, [0.1] * 7), wrong])
-    assert (one(made, "torch-1").status, one(made, "torch-1").seconds) == ("failed", None)
-    assert "wrong result" in one(ratios, "torch-1").reason
-
-
-def test_a_cell_with_no_clean_block_is_contaminated_and_shows_no_time(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7, run_delay=0.1))
-    cell = one(made, "torch-1")
-    assert (cell.status, cell.seconds, cell.discarded) == ("contaminated", None, 7)
-    assert cell.reason == "no clean block of 7: waited for a core in 7"
-
-
-def test_a_round_with_slow_probes_does_not_count_whatever_its_times(make_record: MakeRecord) -> None:
-    quiet = seven(make_record, [0.1] * 7)
-    disturbed = make_record([0.05, 0.05], index=8, probe=1.5)  # faster than the others, discarded all the same
-    made, _ = derive([*quiet, disturbed])
-    cell = one(made, "torch-1")
-    assert (cell.status, cell.rounds, cell.discarded) == ("settled", 7, 1)
-    assert cell.seconds == pytest.approx(0.1 * STEPS)
-
-
-def test_a_rate_above_what_the_machine_can_do_fails(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7, peak=0.9e10))  # the cell computes 1e10 FLOP/s
-    cell = one(made, "torch-1")
-    assert (cell.status, cell.seconds, cell.gflops) == ("failed", None, None)
-    assert "111% of the highest rate" in cell.reason
-
-
-@pytest.mark.parametrize(
-    ("times", "rounds"), [([0.1], "1 round"), ([0.1, 0.1, 0.1], "3 rounds"), ([0.1, 0.2] + [0.09] * 5, "7 rounds")]
-)
-def test_a_rate_above_what_the_machine_can_do_that_noise_may_explain_shows_no_time_and_is_not_called_wrong(
-    make_record: MakeRecord, times: list[float], rounds: str
-) -> None:
-    made, _ = derive(seven(make_record, times, peak=0.9e10))
-    cell = one(made, "torch-1")
-    assert (cell.status, cell.seconds, cell.gflops) == ("contaminated", None, None)
-    assert cell.reason.endswith(f"{rounds} cannot tell whether that is noise or a mistake")
-
-
-def test_a_rate_is_shown_as_a_share_of_the_peak(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7, peak=2e10))
-    assert one(made, "torch-1").peak_share == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("times", "settled", "reason"),
-    [
-        ([0.1] * 5, True, "an interval needs 6"),
-        ([0.1, 0.13] * 4, True, "more rounds for an interval of"),
-        ([0.1] * 7, False, "not settled"),
-    ],
-)
-def test_a_number_that_is_not_settled_is_shown_and_says_what_is_missing(
-    make_record: MakeRecord, times: list[float], settled: bool, reason: str
-) -> None:
-    made, _ = derive(seven(make_record, times, settled=settled))
-    cell = one(made, "torch-1")
-    assert cell.status == "wide"
-    assert cell.seconds
-    assert reason in cell.reason
-
-
-def test_records_of_an_earlier_kind_of_measurement_do_not_mix_with_the_latest(make_record: MakeRecord) -> None:
-    old = seven(make_record, [0.1] * 7, digest="old", started="2026-01-01T00:00:00+00:00")
-    new = [make_record([0.2], index=1, digest="new", started="2026-01-02T00:00:00+00:00")]
-    made, _ = derive([*old, *new])
-    assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
-
-
-def test_a_round_that_could_not_run_is_a_missing_round_and_no_more(make_record: MakeRecord) -> None:
-    killed = make_record([], index=8, status="failed", reason="the measuring process was killed")
-    made, _ = derive([*seven(make_record, [0.1] * 7), killed])
-    assert (one(made, "torch-1").status, one(made, "torch-1").rounds) == ("settled", 7)
-    made, _ = derive([killed])
-    assert (one(made, "torch-1").status, one(made, "torch-1").reason) == ("failed", "the measuring process was killed")
-
-
-def test_a_case_that_was_measured_at_other_parameters_shows_no_time(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7, changed={"batch": 96}))
-    assert (one(made, "torch-1").status, one(made, "torch-1").seconds) == ("not-run", None)
-    assert "other parameters" in one(made, "torch-1").reason
-
-
-def test_rounds_of_another_version_of_the_library_are_not_mixed_in(make_record: MakeRecord) -> None:
-    old = seven(make_record, [0.1] * 7, package="torch 1", started="2026-01-01T00:00:00+00:00")
-    new = [make_record([0.2, 0.2], index=index, started="2026-01-02T00:00:00+00:00") for index in range(8, 15)]
-    made, _ = derive([*old, *new])
-    assert (one(made, "torch-1").seconds, one(made, "torch-1").rounds) == (pytest.approx(0.2 * STEPS), 7)
-
-
-def test_a_process_that_never_started_does_not_hide_the_rounds_that_did(make_record: MakeRecord) -> None:
-    dead = make_record([], index=8, status="failed", reason="exit code 1", started="2026-01-02T00:00:00+00:00")
-    del dead["provenance"]["backend"]
-    made, _ = derive([*seven(make_record, [0.1] * 7), dead])
-    assert (one(made, "torch-1").status, one(made, "torch-1").rounds) == ("settled", 7)
-
-
-def test_why_rounds_are_missing_is_said_beside_how_many(make_record: MakeRecord) -> None:
-    killed = make_record([], index=8, status="failed", reason="the measuring process was killed")
-    made, _ = derive([*seven(make_record, [0.1] * 4), killed])
-    assert one(made, "torch-1").reason == "4 clean rounds; an interval needs 6; the measuring process was killed"
-
-
 def test_what_was_only_run_whole_is_no_cell_yet(make_record: MakeRecord) -> None:
     (cell,) = rows_of(judge_cells(read_rounds([make_record([100.0], whole=True)])))
     assert (cell.status, cell.reason, cell.step) == ("not-run", "only run whole, in no round yet", None)
-
-
-def test_a_session_without_a_clean_block_is_none_that_measured_the_cell(make_record: MakeRecord) -> None:
-    disturbed = make_record([0.1] * 2, index=8, run_delay=1.0, started="2026-01-02T00:00:00+00:00")
-    made, _ = derive([*seven(make_record, [0.1] * 7), disturbed])
-    cell = one(made, "torch-1")
-    assert (cell.rounds, cell.sessions, cell.discarded) == (7, 1, 1)
-
-
-def test_a_cell_says_what_its_seconds_are_of(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7))
-    cell = one(made, "torch-1")
-    assert (cell.work, cell.algorithm, cell.steps) == ("1,000,000 examples", "rbm", pytest.approx(STEPS))
-    assert (cell.flops, cell.traffic_bytes) == pytest.approx((1e9 * STEPS, 1e6 * STEPS))
-    assert {row.work for row in made if row.experiment == "matmul"} == {"a step", "a step of 192 examples"}
-
-
-def test_without_records_there_are_no_cells() -> None:
-    assert make_cells(read_rounds([]), PAPERS, PROFILES, {}, smoke=False).empty

@@ -1,7 +1,6 @@
 """From records to rounds: what is judged by what, and what may be put together."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +8,8 @@ import pytest
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import Estimate
-from respeed.analysis.rounds import first_rounds, read_rounds, step_energy
-from respeed.machine.energy import FEWEST_UPDATES
-from respeed.protocol import Block
+from respeed.analysis.rounds import first_rounds, read_rounds
 from tests.derived import frames_of
-from tests.figures.machines import read_energy
 
 MakeRecord = Callable[..., dict[str, Any]]
 ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
@@ -118,56 +114,3 @@ def test_one_round_on_another_day_does_not_take_the_interval_away(make_record: M
 def test_the_first_rounds_of_a_cell_are_those_that_a_look_saw(make_record: MakeRecord) -> None:
     records = [make_record([0.1 * n], index=n, started=f"2026-01-01T00:{n:02}:00+00:00") for n in range(1, 10)]
     assert list(first_rounds(read_rounds(reversed(records)), 6)["round"]) == [1, 2, 3, 4, 5, 6]
-
-
-TOLD = {"update_seconds": {"package-0": 0.001}, "reason": None}
-BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 30.0})
-SLOW = {"update_seconds": {"GPU": 0.1}, "reason": None}
-RUN = {"steps": 100, "seconds": 1.25, "joules": {"GPU": 500.0, "package-0": 125.0}}
-
-
-@pytest.mark.parametrize(
-    ("blocks", "told", "run", "found"),
-    [
-        ([BLOCK, replace(BLOCK, joules={"package-0": 60.0})], TOLD, None, (15.0, 150.0, "package-0")),
-        ([replace(BLOCK, joules={"GPU": 90.0, "package-0": 30.0})], TOLD, None, (40.0, 400.0, "GPU + package-0")),
-        # Where blocks are too short for the counters, the run after them speaks, and nowhere else.
-        ([BLOCK], SLOW, RUN, (6.25, 500.0, "GPU + package-0")),
-        ([BLOCK], TOLD, RUN, (10.0, 100.0, "package-0")),
-    ],
-)
-def test_joules_are_of_a_step_and_of_all_domains_and_watts_of_its_time(
-    blocks: list[Block], told: Any, run: Any, found: tuple[float, float, str]
-) -> None:
-    energy = step_energy(blocks, {}, told, run)
-    assert (energy["joules"], energy["watts"]) == pytest.approx(found[:2])
-    assert energy["energy_of"] == found[2]
-
-
-@pytest.mark.parametrize(
-    ("block", "weights", "told", "run", "why"),
-    [
-        (BLOCK, {}, None, None, "the records were made before energy was read"),
-        (BLOCK, {}, {"update_seconds": {}, "reason": "no counter"}, None, "no counter"),
-        (BLOCK, {}, SLOW, None, f"{FEWEST_UPDATES} updates of the counter of GPU"),
-        (BLOCK, {}, SLOW, RUN | {"seconds": 0.9}, "blocks are shorter"),
-        (BLOCK, {"code": 10.0, "bases": 1.0}, TOLD, None, "parts"),
-        (replace(BLOCK, joules={}), {}, TOLD, None, "in no block"),
-        (replace(BLOCK, joules={"package-0": 0.0}), {}, TOLD, None, "stood still"),
-    ],
-)
-def test_a_round_without_energy_says_why(
-    block: Block, weights: dict[str, float], told: Any, run: Any, why: str
-) -> None:
-    found = step_energy([block], weights, told, run)
-    assert "joules" not in found
-    assert why in found["energy_reason"]
-
-
-def test_the_energy_of_discarded_blocks_does_not_count(make_record: MakeRecord) -> None:
-    record = make_record([0.1] * 2)
-    read_energy(record, {"package-0": 50.0})
-    (block,) = record["cases"][0]["blocks"]
-    record["cases"][0]["blocks"].append(block | {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}})
-    (row,) = read_rounds([record]).itertuples()
-    assert (row.discarded, row.joules, row.watts) == (1, pytest.approx(5.0), pytest.approx(50.0))
