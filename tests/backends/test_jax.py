@@ -1,7 +1,10 @@
-"""JAX's arrays, which cannot be written to, behind a contract in which they are: what is written, where, and when."""
+"""JAX's arrays, which cannot be written to, behind a contract in which they are: what is written, where, and when; and
+that a row runs on its own device, which need not be the one that JAX takes by itself."""
 
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,12 +18,11 @@ from respeed.backends import make_backend
 from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import workloads
-from respeed.workloads import load_workload
-from tests.conformance.programs import case_of
+from tests.conformance.programs import build, case_of
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 WORKLOADS = [name for name, facts in workloads().items() if "jax" in facts.backends and name != "small_step"]
-QUICK = ("rbm", "memory_copy", "inverse")
+QUICK = ["inverse", "matmul", "memory_copy", "rbm"]
 
 
 def make(**changed: Any) -> Any:
@@ -111,8 +113,7 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
 ) -> None:
     import jax
 
-    module, case = load_workload(workload), case_of(workload, "large")
-    program = module.build(made := make(), case, module.inputs(case, seed=5))
+    program = build(made := make(), case_of(workload, "large"))
     compiled: list[str] = []
     monkeypatch.setattr(jax.stages.Lowered, "compile", lambda self: compiled.append(self.as_text()))
 
@@ -137,9 +138,7 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
 
 @needs_jax
 def test_mini_batches_share_one_program() -> None:
-    made, case = make(), case_of("rbm", "smoke")
-    module = load_workload("rbm")
-    module.build(made, case, module.inputs(case, seed=5))
+    build(made := make(), case_of("rbm", "smoke"))
     assert len(made._programs) == 1
 
 
@@ -183,3 +182,38 @@ def test_a_row_in_fp32_after_one_in_fp64_is_in_fp32_throughout() -> None:
     make()
     assert not jax.config.jax_enable_x64
     assert jnp.asarray(np.ones(1)).dtype == np.float32
+
+
+# In a process of its own: how many devices a CPU passes for is read once. JAX takes the first by itself, as it takes a
+# GPU beside jax-all, or the first GPU beside a row of the second.
+CODE = """
+import sys
+
+import jax
+
+from respeed.backends import make_backend
+from tests.conformance.programs import build, case_of, errors_of
+
+made = make_backend("jax", device="cpu:1", precision="fp32", threads=1, seed=1)
+for name in sys.argv[1:]:
+    case = case_of(name, "smoke")
+    assert max(errors_of(made, case).values()) < 1e-3, name
+    program = build(made, case)
+    program.step()
+    made.sync()
+    places = {device.id for array in jax.live_arrays() for device in array.devices()}
+    assert places == {1}, (name, places)
+"""
+
+
+@needs_jax
+@pytest.mark.parametrize("workloads", [QUICK, pytest.param(WORKLOADS, marks=pytest.mark.slow)], ids=["quick", "all"])
+def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_begins_with(workloads: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *workloads],
+        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
