@@ -1,6 +1,7 @@
-"""Compiled kernels are kept only as long as all of their sources are the same."""
+"""Compiled kernels are kept only as long as all of their sources are the same, and where nobody else can put any."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,29 +9,25 @@ import pytest
 from respeed import kernels
 
 
-def made_kernels(folder: Path) -> list[Path]:
-    """Two sources, and something compiled of one of them."""
-    (folder / "__pycache__").mkdir()
-    sources = [folder / "one.py", folder / "two.py"]
-    for source in sources:
-        source.write_text("x = 1\n")
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two sources, and something compiled of one of them; the user's cache is `cache` in it."""
+    (tmp_path / "__pycache__").mkdir()
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    kernels.forget_stale(tmp_path)
+    (tmp_path / "__pycache__/one.f-1.py311.nbi").write_bytes(b"")
+    monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "x = 2\n"])
+def test_what_was_compiled_stays_while_all_sources_stay(folder: Path, text: str) -> None:
+    (folder / "two.py").write_text(text)
     kernels.forget_stale(folder)
-    compiled = folder / "__pycache__/one.f-1.py311.nbi"
-    compiled.write_bytes(b"")
-    return [*sources, compiled]
-
-
-def test_what_was_compiled_stays_while_the_sources_stay(tmp_path: Path) -> None:
-    *_, compiled = made_kernels(tmp_path)
-    kernels.forget_stale(tmp_path)
-    assert compiled.exists()
-
-
-def test_a_change_in_another_file_throws_it_away(tmp_path: Path) -> None:
-    _, other, compiled = made_kernels(tmp_path)
-    other.write_text("x = 2\n")
-    kernels.forget_stale(tmp_path)
-    assert not compiled.exists()
+    assert (folder / "__pycache__/one.f-1.py311.nbi").exists() == (text == "x = 1\n")
+    assert not kernels.config.CACHE_DIR
 
 
 def test_a_folder_that_cannot_be_written_to_stops_nothing(tmp_path: Path) -> None:
@@ -39,66 +36,59 @@ def test_a_folder_that_cannot_be_written_to_stops_nothing(tmp_path: Path) -> Non
     kernels.forget_stale(tmp_path)
 
 
-def test_where_nothing_can_be_written_kernels_are_kept_with_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "one.py").write_text("x = 1\n")
-    monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernels.os, "access", lambda path, _: Path(path) != tmp_path)
-    before = os.umask(0o002)
-    kernels.forget_stale(tmp_path)
-    os.umask(before)
-    kept = Path(kernels.config.CACHE_DIR).parent
-    assert kept == tmp_path / "cache/respeed"
-    assert kept.stat().st_mode & 0o777 == 0o700
-
-
-def test_what_others_may_write_to_beside_the_sources_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in a checkout that several users share."""
-    *_, compiled = made_kernels(tmp_path)
-    for path, mode in ((compiled.parent, 0o777), (compiled, 0o666)):
-        monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        path.chmod(mode)
-        kernels.forget_stale(tmp_path)
-        assert Path(kernels.config.CACHE_DIR).parent == tmp_path / "cache/respeed"
-        path.chmod(0o755)
-    monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
-    # Where they may change the sources too, nothing is gained.
-    tmp_path.chmod(0o777)
-    compiled.parent.chmod(0o777)
-    kernels.forget_stale(tmp_path)
+def test_where_others_may_change_the_sources_too_nothing_is_gained_elsewhere(folder: Path) -> None:
+    for path in (folder, folder / "__pycache__"):
+        path.chmod(0o777)
+    kernels.forget_stale(folder)
     assert not kernels.config.CACHE_DIR
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_they_are_not_kept_where_others_could_put_theirs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
-) -> None:
-    (tmp_path / "one.py").write_text("x = 1\n")
-    (tmp_path / "cache/respeed").mkdir(parents=True)
-    (tmp_path / "cache/respeed").chmod(mode)
-    monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernels.os, "access", lambda path, _: Path(path) != tmp_path)
-    kernels.forget_stale(tmp_path)
-    made = Path(kernels.config.CACHE_DIR)
-    assert made.name.startswith("respeed-kernels-")
-    made.rmdir()
+def unwritable(folder: Path) -> None:
+    for path in (folder / "__pycache__").iterdir():
+        path.unlink()
+    (folder / "__pycache__").rmdir()
 
 
-def test_without_a_folder_of_the_user_they_are_kept_where_nobody_can_put_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def open_cache(mode: int) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        unwritable(folder)
+        (folder / "cache/respeed").mkdir(parents=True)
+        (folder / "cache/respeed").chmod(mode)
+
+    return make
+
+
+def no_cache(folder: Path) -> None:
+    unwritable(folder)
+    (folder / "cache").write_text("no folder")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "with_the_user"),
+    [
+        (unwritable, True),
+        (lambda folder: (folder / "__pycache__").chmod(0o777), True),  # as in a checkout that several users share
+        (lambda folder: (folder / "__pycache__/one.f-1.py311.nbi").chmod(0o666), True),
+        (open_cache(0o770), False),
+        (open_cache(0o707), False),
+        (no_cache, False),
+    ],
+    ids=["cannot be written", "open folder", "open file", "cache open to a group", "cache open to all", "no cache"],
+)
+def test_they_are_kept_where_nobody_else_can_put_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Path], None], with_the_user: bool
 ) -> None:
-    (tmp_path / "one.py").write_text("x = 1\n")
-    (tmp_path / "cache").write_text("no folder")
-    monkeypatch.setattr(kernels.config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernels.os, "access", lambda path, _: False)
-    kernels.forget_stale(tmp_path)
-    made = Path(kernels.config.CACHE_DIR)
-    assert made.name.startswith("respeed-kernels-")
-    assert made.stat().st_mode & 0o777 == 0o700
+    prepare(folder)
+    if not (folder / "__pycache__").exists():
+        monkeypatch.setattr(kernels.os, "access", lambda path, _: Path(path) != folder)
+    before = os.umask(0o002)
+    kernels.forget_stale(folder)
+    os.umask(before)
+    kept = Path(kernels.config.CACHE_DIR)
+    private = kept.parent if with_the_user else kept
+    assert private.stat().st_mode & 0o777 == 0o700
+    if with_the_user:
+        assert private == folder / "cache/respeed"
+    else:
+        assert kept.name.startswith("respeed-kernels-")
+        kept.rmdir()
