@@ -60,23 +60,16 @@ def test_a_stage_that_hangs_is_ended_with_all_it_started_and_says_where_it_stood
     assert "Fatal Python error: Aborted" in told
 
 
-def test_a_stage_that_passed_is_not_run_again_and_another_is(job: Job, tmp_path: Path) -> None:
-    job.run("first", "print(1)")
-    job.run("second", "raise SystemExit(2)")
-    again = Job(tmp_path)
-    again.run("first", "raise SystemExit(3)")
-    again.run("second", "print(2)")
-    assert again.ended() == {"first": PASSED, "second": PASSED}
-    assert again.stages.exit_code == 0
-
-
-def test_a_stage_whose_time_was_up_is_run_again_until_it_passes_and_what_it_printed_is_kept(tmp_path: Path) -> None:
-    for code, ended, exit_code in ((TIME_UP, UNFINISHED, TIME_UP), (0, PASSED, 0), (1, PASSED, 0)):
+def test_a_stage_is_run_again_until_it_passes_and_what_it_printed_is_kept(tmp_path: Path) -> None:
+    runs = ((2, FAILED, 1), (TIME_UP, UNFINISHED, TIME_UP), (0, PASSED, 0), (1, PASSED, 0))
+    for code, ended, exit_code in runs:
         job = Job(tmp_path)
         job.run("first", f"print({code}); raise SystemExit({code})")
-        assert job.ended() == {"first": ended}
+        job.run("second", "print('well')")
+        assert job.ended() == {"first": ended, "second": PASSED}
         assert job.stages.exit_code == exit_code
-    assert job.printed("first") == [str(TIME_UP), "0"]
+    assert job.printed("first") == ["2", str(TIME_UP), "0"]
+    assert job.printed("second") == ["well"]
     assert json.loads(job.stages.log.read_text())[0]["last_lines"] == ["0"]
 
 
@@ -96,15 +89,9 @@ def test_what_passed_in_a_trial_or_elsewhere_is_run_here_and_stays_in_the_log(
     assert again.stages.exit_code == 0
 
 
-def test_a_stage_for_which_no_time_is_left_is_not_begun_and_says_so(tmp_path: Path) -> None:
-    job = Job(tmp_path, seconds=1.0)
-    job.run("first", "print(1)")
-    assert job.ended() == {"first": SKIPPED}
-    assert job.stages.exit_code == TIME_UP
-
-
-def test_a_log_that_was_cut_is_begun_anew(tmp_path: Path) -> None:
+def test_a_stage_for_which_no_time_is_left_is_not_begun_and_a_log_that_was_cut_is_begun_anew(tmp_path: Path) -> None:
     (tmp_path / "records-stages.json").write_text('[{"stage": "fi')
-    job = Job(tmp_path)
-    job.run("first", "print(1)")
-    assert job.ended() == {"first": PASSED}
+    for seconds, ended, exit_code in ((1.0, SKIPPED, TIME_UP), (60.0, PASSED, 0)):
+        job = Job(tmp_path, seconds)
+        job.run("first", "print(1)")
+        assert (job.ended(), job.stages.exit_code) == ({"first": ended}, exit_code)
