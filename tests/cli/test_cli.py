@@ -126,7 +126,8 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
     (workflow / "machines/My Box.yaml").write_text("")
     (workflow / "machines/box.yaml").write_text("price: !!int ''\n")
     project.edit("workflow/papers/bergstra2010/published.csv", "6573.73,ex", "6_573.73,ex")
-    project.edit("workflow/papers/lectures/paper.yaml", "title: ", "title: !!str ")
+    project.edit("workflow/papers/cnn-benchmarks/paper.yaml", "title: ", "title: !!str ")
+    (workflow / "papers/lectures").rename(workflow / "papers/My lectures")
     (workflow / "respeed/workloads/mine.py").write_text("def build(:\n")
     (workflow / "respeed/backends/mine.py").write_text('DEVICES = ("cpu",)\n')
     project.edit("config.yaml", "seed: 2009", "seed: !!int ''")
@@ -143,7 +144,8 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
         "workflow/machines/My Box.yaml: 'My Box' cannot be the name of a machine",
         "workflow/machines/box.yaml:1: tags (!!int) are not allowed",
         "workflow/papers/bergstra2010/published.csv:",
-        "workflow/papers/lectures/paper.yaml:",
+        "workflow/papers/cnn-benchmarks/paper.yaml:",
+        "workflow/papers/My lectures: 'My lectures' cannot be the name of a paper",
         "workflow/respeed/workloads/mine.py:1: is not Python",
         "workflow/respeed/backends/mine.py: has no PRECISIONS",
     ):
