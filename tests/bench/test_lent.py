@@ -1,7 +1,6 @@
 """What is done on a lent machine, step by step: a step whose time was up says so, and is not taken for done."""
 
 from pathlib import Path
-from typing import Any
 
 import lent
 import pytest
@@ -10,29 +9,11 @@ from stages import TIME_UP
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.profiles import load_profiles
-from respeed.measure.session import Outcome
 
 
 def do(step: str, seconds: float = 600.0) -> int:
     config = load_config(overrides={"preset": "smoke", "profiles": ["openblas-1"]})
     return lent.STEPS[step](config, load_profiles(), "box", seconds)
-
-
-@pytest.mark.parametrize(("is_whole", "exit_code"), [(True, 0), (False, TIME_UP)])
-def test_rounds_are_done_when_nothing_is_left_of_them(
-    is_whole: bool, exit_code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def measured(work: Any, budget_seconds: float, say: Any) -> Outcome:
-        return Outcome("", 3, 0, budget_seconds, "why it ended", is_whole)
-
-    monkeypatch.setattr(lent, "measure_session", measured)
-    assert do("rounds") == exit_code
-    assert "why it ended" in capsys.readouterr().out
-
-
-def test_rounds_of_accelerators_where_there_is_none_are_done(capsys: pytest.CaptureFixture[str]) -> None:
-    assert do("first") == 0
-    assert capsys.readouterr().out == "nothing to measure\n"
 
 
 def test_what_no_program_had_time_to_learn_is_left_to_the_next_call(

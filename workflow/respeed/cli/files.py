@@ -9,7 +9,7 @@ from respeed.errors import UserError, nearest
 from respeed.inputs.config import check_config
 from respeed.inputs.files import overlooked
 from respeed.inputs.machines import read_told, told_machines
-from respeed.inputs.papers import check_folders, paper_names, read_paper
+from respeed.inputs.papers import paper_folders, read_paper
 from respeed.inputs.profiles import read_profiles
 from respeed.inputs.registry import broken_files
 from respeed.paths import BACKENDS, HARDWARE, MACHINES, PAPERS, ROOT, STARTERS, WORKLOADS, check_name
@@ -72,8 +72,8 @@ KINDS = {
 def check_files() -> int:
     """Print a line for each mistake in config.yaml, the hardware profiles, the papers, workflow/machines, and in what
     workloads and backends say of themselves; the exit code is 1 if there is any."""
-    (profiles, wrong), papers = read_profiles(), paper_names()
-    mistakes = [*check_config(), *check_folders(), *chain.from_iterable(wrong.values())]
+    (profiles, wrong), papers = read_profiles(), paper_folders()
+    mistakes = [*check_config(), *chain.from_iterable(wrong.values())]
     for _, found in (*map(read_told, told_machines()), *map(read_paper, papers)):
         mistakes += found
     mistakes += [*broken_files(), *overlooked()]

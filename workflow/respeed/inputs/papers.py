@@ -47,19 +47,14 @@ class PaperFile:
     )
 
 
+def paper_folders(folder: Path = PAPERS) -> list[str]:
+    """The names of all folders of papers, or of what is meant to be one: a name may be none."""
+    return [path.parent.name for path in sorted(folder.glob("*/paper.yaml"))]
+
+
 def paper_names(folder: Path = PAPERS) -> tuple[str, ...]:
     """The names of all papers there are. A folder whose name is none is a draft that nobody can ask for."""
-    folders = (path.parent.name for path in sorted(folder.glob("*/paper.yaml")))
-    return tuple(name for name in folders if NAME.fullmatch(name))
-
-
-def check_folders(folder: Path = PAPERS) -> Mistakes:
-    """A line for each folder of a paper whose name is none."""
-    mistakes = Mistakes()
-    for path in sorted(folder.glob("*/paper.yaml")):
-        with mistakes.collecting():
-            check_name("paper", path.parent.name, str(from_here(path.parent)))
-    return mistakes
+    return tuple(name for name in paper_folders(folder) if NAME.fullmatch(name))
 
 
 def load_papers(names: Iterable[str] | None = None, folder: Path = PAPERS) -> dict[str, Paper]:
@@ -76,6 +71,8 @@ def load_paper(name: str, folder: Path = PAPERS) -> Paper:
 def read_paper(name: str, folder: Path = PAPERS) -> tuple[Paper | None, Mistakes]:
     """The paper, or None, and all mistakes in its files: of what is wrong, only what depends on it is not looked at."""
     path, mistakes, paper = from_here(folder / name / "paper.yaml"), Mistakes(), None
+    with mistakes.collecting():
+        check_name("paper", name, str(path.parent))
     with mistakes.collecting():
         paper = _read(name, read_yaml(path), path, mistakes)
     return (None if mistakes else paper), mistakes
