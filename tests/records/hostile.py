@@ -236,9 +236,8 @@ def _bombs() -> dict[str, Trick]:
 
     def many_large(files: Files) -> bytes:
         """Each as large as may be, and too large together."""
-        one = Entry(b"", b"", packed=bytes(MIB), size=30 * MIB)
-        names = (f"records/box/raina2009/rbm/torch-1/round-{number:02}.json" for number in range(1, 40))
-        entries = [Entry(name.encode(), b"", packed=one.packed, size=one.size) for name in names]
+        names = (f"records/box/raina2009/rbm/torch-1/whole-{number:02}.json" for number in range(1, 40))
+        entries = [Entry(name.encode(), b"", packed=bytes(MIB), size=16 * MIB) for name in names]
         return zip_of([entry(MANIFEST, {}), *entries])
 
     return {

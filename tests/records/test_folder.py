@@ -2,7 +2,6 @@
 leaves every file whole or as it was."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -32,17 +31,14 @@ def refused(command: list[str], folder: Path) -> str:
     return done.stderr
 
 
-def test_a_disk_that_is_nearly_full_stops_what_measures_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_disk_that_is_nearly_full_stops_what_measures_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
     with pytest.raises(UserError, match=r"^results/smoke: 100 MB are free there, and a run may need 100 MB; make room"):
         check_room(smoke=True)
     check_room(smoke=True, measures=False)
     monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
     check_room(smoke=True)
-    assert not list(tmp_path.iterdir())
+    assert not list(Path().iterdir())
 
 
 def test_a_disk_of_64_kilobytes_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
@@ -50,52 +46,37 @@ def test_a_disk_of_64_kilobytes_is_refused_before_anything_is_measured(tmp_path:
     assert told.startswith("respeed: results/smoke: 0 MB are free there, and a run may need 100 MB; make room")
 
 
-@pytest.mark.parametrize(
-    ("folder", "named"), [("", ""), ("results", "results"), ("results/smoke/records/box", "results/smoke/records/box")]
-)
-def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(
-    tmp_path: Path, folder: str, named: str
-) -> None:
+@pytest.mark.parametrize("folder", ["", "results", "results/smoke/records/box"])
+def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(tmp_path: Path, folder: str) -> None:
     closed = tmp_path / folder
-    tmp_path.chmod(0o777)
     closed.mkdir(parents=True, exist_ok=True)
-    for path in (tmp_path / "results").rglob("*"):
+    for path in (tmp_path, *(tmp_path / "results").rglob("*")):
         path.chmod(0o777)
     closed.chmod(0o555)
     told = refused([*as_nobody(), sys.executable, "-m", "respeed", *MEASURE], tmp_path)
     closed.chmod(0o755)
-    assert f"{named}: cannot be written" in told
+    assert f"{folder}: cannot be written" in told
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_a_log_of_another_user_is_told_with_his_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    log = Path("results/logs/tables.log")
-    log.parent.mkdir(parents=True)
-    log.touch()
-    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).is_dir())
-    with pytest.raises(UserError, match=rf"^{log}: cannot be written, and belongs to \w+; run in a clone of your own"):
-        check_room(smoke=False)
-
-
-def test_a_log_that_is_a_link_to_nothing_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    log = Path("results/logs/tables.log")
+def test_a_log_or_folder_of_another_user_or_one_that_is_a_link_to_nothing_is_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, snakemake = Path("results/logs/tables.log"), Path(".snakemake")
+    check_snakemake(snakemake)
     log.parent.mkdir(parents=True)
     log.symlink_to("nowhere/tables.log")
     with pytest.raises(UserError, match=rf"^{log}: is a link to nothing that can be reached; delete it"):
         check_room(smoke=False)
-
-
-def test_a_folder_in_which_snakemake_cannot_write_is_refused_in_a_dry_run_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).name != "metadata")
-    folder = tmp_path / ".snakemake"
-    check_snakemake(folder)
-    (folder / "metadata").mkdir(parents=True)
+    log.unlink()
+    log.touch()
+    (snakemake / "metadata").mkdir(parents=True)
+    closed = {log.name, "metadata"}
+    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).name not in closed)
+    with pytest.raises(UserError, match=rf"^{log}: cannot be written, and belongs to \w+; run in a clone of your own"):
+        check_room(smoke=False)
     with pytest.raises(UserError, match="metadata: cannot be written, and belongs to"):
-        check_snakemake(folder)
+        check_snakemake(snakemake)
 
 
 @pytest.mark.slow
@@ -107,15 +88,8 @@ def test_a_second_user_in_somebody_elses_checkout_is_told_so_by_one_line(
     cache.mkdir()
     cache.chmod(0o777)
     project.folder.chmod(0o555)
-    done = project.run(
-        *as_nobody(),
-        "snakemake",
-        *arguments,
-        "--config",
-        "preset=smoke",
-        check=False,
-        XDG_CACHE_HOME=str(cache),
-    )
+    settings = ["--config", "preset=smoke"]
+    done = project.run(*as_nobody(), "snakemake", *arguments, *settings, check=False, XDG_CACHE_HOME=str(cache))
     project.folder.chmod(0o755)
     lines = [line for line in done.stdout.splitlines() if line.startswith("respeed: ")]
     assert done.returncode == 2
@@ -225,33 +199,38 @@ def test_what_is_printed_into_a_full_file_is_one_line() -> None:
 
 
 @pytest.mark.slow
-def test_kernels_that_cannot_be_kept_end_the_measurement_and_fail_no_case(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("small", "shell", "why"),
+    [
+        ("64k", 'dd if=/dev/zero of=fill 2>/dev/null; cd "$0" && exec "$@"', "No space left on device"),
+        ("8m", 'cd "$0" && ulimit -f 24 && exec "$@"', "File too large; raise the limit of a file's size"),
+    ],
+    ids=["full", "too large"],
+)
+def test_kernels_that_cannot_be_kept_end_the_measurement_and_fail_no_case(
+    small: str, shell: str, why: str, tmp_path: Path
+) -> None:
     disk, folder = tmp_path / "disk", tmp_path / "folder"
     disk.mkdir()
     folder.mkdir()
-    script = 'dd if=/dev/zero of=fill 2>/dev/null; cd "$0" && exec "$@"'
+    command = [
+        "env",
+        f"NUMBA_CACHE_DIR={disk}/kernels",
+        "sh",
+        "-c",
+        shell,
+        str(folder),
+        sys.executable,
+        "-m",
+        "respeed",
+    ]
     done = subprocess.run(
-        [*on_small_disk(disk, "64k"), "env", f"NUMBA_CACHE_DIR={disk}/kernels", "sh", "-c", script, str(folder),
-         sys.executable, "-m", "respeed", *MEASURE], text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(
-        "respeed: what is kept of compiled kernels: cannot be written: No space left on device"
+        [*on_small_disk(disk, small), *command, *MEASURE], text=True, capture_output=True, check=False
     )
+    assert done.returncode == 2
+    line = f"respeed: what is kept of compiled kernels: cannot be written: {why}"
+    assert done.stderr.splitlines()[-1].startswith(line)
     assert not records(folder)
-
-
-@pytest.mark.slow
-def test_kernels_larger_than_a_file_may_be_end_the_measurement_and_fail_no_case(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 24 && exec "$@"', "sh", sys.executable, "-m", "respeed", *MEASURE], cwd=tmp_path,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(
-        "respeed: what is kept of compiled kernels: cannot be written: File too large; raise the limit of a file's size"
-    )
-    assert not records(tmp_path)
 
 
 @pytest.mark.parametrize(("log", "why"), [("/dev/full", "No space left on device"), ("none/log", "No such file")])

@@ -63,12 +63,16 @@ def test_what_all_hostile_bundles_are_made_of_is_a_good_one(tmp_path: Path, here
 def test_every_hostile_bundle_is_refused_in_one_line_and_leaves_nothing(
     tmp_path: Path, here: Path, good: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, lines = tmp_path / "hostile.zip", []
+    path, lines, reasons = tmp_path / "hostile.zip", list[str](), dict[str, str]()
     for name, trick in TRICKS.items():
         path.write_bytes(trick(good))
         began = time.perf_counter()
-        line = refuse(path, capsys, name).replace(str(tmp_path), "")
-        lines.append(f"{time.perf_counter() - began:.3f} s  {name}: {line}")
+        reasons[name] = refuse(path, capsys, name).replace(str(tmp_path), "")
+        lines.append(f"{time.perf_counter() - began:.3f} s  {name}: {reasons[name]}")
+    # Before they are unpacked.
+    assert "has more than 2 MiB" in reasons["40 MiB of zeros"]
+    assert "has more than 50000 members" in reasons["60,000 members"]
+    assert "unpacks to more than 512 MiB" in reasons["1 GiB together"]
     # Seen with -rP: what each was refused for, and how long that took.
     print("\n".join([*lines, f"{len(lines)} hostile bundles refused; the slowest: {max(lines)}"]))
 
