@@ -61,9 +61,13 @@ def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: Mak
 def test_machines_are_compared_with_the_fastest_and_not_with_one_another(make_record: MakeRecord) -> None:
     write_machines(make_record, 12)
     build_tables(smoke=False, machine="box-00")
-    rows = rows_of("machines.csv")
+    rows = {row["machine"]: row for row in rows_of("machines.csv")}
     assert len(rows) == 12
-    assert {row["base_machine"] for row in rows} == {"box-00"}
+    assert {row["base_machine"] for row in rows.values()} == {"box-00"}
+    assert [rows[f"box-{number:02}"]["verdict"] for number in (0, 1, 11)] == ["base", "slower", "slower"]
+    second = [float(rows["box-01"][name]) for name in ("speedup_low", "speedup", "speedup_high")]
+    assert second == sorted(second)
+    assert second[1] == pytest.approx(0.5)
 
 
 def test_a_machines_standing_is_its_share_of_the_fastest_speed(make_record: MakeRecord) -> None:
@@ -122,3 +126,4 @@ def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record:
         ("box-00", "A CPU", "7"),
         ("planned", "Another CPU", "0"),
     ]
+    assert rows_of("machines.csv") == []

@@ -1,11 +1,12 @@
 """From cells to speedups over the fastest CPU row."""
 
 from itertools import chain
+from typing import Any
 
 import pytest
 
 from respeed.analysis.estimates import TWO_LOOKS, confidence_among
-from respeed.analysis.speedups import fastest_rows, published_speedup
+from respeed.analysis.speedups import fastest_rows
 from tests.derived import (
     ALL,
     BF16,
@@ -14,7 +15,6 @@ from tests.derived import (
     GPU_BF16,
     LATER,
     NOISE,
-    PAPER,
     MakeRecord,
     derive,
     frames_of,
@@ -23,49 +23,31 @@ from tests.derived import (
 )
 
 
-def test_a_row_of_low_precision_has_a_speedup_and_is_never_the_base(make_record: MakeRecord) -> None:
-    records = [
-        *seven(make_record, [0.1] * 7),
-        *seven(make_record, [0.01] * 7, **BF16),
-        *seven(make_record, [0.002] * 7, **GPU),
-        *seven(make_record, [0.001] * 7, **GPU_BF16),
-    ]
-    _, ratios = derive(records)
-    assert {row.base_profile for row in ratios if row.speedup} == {"torch-1"}
-    assert one(ratios, "cpu-bf16").speedup == pytest.approx(10)
-    assert (one(ratios, "gpu-bf16").precision, one(ratios, "gpu-bf16").speedup) == ("bf16", pytest.approx(100))
-    assert list(fastest_rows(frames_of(records)[0])["profile"]) == ["gpu"]
-
-
-def test_a_row_of_low_precision_alone_has_no_base(make_record: MakeRecord) -> None:
-    _, ratios = derive(seven(make_record, [0.01] * 7, **BF16))
-    assert (one(ratios, "cpu-bf16").verdict, one(ratios, "cpu-bf16").base_profile) == ("none", "")
-
-
-def test_a_row_in_fp64_has_a_speedup_and_is_no_base_however_fast_it_is(make_record: MakeRecord) -> None:
-    records = [*seven(make_record, [0.1] * 7), *seven(make_record, [0.05] * 7, **FP64)]
-    records += seven(make_record, [0.002] * 7, **GPU)
-    _, ratios = derive(records)
-    assert {row.base_profile for row in ratios if row.speedup} == {"torch-1"}
-    assert (one(ratios, "openblas-1-fp64").precision, one(ratios, "openblas-1-fp64").speedup) == (
-        "fp64",
-        pytest.approx(2),
-    )
-    assert one(ratios, "gpu").speedup == pytest.approx(50)
-    assert list(fastest_rows(frames_of(records)[0])["profile"]) == ["gpu"]
-
-
-def test_the_base_is_the_fastest_cpu_row_and_never_the_gpu(make_record: MakeRecord) -> None:
-    records = chain(
-        seven(make_record, [0.1] * 7), seven(make_record, [0.06] * 7, **ALL), seven(make_record, [0.002] * 7, **GPU)
-    )
-    _, ratios = derive(records)
-    assert {row.base_profile for row in ratios if row.speedup} == {"torch-all"}
-    assert one(ratios, "torch-all").verdict == "base"
-    assert one(ratios, "gpu").speedup == pytest.approx(30)
-    assert one(ratios, "gpu").verdict == "faster"
-    assert one(ratios, "gpu").published == pytest.approx(497 / 38.6)
-    assert one(ratios, "torch-1").verdict == "slower"
+@pytest.mark.parametrize(
+    ("rows", "base", "speedups"),
+    [
+        # The fastest CPU row in fp32, and never the GPU, nor a row of another precision, however fast that is.
+        ([(0.1, {}), (0.06, ALL), (0.002, GPU)], "torch-all", {"torch-1": (0.6, "slower"), "gpu": (30, "faster")}),
+        ([(0.1, {}), (0.01, BF16), (0.002, GPU), (0.001, GPU_BF16)], "torch-1",
+         {"cpu-bf16": (10, "faster"), "gpu": (50, "faster"), "gpu-bf16": (100, "faster")}),
+        ([(0.1, {}), (0.05, FP64), (0.002, GPU)], "torch-1", {"openblas-1-fp64": (2, "faster"), "gpu": (50, "faster")}),
+        ([(0.01, BF16)], "", {"cpu-bf16": (None, "none")}),
+    ],
+)  # fmt: skip
+def test_the_base_is_the_fastest_cpu_row_in_single_precision(
+    make_record: MakeRecord, rows: list[Any], base: str, speedups: dict[str, tuple[float, str]]
+) -> None:
+    records = [record for seconds, facts in rows for record in seven(make_record, [seconds] * 7, **facts)]
+    made, ratios = derive(records)
+    timed = {row.profile: row for row, cell in zip(ratios, made, strict=True) if cell.seconds}
+    assert {row.base_profile for row in timed.values()} == {base}
+    for profile, (speedup, verdict) in speedups.items():
+        assert (timed[profile].speedup, timed[profile].verdict) == (pytest.approx(speedup), verdict)
+    if base:
+        assert timed[base].verdict == "base"
+    if "gpu" in timed:
+        assert timed["gpu"].published == pytest.approx(497 / 38.6)
+        assert list(fastest_rows(frames_of(records).cells)["profile"]) == ["gpu"]
 
 
 def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(make_record: MakeRecord) -> None:
@@ -96,12 +78,6 @@ def test_drift_that_hits_all_profiles_alike_makes_no_speedup(make_record: MakeRe
     assert row.speedup == pytest.approx(10)
     assert row.speedup_low < 10 < row.speedup_high
     assert row.verdict == "faster"
-
-
-def test_the_published_speedups_recompute_from_the_published_seconds() -> None:
-    printed = {"576x1024": 12.9, "1024x4096": 16.2, "2304x16000": 68.0, "4096x11008": 72.6}
-    for case, speedup in printed.items():
-        assert published_speedup(PAPER, "rbm", case, "gpu") == pytest.approx(speedup, abs=0.05)
 
 
 def test_a_day_that_was_slow_for_all_makes_no_speedup(make_record: MakeRecord) -> None:

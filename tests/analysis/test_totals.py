@@ -1,4 +1,4 @@
-"""What a speedup consists of, the parts of a step, and tables that add up."""
+"""The parts of a step, tables that add up, and whole runs."""
 
 import random
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.decomposition import make_factors
 from respeed.analysis.totals import make_parts, make_totals, make_wholes
 from respeed.model.paper import Case
 from respeed.numbers import format_duration
@@ -15,9 +14,7 @@ from tests.derived import PAPERS, derive, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 SPARSE, DBN = (PAPERS["raina2009"].experiments[name] for name in ("sparse-coding", "dbn"))
-GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 ONE = {"profile": "openblas-1"}
-ALL = {"profile": "openblas-all", "architecture": "multi-cpu"}
 
 
 def record_of(make_record: MakeRecord, experiment: str, case: Case, seconds: float, **facts: Any) -> dict[str, Any]:
@@ -29,63 +26,8 @@ def record_of(make_record: MakeRecord, experiment: str, case: Case, seconds: flo
     return record
 
 
-def sparse_case(algorithm: str) -> Case:
-    return next(case for case in SPARSE.cases if (case.name, case.workload) == ("3-percent", algorithm))
-
-
-def sparse_records(make_record: MakeRecord) -> list[dict[str, Any]]:
-    times = [
-        ("sparse_feature_sign", 0.8, ONE), ("sparse_feature_sign", 0.4, ALL), ("sparse_parallel", 0.5, ALL),
-        ("sparse_descent", 0.1, ALL), ("sparse_parallel", 0.01, GPU),
-    ]  # fmt: skip
-    return [
-        record_of(make_record, "sparse-coding", sparse_case(algorithm), seconds, index=index, **facts)
-        for index in range(1, 8)
-        for algorithm, seconds, facts in times
-    ]
-
-
-def test_the_papers_kind_of_speedup_is_the_algorithms_factor_times_the_hardwares(make_record: MakeRecord) -> None:
-    made = frames_of(sparse_records(make_record))
-    rows = {row.profile: row for row in rows_of(make_factors(made.cells, made.samples, PAPERS))}
-    gpu = rows.pop("gpu")
-    assert gpu.speedup == pytest.approx(40)
-    assert (gpu.algorithm_factor, gpu.hardware_factor) == pytest.approx((0.8, 50))
-    assert gpu.base_profile == "openblas-all"
-    assert gpu.published == pytest.approx(191 / 37.0)
-    assert {row.published for row in rows.values()} == {None}
-
-
-def test_the_base_of_a_speedup_is_the_fastest_cpu_result_of_any_algorithm(make_record: MakeRecord) -> None:
-    _, speedups = derive(sparse_records(make_record))
-    gpu = next(row for row in speedups if (row.profile, row.case) == ("gpu", "3-percent"))
-    assert (gpu.base_profile, gpu.base_algorithm) == ("openblas-all", "sparse_descent")
-    assert gpu.speedup == pytest.approx(10)
-
-
-def test_a_published_number_stands_beside_the_algorithm_that_it_was_printed_for(make_record: MakeRecord) -> None:
-    cells, _ = derive(sparse_records(make_record))
-    published = {(cell.profile, cell.algorithm): cell.published_seconds for cell in cells if cell.case == "3-percent"}
-    assert published["openblas-1", "sparse_feature_sign"] == 215
-    assert published["openblas-all", "sparse_parallel"] is None
-    assert ("openblas-1", "sparse_parallel") not in published
-    assert published["gpu", "sparse_parallel"] == 37.0
-
-
-def test_a_table_has_a_row_for_every_algorithm_on_the_backends_that_it_runs_on(make_record: MakeRecord) -> None:
-    cells, _ = derive(sparse_records(make_record))
-    labels = {cell.label for cell in cells if cell.experiment == "sparse-coding" and cell.precision == "fp32"}
-    assert sum("feature-sign" in label for label in labels) == 2
-    # The paper file says on which rows the GPU's algorithm is measured: not on one core.
-    assert {label for label in labels if "parallel" in label} == {
-        "label of openblas-all, parallel coordinates", "PyTorch, all cores, parallel coordinates",
-        "PyTorch, GPU, parallel coordinates",
-    }  # fmt: skip
-    assert not any("PyTorch" in label and "descent" in label for label in labels)
-
-
 def test_parts_count_as_often_as_they_stand_for_in_a_step(make_record: MakeRecord) -> None:
-    case = sparse_case("sparse_feature_sign")
+    case = next(one for one in SPARSE.cases if (one.name, one.workload) == ("3-percent", "sparse_feature_sign"))
     records = []
     for index in range(1, 8):
         record = record_of(make_record, "sparse-coding", case, 0.3, index=index, **ONE)
@@ -126,44 +68,31 @@ def totals_of(records: list[dict[str, Any]]) -> list[Any]:
     return list(rows_of(make_totals(made.cells, made.samples, PAPERS, smoke=False)))
 
 
+def ours_of(records: list[dict[str, Any]]) -> Any:
+    return next(total for total in totals_of(records) if (total.machine, total.profile) == ("box", "torch-1"))
+
+
 def test_a_total_adds_up_its_cases_wherever_they_were_measured(make_record: MakeRecord) -> None:
-    totals = totals_of(dbn_records(make_record, DBN.cases))
-    ours = next(total for total in totals if (total.machine, total.profile) == ("box", "torch-1"))
+    ours = ours_of(dbn_records(make_record, DBN.cases))
     assert ours.seconds == pytest.approx(len(DBN.cases) * 0.1 * 1_000_000 / 192)
     assert (ours.seconds_low, ours.rounds, ours.reason) == (pytest.approx(ours.seconds), 7, "")
 
 
 def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds(make_record: MakeRecord) -> None:
     """Six clean rounds of seven, each case another six: no round is clean in all of them, and all of them count."""
-    draw = random.Random(1)
+    draw, places = random.Random(1), {case.name: place for place, case in enumerate(DBN.cases)}
     records = dbn_records(make_record, DBN.cases)
-    for place, case in enumerate(DBN.cases):
-        for record in records:
-            for facts in record["cases"]:
-                if facts["case"] == case.name:
-                    facts["blocks"] = [
-                        dict(facts["blocks"][0], sample_seconds=[0.1 * (1 + place) * draw.gauss(1, 0.03)])
-                    ]
-                    if record["id"]["index"] == 1 + place % 7:
-                        facts["blocks"][0]["run_delay_seconds"] = 1.0
-    totals = totals_of(records)
-    ours = next(total for total in totals if (total.machine, total.profile) == ("box", "torch-1"))
-    cells, _ = derive(records)
+    for record in records:
+        for facts in record["cases"]:
+            place = places[facts["case"]]
+            delay = 1.0 if record["id"]["index"] == 1 + place % 7 else 0.0
+            seconds = [0.1 * (1 + place) * draw.gauss(1, 0.03)]
+            facts["blocks"] = [facts["blocks"][0] | {"sample_seconds": seconds, "run_delay_seconds": delay}]
+    ours, (cells, _) = ours_of(records), derive(records)
     mine = [cell.seconds for cell in cells if (cell.experiment, cell.profile) == ("dbn", "torch-1") and cell.seconds]
     assert len(mine) == len(DBN.cases) == 7
-    assert ours.seconds == pytest.approx(sum(mine))
-    assert ours.rounds == 6
-    assert ours.seconds_low is not None
-    assert ours.seconds_high is not None
+    assert (ours.seconds, ours.rounds) == (pytest.approx(sum(mine)), 6)
     assert ours.seconds_low < ours.seconds < ours.seconds_high
-
-
-def test_a_total_has_as_many_rounds_as_the_cell_with_fewest(make_record: MakeRecord) -> None:
-    records = dbn_records(make_record, DBN.cases)
-    facts = records[0]["cases"][0]
-    facts["blocks"] = [facts["blocks"][0] | {"run_delay_seconds": 1.0}]
-    ours = next(total for total in totals_of(records) if (total.machine, total.profile) == ("box", "torch-1"))
-    assert ours.rounds == 6
 
 
 def test_the_papers_total_is_the_same_work_at_its_own_rates(make_record: MakeRecord) -> None:
@@ -192,23 +121,14 @@ def test_a_duration_is_said_in_the_unit_that_people_use(seconds: float, text: st
     assert format_duration(seconds) == text
 
 
-def test_a_whole_run_stands_beside_the_extrapolated_total(make_record: MakeRecord) -> None:
+def test_a_whole_run_stands_beside_the_extrapolated_total_and_of_several_the_latest(make_record: MakeRecord) -> None:
     """The extrapolation says 0.1 s a step; run whole, it took a tenth more: the table's total is too low."""
     steps = 1_000_000 / 192
-    rounds_of_it = [make_record([0.1, 0.1], index=index) for index in range(1, 8)]
-    whole = make_record([0.11 * steps], whole=True)
-    made = frames_of([*rounds_of_it, whole])
+    wholes = [
+        make_record([seconds], index=index, whole=True, started=f"2026-01-01T0{index}:00:00+00:00")
+        for index, seconds in ((1, 550.0), (2, 0.11 * steps))
+    ]
+    made = frames_of([*(make_record([0.1, 0.1], index=index) for index in range(1, 8)), *wholes])
     (row,) = rows_of(make_wholes(made.cells, made.rounds, PAPERS))
     assert row.extrapolated_seconds == pytest.approx(0.1 * steps)
     assert row.ratio == pytest.approx(1.1)
-
-
-def test_of_several_whole_runs_the_latest_stands_there(make_record: MakeRecord) -> None:
-    rounds_of_it = [make_record([0.1, 0.1], index=index) for index in range(1, 8)]
-    wholes = [
-        make_record([seconds], index=index, whole=True, started=f"2026-01-01T0{index}:00:00+00:00")
-        for index, seconds in ((1, 550.0), (2, 600.0))
-    ]
-    made = frames_of([*rounds_of_it, *wholes])
-    (row,) = rows_of(make_wholes(made.cells, made.rounds, PAPERS))
-    assert row.whole_seconds == pytest.approx(600)
