@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.analysis.cells import make_cells
+from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import Samples
@@ -20,6 +20,7 @@ from respeed.analysis.totals import make_totals
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
+from respeed.measure import session
 from respeed.schedule.next_turn import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
 from respeed.schedule.selection import Work, make_work
 
@@ -308,6 +309,29 @@ def test_a_run_that_is_stopped_goes_on_as_it_would_have_gone_on() -> None:
         before, plan = run(asked, noisy, turns=stop)
         after, _ = run(asked, noisy, earlier=plan)
         assert [*before, *after] == straight
+
+
+# Another day.
+
+
+def test_another_session_measures_everything_as_often_again_and_a_run_after_it_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = work(**RBM, minutes=60)
+    _, first = run(asked)
+    monkeypatch.setattr(session, "read_plan", lambda work: planned(work, first))
+    monkeypatch.setattr(session, "clock_facts", lambda: None)
+    for later, rounds in ((timedelta(minutes=20), 6), (timedelta(days=1), 12)):
+        now = BEGIN + timedelta(minutes=len(first.records)) + later
+        monkeypatch.setattr(session, "utc_now", now.isoformat)
+        assert session.with_another_session(asked).preset.rounds == rounds
+    again, plan = planned(session.with_another_session(asked), first), list[Turn]()
+    while turn := again.next_turn():
+        take(turn, again, steady, now + timedelta(minutes=len(plan)))
+        plan.append(turn)
+    assert sorted(turn.profile for turn in plan) == sorted(6 * TWO)
+    assert set(judge_cells(read_rounds(again.records.values()))["sessions"]) == {2}
+    assert planned(asked, again).next_turn() is None
 
 
 # What the records tell besides.

@@ -70,6 +70,11 @@ FOR_PEOPLE = {
         _WAIT,
         _takes("--session", type=Path, help="a file to write when nothing is left, which says what was done"),
         _takes("--log", type=Path, help="a file that what is said on the screen goes to as well"),
+        _takes(
+            "--another-session",
+            action="store_true",
+            help="everything as often again, for what a machine's days differ by: another day, or after a restart",
+        ),
         _config("settings in place of config.yaml's"),
     ),
     "status": _command(

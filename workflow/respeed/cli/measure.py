@@ -12,7 +12,7 @@ from pathlib import Path
 from respeed.errors import UserError, refusal
 from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
-from respeed.measure.session import measure_gauge, measure_session
+from respeed.measure.session import measure_gauge, measure_session, with_another_session
 from respeed.paths import hardware_path
 from respeed.records.folder import check_room, hold_folder
 from respeed.records.store import write_record
@@ -26,7 +26,10 @@ _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
-def measure(budget: str | None, wait: str | None, session: Path | None, log: Path | None, config: Sequence[str]) -> int:
+def measure(
+    budget: str | None, wait: str | None, session: Path | None, log: Path | None, another_session: bool,
+    config: Sequence[str],
+) -> int:  # fmt: skip
     """Measure turn after turn; with `session`, the exit code is 75 as long as something is left, and else that file is
     written."""
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
@@ -42,7 +45,8 @@ def measure(budget: str | None, wait: str | None, session: Path | None, log: Pat
         if target.asks_again:
             # Snakemake may not know what it was made of, and then never asks for another.
             describe(target.description)
-        outcome = measure_session(target.work, budget_seconds, say, wait_seconds)
+        work = with_another_session(target.work) if another_session else target.work
+        outcome = measure_session(work, budget_seconds, say, wait_seconds)
         say(f"respeed: {outcome}")
     if session and not outcome.is_whole:
         return UNFINISHED

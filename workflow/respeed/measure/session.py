@@ -140,6 +140,14 @@ def measure_session(
     return Outcome(started, turns, again, seconds_now() - began, ended, is_whole, made, tuple(meanwhile))
 
 
+def with_another_session(work: Work) -> Work:
+    """The work as often as it had sessions, and once more. One that goes on is not another: that takes a pause of half
+    an hour."""
+    times, preset = 1 + read_plan(work).sessions_before(utc_now(), clock_facts()), work.preset
+    rounds, most = times * preset.rounds, times * preset.most
+    return replace(work, preset=replace(preset, rounds=rounds, most=most, minutes=times * preset.minutes))
+
+
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
     """Measure a turn; returns how many attempts were made again at cases that had been disturbed."""
     work, planned = plan.work, plan.rounds_of(turn)

@@ -251,18 +251,27 @@ class Plan:
     def session_probes(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> list[float]:
         """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that
         nobody can set, `clock`) belongs to: none of yesterday's, when the machine may have been faster."""
-        turn: dict[str, Any] = {
-            "started": now, "clock": clock, "wall_seconds": 0.0, "id": {"profile": profile}, "cases": [], "threads": 0,
-            "provenance": {},
-        }  # fmt: skip
-        numbered = number_sessions([*self.records.values(), turn])
-        current = next(session for session, record in numbered if record is turn)
+        current, numbered = self._sessions(now, clock)
         return [
             seconds
             for (session, name, _, _), found in probes_by_row(numbered).items()
             if (session, name) == (current, profile)
             for seconds in found
         ]
+
+    def sessions_before(self, now: str, clock: Mapping[str, Any] | None = None) -> int:
+        """How many sessions measured something, but for the one that goes on `now`."""
+        current, numbered = self._sessions(now, clock)
+        return len({session for session, _ in numbered} - {current})
+
+    def _sessions(self, now: str, clock: Mapping[str, Any] | None) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
+        """The number of the session that a turn beginning now belongs to, and of each record."""
+        turn: dict[str, Any] = {
+            "started": now, "clock": clock, "wall_seconds": 0.0, "id": {"profile": ""}, "cases": [], "threads": 0,
+            "provenance": {},
+        }  # fmt: skip
+        numbered = number_sessions([*self.records.values(), turn])
+        return next(session for session, record in numbered if record is turn), numbered
 
     def cells_without_interval(self) -> int:
         """How many cells rounds were measured of, but not enough clean ones."""
