@@ -11,7 +11,7 @@ from respeed.inputs.files import overlooked
 from respeed.inputs.papers import MAX_LINES, load_paper, load_papers, paper_names
 from respeed.inputs.profiles import load_profile, load_profiles, read_profiles
 from respeed.schedule.selection import profiles_shown
-from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
+from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, change, read
 
 LIMITED = "test: limited, experiment: rbm, row: gpu-a, over_case: small, by: hidden"
 FASTER = "test: faster, experiment: rbm, row: gpu-a, over: [cpu]"
@@ -136,9 +136,7 @@ WRONG = [
     ("kind", "old", "new", "parts"), WRONG, ids=[f"{kind}: {new[:80]!r}" for kind, _, new, _ in WRONG]
 )
 def test_a_mistake_is_one_line(tmp_path: Path, kind: str, old: str, new: str, parts: tuple[str, ...]) -> None:
-    assert old in FILES[kind].text
-    text = FILES[kind].text.replace(old, new, 1) if old else f"{FILES[kind].text}{new}\n"
-    value, lines = read(kind, tmp_path, text)
+    value, lines = read(kind, tmp_path, change(kind, old, new))
     assert value is None
     line = next(line for line in lines if all(part in line for part in parts))
     assert line.startswith(str(tmp_path / FILES[kind].name))

@@ -1,6 +1,7 @@
 """What right files mean, and the JSON Schemas that editors check them by."""
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from jsonschema import Draft202012Validator
 from respeed.inputs.__main__ import FORMS, json_schema
 from respeed.inputs.config import load_config
 from respeed.inputs.files import read_yaml
-from respeed.inputs.machines import Price, SlurmNode, load_told
+from respeed.inputs.machines import Price, SlurmNode
 from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import read_profile
 from respeed.model.paper import UNITS
@@ -39,33 +40,36 @@ def test_the_schema_for_editors_is_that_of_the_model_and_all_files_fit_it(name: 
         assert [error.message for error in Draft202012Validator(schema).iter_errors(read_yaml(path) or {})] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"),
-    [
+NODE = SlurmNode(gres="gpu:1", cpus=16)
+# The kind of file, a text of a right one, what stands there instead (or, without the first, behind), and what it means.
+RIGHT = [
+    *(("cpu", "", f"cpus: {text}", "cpus", cpus) for text, cpus in (
         ("0-3,8", "0-3, 8"), ("8, 0-3", "0-3, 8"), ("[0, 1, 2]", "0-2"), ("4", "4"), ("socket 1", "socket 1"),
-        ("performance cores", "performance cores"), ("efficiency  cores", "efficiency cores"),
-    ],
-)  # fmt: skip
-def test_cpus_are_a_list_a_socket_or_a_kind_of_cores(tmp_path: Path, text: str, cpus: str) -> None:
-    profile, _ = read("cpu", tmp_path, f"{FILES['cpu'].text}cpus: {text}\n")
-    assert profile.cpus == cpus
+        ("performance cores", "performance cores"), ("efficiency  cores", "efficiency cores"))),
+    *(("cpu", "", "", key, value) for key, value in (
+        ("name", "mine"), ("cpus", None), ("smt", False), ("requires", {}), ("optional", False), ("is_cpu", True))),
+    *(("gpu", "device: cuda", f"device: {device}", "device", device) for device in ("cuda", "cuda:0", "xpu:12")),
+    ("gpu", "", "", "is_cpu", False),
+    # Whole numbers may be written with a point or an exponent, and stay whole.
+    ("config", "rounds: 6", "rounds: 6.0", "preset.rounds", 6),
+    ("config", "seed: 2009", "seed: 2e3", "seed", 2000),
+    ("machine", "2.5", "2", "price", Price(2, "EUR", "a bill", "2026-11-01")),
+    ("machine", "", "", "profiles", ("gpu",)),
+    ("machine", "{partition: gpu}", "{gres: 'gpu:1', cpus: 16}", "slurm", NODE),
+    ("machine", FILES["machine"].text, "", "price", None),
+]  # fmt: skip
 
 
-def test_a_profile_that_says_nothing_more_is_as_it_always_was(tmp_path: Path) -> None:
-    profile, _ = read("cpu", tmp_path)
-    assert (profile.name, profile.cpus, profile.smt, profile.requires, profile.optional) == (
-        "mine",
-        None,
-        False,
-        {},
-        False,
+@pytest.mark.parametrize(("kind", "old", "new", "key", "value"), RIGHT)
+def test_what_is_written_is_what_is_meant(
+    tmp_path: Path, kind: str, old: str, new: str, key: str, value: object
+) -> None:
+    assert old in FILES[kind].text
+    found, mistakes = read(
+        kind, tmp_path, FILES[kind].text.replace(old, new, 1) if old else f"{FILES[kind].text}{new}\n"
     )
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:1", "xpu:12"])
-def test_a_device_may_have_a_number(tmp_path: Path, device: str) -> None:
-    profile, _ = read("gpu", tmp_path, FILES["gpu"].text.replace("device: cuda", f"device: {device}"))
-    assert (profile.device, profile.is_cpu) == (device, False)
+    assert mistakes == []
+    assert repr(attrgetter(key)(found)) == repr(value)
 
 
 def test_a_link_to_a_regular_file_is_that_file(tmp_path: Path) -> None:
@@ -74,26 +78,11 @@ def test_a_link_to_a_regular_file_is_that_file(tmp_path: Path) -> None:
     assert profile is not None, mistakes
 
 
-def test_whole_numbers_may_be_written_with_a_point_or_an_exponent(tmp_path: Path) -> None:
-    text = FILES["config"].text.replace("rounds: 6", "rounds: 6.0").replace("seed: 2009", "seed: 2e3")
-    config, _ = read("config", tmp_path, text)
-    assert (repr(config.preset.rounds), repr(config.seed)) == ("6", "2000")
-
-
 def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_wrong(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(FILES["config"].text.replace("profiles: all", "profiles: [gone]"))
     config = load_config(path, {"profiles": "torch-1", "cluster": "true"})
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
-
-
-def test_price_profiles_and_nodes_are_told_of_a_machine_or_nothing(tmp_path: Path) -> None:
-    text = FILES["machine"].text.replace("2.5", "2").replace("{partition: gpu}", "{gres: 'gpu:1', cpus: 16}")
-    told, _ = read("machine", tmp_path, text)
-    assert (told.price, repr(told.price.per_hour)) == (Price(2, "EUR", "a bill", "2026-11-01"), "2")
-    assert (told.profiles, told.slurm) == (("gpu",), SlurmNode(gres="gpu:1", cpus=16))
-    read("machine", tmp_path, "")
-    assert load_told(tmp_path)["box"].price is None
 
 
 def draft(folder: Path, text: str = DRAFT, csv: str = DRAFT_CSV) -> Any:
