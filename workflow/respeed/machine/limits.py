@@ -15,11 +15,9 @@ ROOT = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
 # What the first version writes where there is no limit, 2^63 bytes but a page, is more than this.
 UNLIMITED = 2**62
-# Of both versions: the files of what is allowed and used, and the counter of what the kernel keeps of files.
-_MEMORY = (
-    ("memory.max", "memory.current", "inactive_file"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
+# The files of what is allowed and used, and the counter of what the kernel keeps of files; and of the first version.
+_MEMORY = "memory.max", "memory.current", "inactive_file"
+_FIRST_MEMORY = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 
 
 def cpu_quota() -> float | None:
@@ -97,7 +95,7 @@ def _quota(folder: Path) -> float | None:
 
 def _left(folder: Path) -> float | None:
     """What the kernel keeps of files it gives up before it ends anybody."""
-    limit, used, files = next(names for names in _MEMORY if (folder / names[0]).exists() or names is _MEMORY[-1])
+    limit, used, files = _MEMORY if (folder / _MEMORY[0]).exists() else _FIRST_MEMORY
     most = int((folder / limit).read_text())
     kept = _counter(folder / "memory.stat", files)
     return None if most > UNLIMITED else max(0, most - int((folder / used).read_text()) + kept)
