@@ -60,6 +60,7 @@ def _no_zip() -> dict[str, Trick]:
         "gzip of a bundle": lambda files: gzip.compress(_good(files)),
         "7z": lambda files: b"7z\xbc\xaf\x27\x1c" + bytes(1000),
         "empty zip": lambda files: zip_of([]),
+        "the beginning of a header and an end": lambda files: b"PK\3\4abc" + zip_of([]),
         "zip without a manifest": lambda files: zip_of(bundle_of(files)[1:]),
         "bundle within a zip": lambda files: zip_of([entry("bundle.zip", _good(files))]),
         "bundle within a bundle": lambda files: zip_of(bundle_of(files | {"records/box/bundle.zip": _good(files)})),

@@ -188,9 +188,10 @@ def _zip_of(members: list[_Packed]) -> bytearray:
     """The zip file: each member behind its header, then the directory, and last how long that is."""
     out, directory = bytearray(), bytearray()
     for one in members:
-        header = _HEADER.pack(*_SAME, one.checksum, len(one.body), one.size, len(one.name), 0) + one.name
-        directory += b"PK\1\2" + _MADE_BY + header[: -len(one.name)] + _REGULAR_AT.pack(_REGULAR, len(out)) + one.name
-        out += _BEFORE + header + one.body
+        header = _HEADER.pack(*_SAME, one.checksum, len(one.body), one.size, len(one.name), 0)
+        directory += b"PK\1\2" + _MADE_BY + header + _REGULAR_AT.pack(_REGULAR, len(out)) + one.name
+        out += _BEFORE + header + one.name
+        out += one.body
     end = _END.pack(b"PK\5\6", 0, 0, len(members), len(members), len(directory), len(out), 0)
     out += directory
     out += end
@@ -204,9 +205,9 @@ def _read_zip(data: bytes, path: Path) -> list[_Packed]:
     if data[-_END.size :][:4] != b"PK\5\6":
         raise UserError(f"{path}: is no bundle that respeed export wrote, or its end is missing; {_AGAIN}")
     members, offset, whole = list[_Packed](), 0, memoryview(data)
-    while data.startswith(_BEFORE, offset) and len(data) - offset > _HEADER.size:
+    while data.startswith(_BEFORE, offset) and (begin := offset + len(_BEFORE) + _HEADER.size) <= len(data):
         *_, checksum, packed, size, length, _ = _HEADER.unpack_from(data, offset + len(_BEFORE))
-        begin = offset + len(_BEFORE) + _HEADER.size + length
+        begin += length
         offset = begin + packed
         members.append(_Packed(data[begin - length : begin], whole[begin:offset], size, checksum))
         if reason := _too_large(members[-1]):
