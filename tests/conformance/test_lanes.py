@@ -11,7 +11,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.measure.case import TOLERANCE, state_errors, what_is_wrong
 from respeed.model.paper import Case
 from respeed.workloads import patches
-from respeed.workloads.rbm import Cd1Products
+from respeed.workloads.matmul import Cd1Products
 from tests.conformance.programs import places
 
 LANES = 3

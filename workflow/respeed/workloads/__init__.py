@@ -44,10 +44,10 @@ from respeed.model.paper import Case
 
 # Files that hold several workloads, each a class of its name.
 FAMILIES = {
-    "matmul": ("matmul", "matmul_threads", "inverse"),
+    "matmul": ("matmul", "matmul_threads", "cd1_products", "inverse"),
     "mlp": ("mlp", "softmax_regression", "softmax_cost"),
     "pretraining": ("dbn", "sda"),
-    "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "cd1_products"),
+    "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "autoencoder"),
     "sparse_coding": ("sparse_descent", "sparse_feature_sign", "sparse_parallel"),
     "vector_sum": ("vector_sum", "vector_sum_copied", "vector_sum_threads", "copies", "memory_copy"),
 }

@@ -1,16 +1,16 @@
-"""Restricted Boltzmann machines, binary: training by contrastive divergence, of chains that persist or of examples that
-are streamed; what a trained one hands up; and the bare products of a step.
+"""Layers that learn without labels: restricted Boltzmann machines, binary, by contrastive divergence, of chains that
+persist or of examples that are streamed, and what a trained one hands up; and a denoising autoencoder.
 
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from respeed.backends import Array, BackendContract, Step
+from respeed.backends import Array, BackendContract, Draws, Step
 from respeed.data import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
@@ -35,7 +35,12 @@ def _sizes(case: Case) -> tuple[int, ...]:
     return sizes(case, "visible", "hidden", "batch")
 
 
-class RbmProgram(MiniBatches):
+class LayerProgram(MiniBatches):
+    """A layer that learns. What the two phases, or the two places of the weights, multiply lies in one array each, so
+    that one product makes the gradient."""
+
+    draws: Draws
+
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         V, H, B = _sizes(case)
         self.backend = backend
@@ -43,9 +48,34 @@ class RbmProgram(MiniBatches):
         self.weights = backend.parameters(inputs["weights"])  # (V, H)
         self.visible_bias = backend.parameters(inputs["biases"][None, :V])  # (1, V)
         self.hidden_bias = backend.parameters(inputs["biases"][None, V:])  # (1, H)
-        # Both phases in one array each, so that one product makes the gradient.
-        self.visible = backend.zeros(2 * B, V)  # [v0; v1]
-        self.hidden = backend.zeros(2 * B, H)  # [h0; -h1]
+        self.visible = backend.zeros(2 * B, V)
+        self.hidden = backend.zeros(2 * B, H)
+
+    def capture(self, examples: Sequence[Any]) -> list[Step]:
+        """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
+        return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
+
+    def train(self, batch: Array) -> None:
+        """Learn from one mini-batch (B, V)."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        host = self.backend.host
+        return {
+            "weights": host(self.weights),
+            "biases": np.concatenate([host(self.visible_bias)[0], host(self.hidden_bias)[0]]),
+            "uniform": self.draws.last(self.rows),
+            "visible": host(self.visible),
+            "hidden": host(self.hidden),
+        }
+
+
+class RbmProgram(LayerProgram):
+    """`visible` is [v0; v1] and `hidden` [h0; -h1]."""
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        super().__init__(backend, case, inputs)
+        _, H, B = _sizes(case)
         self.v0, self.v1 = self.visible[:B], self.visible[B:]
         self.h0, self.h1 = self.hidden[:B], self.hidden[B:]
         self.sample = self.h1  # until h1 is there: an array less in memory, and in the caches
@@ -53,10 +83,6 @@ class RbmProgram(MiniBatches):
         self.ones = backend.array(np.ones((1, 2 * B)))
         self.signs = backend.array(np.repeat([1.0, -1.0], B)[None, :])  # (1, 2B)
         self.captured = self.capture(inputs["examples"])
-
-    def capture(self, examples: Sequence[Any]) -> list[Step]:
-        """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
-        return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
 
     def train(self, batch: Array) -> None:
         """Learn from one mini-batch (B, V)."""
@@ -76,18 +102,9 @@ class RbmProgram(MiniBatches):
         backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
 
     def state(self) -> Arrays:
-        host, B, rows = self.backend.host, len(self.v0), self.rows
-        visible, hidden = host(self.visible), host(self.hidden)
-        return {
-            "weights": host(self.weights),
-            "biases": np.concatenate([host(self.visible_bias)[0], host(self.hidden_bias)[0]]),
-            "h0": hidden[rows],
-            "v1": visible[B + rows],
-            "h1": hidden[B + rows],
-            "uniform": self.draws.last(rows),
-            "visible": visible,
-            "hidden": hidden,
-        }
+        found, B, rows = dict(super().state()), len(self.v0), self.rows
+        hidden = found["hidden"]
+        return found | {"h0": hidden[rows], "v1": found["visible"][B + rows], "h1": hidden[B + rows]}
 
     def left_over(self) -> float:
         """Mean square of what the reconstruction misses, over the examples' variance."""
@@ -101,7 +118,29 @@ class RbmProgram(MiniBatches):
         return weights.T.reshape(-1, side, side)
 
 
-class Rbm(WorkloadClass):
+class LayerWorkload(WorkloadClass):
+    def half(self, case: Case) -> float:
+        """Of the interval that the weights are drawn from, around 0."""
+        raise NotImplementedError
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """Weights in +-half; examples uniform in [0, 1), as pixel intensities are; small biases, visible then hidden;
+        `rows`: the examples that are checked."""
+        (V, H, B), half = _sizes(case), self.half(case)
+        return {
+            "weights": Drawn((V, H), -half, half, seed),
+            "biases": small_biases(np.random.Generator(np.random.SFC64(seed)), V + H),
+            "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
+            "rows": checked_rows(B, seed),
+        }
+
+    def flops(self, case: Case) -> float:
+        """Five products, 10 B V H; the elementwise work is not counted, as in the paper's arithmetic."""
+        V, H, B = _sizes(case)
+        return 10.0 * B * V * H
+
+
+class Rbm(LayerWorkload):
     """A binary restricted Boltzmann machine trained by contrastive divergence with one Gibbs step (CD-1).
 
     For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r:
@@ -127,17 +166,9 @@ class Rbm(WorkloadClass):
         examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
         return RbmProgram(backend, case, {**self.inputs(case, seed=1), "examples": examples})
 
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """Weights uniform with a standard deviation of 0.01; examples uniform in [0, 1), as pixel intensities are;
-        small biases, visible then hidden; `rows`: the examples that are checked."""
-        V, H, B = _sizes(case)
-        random, half = np.random.Generator(np.random.SFC64(seed)), 0.01 * 3**0.5
-        return {
-            "weights": Drawn((V, H), -half, half, seed),
-            "biases": small_biases(random, V + H),
-            "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
-            "rows": checked_rows(B, seed),
-        }
+    def half(self, case: Case) -> float:
+        """Of a standard deviation of 0.01."""
+        return float(0.01 * 3**0.5)
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
         """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the
@@ -163,11 +194,6 @@ class Rbm(WorkloadClass):
             # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
             "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
         }
-
-    def flops(self, case: Case) -> float:
-        """Five products, 10 B V H; the elementwise work is not counted, as in the paper's arithmetic."""
-        V, H, B = _sizes(case)
-        return 10.0 * B * V * H
 
     def traffic_bytes(self, case: Case) -> float:
         """W read by four products and written by one; each activation written once and read by what uses it, fp32."""
@@ -342,6 +368,110 @@ def _batch_bytes(case: Case) -> float:
     return 4.0 * B * V
 
 
+class AutoencoderProgram(LayerProgram):
+    """`visible` is [x~; d] and `hidden` [e; y]."""
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        super().__init__(backend, case, inputs)
+        V, _, B = _sizes(case)
+        self.corruption = case.parameters["corruption"]
+        self.corrupted, self.missed = self.visible[:B], self.visible[B:]
+        self.error, self.code = self.hidden[:B], self.hidden[B:]
+        self.draws = backend.draws(B, V)
+        self.ones = backend.array(np.ones((1, B)))
+        self.captured = self.capture(inputs["examples"])
+
+    def train(self, batch: Array) -> None:
+        """Learn from one mini-batch (B, V)."""
+        backend, weights, x = self.backend, self.weights, batch
+        backend.mask(x, self.corruption, self.corrupted, self.draws)
+        backend.dense_layer(self.corrupted, weights, self.hidden_bias, self.code, activation="sigmoid")
+        backend.dense_layer(
+            self.code, weights, self.visible_bias, self.missed, activation="sigmoid", transpose=True, scale=-1.0
+        )
+        backend.add(x, self.missed)
+        backend.gemm(self.missed, weights, self.error)
+        backend.activation_backward(self.code, self.error, activation="sigmoid")
+        backend.gemm(self.visible, self.hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
+        backend.gemm(self.ones, self.error, self.hidden_bias, alpha=self.rate, beta=1.0)
+        backend.gemm(self.ones, self.missed, self.visible_bias, alpha=self.rate, beta=1.0)
+
+    def state(self) -> Arrays:
+        found, B, rows = dict(super().state()), len(self.code), self.rows
+        visible, hidden = found["visible"], found["hidden"]
+        return found | {
+            "corrupted": visible[rows],
+            "missed": visible[B + rows],
+            "code": hidden[B + rows],
+            "error": hidden[rows],
+        }
+
+
+class Autoencoder(LayerWorkload):
+    """A denoising autoencoder with tied weights, trained by stochastic gradient descent on the cross-entropy.
+
+    For a mini-batch x of B examples, weights W (V, H), hidden bias b (H,), visible bias c (V,), learning rate r, and
+    the share p of each example's elements that noise sets to 0:
+
+        x~ = x, or 0 with probability p    y = sigmoid(x~ W + b)    z = sigmoid(y W^T + c)
+        d = x - z                          e = (d W) y (1 - y)
+        W += r/B (x~^T e + d^T y)          b += r/B sum(e)          c += r/B sum(d)
+
+    -d is the gradient of the cross-entropy before the sigmoid of z, -e that before the sigmoid of y. Five products of
+    2 B V H FLOP. The two of the gradient, one for each place of the tied W, are one product over 2 B rows,
+    [x~; d]^T [e; y], added into W by the product itself (beta = 1), so that W is read and written once.
+    Source: Vincent et al., Extracting and composing robust features with denoising autoencoders, 2008.
+    """
+
+    PARAMETERS: ClassVar = {
+        "visible": "whole", "hidden": "whole", "batch": "whole", "corruption": "real", "learning_rate": "real",
+    }  # fmt: skip
+    TESTS: ClassVar = {
+        "smoke": {"visible": 36, "hidden": 16, "batch": 8, "corruption": 0.3, "learning_rate": 0.1},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29, "corruption": 0.0, "learning_rate": 0.1},
+        "large": {"visible": 320, "hidden": 320, "batch": 320, "corruption": 0.3, "learning_rate": 0.1},
+    }
+    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add")
+    program = AutoencoderProgram
+
+    def half(self, case: Case) -> float:
+        """As is usual for sigmoids."""
+        V, H, _ = _sizes(case)
+        return float(4 * (6.0 / (V + H)) ** 0.5)
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the
+        weights and biases from what all examples left, as it was seen."""
+        V, _, B = _sizes(case)
+        c, b = np.split(inputs["biases"].astype(np.float64), [V])
+        rate, W = case.parameters["learning_rate"] / B, inputs["weights"]
+        x = np.asarray(inputs["examples"][0])[inputs["rows"]].astype(np.float64)
+        corrupted = np.where(seen["uniform"] < case.parameters["corruption"], 0.0, x)
+        y = sigmoid(W.times(corrupted) + b)
+        d = x - sigmoid(W.transposed_times(y) + c)
+        visible, hidden = seen["visible"], seen["hidden"]
+        return {
+            "corrupted": corrupted,
+            "code": y,
+            "missed": d,
+            "error": W.times(d) * y * (1 - y),
+            "weights": Product(visible.T, hidden, rate),
+            "biases": rate
+            * np.concatenate([array.sum(axis=0, dtype=np.float64) for array in (visible[B:], hidden[:B])]),
+        }
+
+    def traffic_bytes(self, case: Case) -> float:
+        """W read by four products and written by one; x read twice, x~, d and e written and read twice or once, y
+        written and read three times, fp32."""
+        V, H, B = _sizes(case)
+        return 4.0 * (5 * V * H + B * (8 * V + 6 * H))
+
+    def memory_bytes(self, case: Case) -> float:
+        """Weights, the mini-batches, the four arrays of activations and errors, and the draws, fp32."""
+        V, H, B = _sizes(case)
+        return 4.0 * (V * H + BATCHES * B * V + B * (3 * V + 2 * H))
+
+
 class _Up:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         self.backend, self.rows = backend, inputs["rows"]
@@ -402,141 +532,3 @@ class RbmUp(WorkloadClass):
 
     def memory_bytes(self, case: Case) -> float:
         return self.traffic_bytes(case)
-
-
-class _Stack(NamedTuple):
-    """The arrays of some patches, or the matrices of one."""
-
-    weights: Array
-    gradient: Array
-    visible: Array  # [X; Z]
-    hidden: Array  # [Y0; Y1]
-    x: Array
-    z: Array
-    y0: Array
-    y1: Array
-
-
-class _Products:
-    """Goes through the patches in stacks, each from its first product to its last. On a CPU every lane does so with
-    stacks of its own, on one core, as in the workload patches; a single matrix is multiplied by all of them.
-    """
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        P, V, H, B = _products_of(case)
-        self.backend, self.batch, self.rows = backend, B, inputs["rows"]
-        self.weights = backend.parameters(inputs["weights"])  # (P, V, H)
-        self.gradient = backend.zeros(P, V, H)
-        self.visible = backend.array(inputs["visible"])  # (P, 2B, V)
-        self.hidden = backend.zeros(P, 2 * B, H)
-        self.stacks = [self._stack(which) for which in _stacks_of(case, backend.stack_bytes)]
-        self.step = backend.captured(self._multiply_all)
-
-    def _stack(self, which: int | slice) -> _Stack:
-        visible, hidden, B = self.visible[which], self.hidden[which], self.batch
-        return _Stack(
-            weights=self.weights[which], gradient=self.gradient[which], visible=visible, hidden=hidden,
-            x=visible[..., :B, :], z=visible[..., B:, :], y0=hidden[..., :B, :], y1=hidden[..., B:, :],
-        )  # fmt: skip
-
-    def _multiply_all(self) -> None:
-        self.backend.each(self.stacks, self._multiply)
-
-    def _multiply(self, stack: _Stack, lane: int) -> None:
-        gemm = self.backend.gemm
-        gemm(stack.x, stack.weights, stack.y0)
-        gemm(stack.y0, stack.weights, stack.z, transpose_b=True)
-        gemm(stack.z, stack.weights, stack.y1)
-        gemm(stack.visible, stack.hidden, stack.gradient, transpose_a=True)
-
-    def state(self) -> Arrays:
-        host, B, rows = self.backend.host, self.batch, self.rows
-        visible, hidden = host(self.visible), host(self.hidden)
-        return {
-            "y0": hidden[:, rows],
-            "z": visible[:, B + rows],
-            "y1": hidden[:, B + rows],
-            "gradient": host(self.gradient),
-            "visible": visible,
-            "hidden": hidden,
-        }
-
-
-class Cd1Products(WorkloadClass):
-    """The bare matrix products of one CD-1 mini-batch, to tell the overhead of the workloads rbm and patches: their
-    floor.
-
-    For each of P patches, or for the one matrix of a dense RBM, P = 1, with W (V, H) and X (B, V):
-
-        Y0 = X W (B, H)    Z = Y0 W^T (B, V)    Y1 = Z W (B, H)    G = [X; Z]^T [Y0; Y1] (V, H)
-
-    Five products of 2 B V H FLOP a patch; the gradient's two are one over 2 B rows, as those workloads do it. Every
-    array is a stack, (P, V, H), (P, 2B, V) or (P, 2B, H). No patch adds to another."""
-
-    PARAMETERS: ClassVar = {"visible": "whole", "hidden": "whole", "batch": "whole", "patches": "whole"}
-    TESTS: ClassVar = {
-        "smoke": {"visible": 16, "hidden": 24, "batch": 8, "patches": 2},
-        "odd": {"visible": 37, "hidden": 53, "batch": 29, "patches": 31},
-        "large": {"visible": 320, "hidden": 320, "batch": 320, "patches": 1},
-    }
-    ASKS = ("each", "stack_bytes")
-
-    program = _Products
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """W and X uniform in [-1, 1), W scaled by sqrt(3 / max(V, H)) so that repeated products neither grow nor
-        vanish; `visible`: X, and below it what Z is written over; `rows`: the examples that are checked, the same of
-        every patch.
-        """
-        P, V, H, B = _products_of(case)
-        half = (3.0 / max(V, H)) ** 0.5
-        return {
-            "weights": Drawn((P, V, H), -half, half, seed),
-            "visible": Drawn((P, 2 * B, V), -1.0, 1.0, [seed, 1]),
-            "rows": checked_rows(B, seed),
-        }
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The products in float64 for the checked examples, one patch at a time; the gradient from those of all
-        examples, as they were seen."""
-        weights, rows = inputs["weights"], inputs["rows"]
-        y0 = [
-            W.times(X[rows].astype(np.float64))
-            for W, X in zip(weights, map(np.asarray, inputs["visible"]), strict=True)
-        ]
-        z = [W.transposed_times(y) for W, y in zip(weights, y0, strict=True)]
-        y1 = [W.times(x) for W, x in zip(weights, z, strict=True)]
-        return {
-            "y0": np.stack(y0),
-            "z": np.stack(z),
-            "y1": np.stack(y1),
-            "gradient": Product(seen["visible"].transpose(0, 2, 1), seen["hidden"]),
-        }
-
-    def flops(self, case: Case) -> float:
-        """Five products of every patch, 10 P B V H."""
-        P, V, H, B = _products_of(case)
-        return 10.0 * P * B * V * H
-
-    def traffic_bytes(self, case: Case) -> float:
-        """Of every patch W read by three products, the gradient written; activations written once, read by what uses
-        them, fp32."""
-        P, V, H, B = _products_of(case)
-        return 4.0 * P * (4 * V * H + B * (5 * V + 5 * H))
-
-    def memory_bytes(self, case: Case) -> float:
-        P, V, H, B = _products_of(case)
-        return 4.0 * P * (2 * V * H + 2 * B * (V + H))
-
-
-def _stacks_of(case: Case, most: float) -> list[int | slice]:
-    """Patches, as many together as have visible units of both phases of at most so many bytes, as in the workload
-    patches. One patch is named by its number, so that its arrays are matrices, as those of the workload rbm are."""
-    P, V, _, B = _products_of(case)
-    count = int(min(P, max(1.0, most / (4 * 2 * B * V))))  # not //, which makes nan of an accelerator's infinity
-    return [first if count == 1 else slice(first, first + count) for first in range(0, P, count)]
-
-
-def _products_of(case: Case) -> tuple[int, int, int, int]:
-    sizes = case.parameters  # perhaps those of an RBM, whose products are asked for: one patch
-    return int(sizes.get("patches", 1)), int(sizes["visible"]), int(sizes["hidden"]), int(sizes["batch"])
