@@ -135,13 +135,12 @@ def make_cells(
     cells["reason"] = cells["reason"].where(measured, cells["why"].mask(changed, OTHER_PARAMETERS))
     cells["status"] = cells["status"].fillna("not-run")
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
-    of_step = {name: name.replace("step", "seconds") for name in ("step", "step_low", "step_high", "step_median")}
-    for column in (*of_step, "flops", "traffic_bytes"):
-        cells[of_step.get(column, column)] = cells["steps"] * cells[column]
+    for end in ("", "_low", "_high", "_median"):
+        cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
+    for what in ("flops", "traffic_bytes"):
+        cells[what] *= cells["steps"]
     counted = {"flops": cells["flops"], "bytes": cells["traffic_bytes"], "examples": cells["examples"]}
-    cells["amount"] = np.nan
-    for what, amount in counted.items():
-        cells["amount"] = amount.where(cells["counted"] == what, cells["amount"])
+    cells["amount"] = np.select([cells["counted"] == what for what in counted], list(counted.values()), np.nan)
     return apply_dtypes(_beside_published(cells, papers), "cells")
 
 
