@@ -83,12 +83,8 @@ def test_a_case_lies_at_its_flop_a_byte_under_the_ceilings_of_its_own_profile(ma
     assert (single.bandwidth_gbytes, multi.bandwidth_gbytes) == pytest.approx((1, 2))
     assert (single.roof_gflops, multi.roof_gflops) == pytest.approx((50, 100))  # the memory is the limit
     assert (single.share, multi.share) == pytest.approx((0.2, 0.2))
-
-
-def test_beyond_the_ridge_the_roof_is_the_peak(make_record: MakeRecord) -> None:
-    (point,) = [point for point in derive(seven(make_record, 0.1, peak=2e10)) if point.machine == "box"]
-    assert point.intensity == pytest.approx(1000)
-    assert (point.roof_gflops, point.share) == pytest.approx((20, 0.5))
+    (beyond,) = [point for point in derive(seven(make_record, 0.1, peak=2e10)) if point.machine == "box"]
+    assert (beyond.intensity, beyond.roof_gflops, beyond.share) == pytest.approx((1000, 20, 0.5))
 
 
 def test_ceilings_of_two_sessions_are_each_rounds_own(make_record: MakeRecord) -> None:
@@ -115,50 +111,43 @@ def test_the_papers_cases_have_our_intensity_and_the_papers_peaks(make_record: M
     assert (gpu.experiment, gpu.case, gpu.precision, gpu.paper) == ("rbm", "576x1024", "fp32", "raina2009")
 
 
-def test_the_papers_cases_have_the_intensity_of_fp32_also_where_fp64_alone_was_measured(
-    make_record: MakeRecord,
+@pytest.mark.parametrize(
+    ("facts", "traffic", "theirs", "intensities"),
+    [
+        ({"profile": "openblas-1-fp64", "precision": "fp64"}, 4e7, "fp32", {"paper": 50, "box": 25}),
+        ({}, 2e7, "fp64", {"paper": 25, "box": 50}),
+    ],
+)
+def test_an_intensity_is_that_of_the_precision_of_its_row(
+    make_record: MakeRecord, facts: dict[str, Any], traffic: float, theirs: str, intensities: dict[str, float]
 ) -> None:
-    records = seven(make_record, 0.1, profile="openblas-1-fp64", precision="fp64")
+    records = seven(make_record, 0.1, **facts)
     for record in records:
-        record["cases"][0]["traffic_bytes"] = 4e7  # numbers of 8 bytes
-    points = {point.machine: point.intensity for point in derive(records)}
-    assert points == pytest.approx({"paper": 50, "box": 25})
+        record["cases"][0]["traffic_bytes"] = traffic
+    paper = replace(PAPER, rows=tuple(changed(row, precision=theirs) for row in PAPER.rows))
+    points = derive(records, {PAPER.name: paper})
+    assert {point.machine: point.intensity for point in points} == pytest.approx(intensities)
+    assert {point.precision for point in points if point.machine == "paper"} == {theirs}
 
 
-def test_the_cases_of_a_published_row_in_fp64_have_the_intensity_of_fp64(make_record: MakeRecord) -> None:
+@pytest.mark.parametrize(
+    ("fields", "ceilings", "there"),
+    [({"flops": None}, {}, set()), ({}, {"ceilings": None}, {"paper"})],
+    ids=["a case without a FLOP count is left out", "without ceilings only the paper's cases are there"],
+)
+def test_what_is_not_known_has_no_place(
+    make_record: MakeRecord, fields: dict[str, Any], ceilings: dict[str, Any], there: set[str]
+) -> None:
     records = seven(make_record, 0.1)
     for record in records:
-        record["cases"][0]["traffic_bytes"] = 2e7
-    double = replace(PAPER, rows=tuple(changed(row, precision="fp64") for row in PAPER.rows))
-    points = derive(records, {PAPER.name: double})
-    assert {(point.precision, point.intensity) for point in points if point.machine == "paper"} == {("fp64", 25.0)}
-
-
-def test_a_case_without_a_flop_count_is_left_out(make_record: MakeRecord) -> None:
-    records = seven(make_record, 0.1)
-    for record in records:
-        record["cases"][0]["flops"] = None
-    assert derive(records) == []
-
-
-def test_without_ceilings_only_the_papers_cases_are_there(make_record: MakeRecord) -> None:
-    records = seven(make_record, 0.1)
-    for record in records:
-        record["ceilings"] = None
-    assert {point.machine for point in derive(records)} == {"paper"}
+        record["cases"][0] |= fields
+        record |= ceilings
+    assert {point.machine for point in derive(records)} == there
 
 
 def test_a_case_that_two_tables_show_stands_where_it_was_measured(make_record: MakeRecord) -> None:
     records = seven(make_record, 0.1, case="4096x11008", changed={"visible": 4096, "hidden": 11008})
     assert [point.experiment for point in derive(records) if point.machine == "box"] == ["rbm"]
-
-
-def test_the_roofs_of_a_paper_are_those_of_its_rows_with_hardware() -> None:
-    assert [(one.profile, one.peak_gflops) for one in rows_of(paper_roofs(PAPER))] == [
-        ("single-cpu", pytest.approx(25.3)),
-        ("multi-cpu", pytest.approx(50.6)),
-        ("gpu", pytest.approx(622)),
-    ]
 
 
 def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
