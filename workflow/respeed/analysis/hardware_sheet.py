@@ -249,15 +249,11 @@ def _rate(gauged: Gauged) -> dict[str, Any] | None:
 # --- for people
 
 
-def place_name(device: str, threads: int | None, accelerator: str = "") -> str:
-    """Where something was measured, for people."""
-    if device != "cpu":
-        return accelerator or device
-    return "one core" if threads == 1 else f"all {threads} cores"
-
-
-def _place(row: Any) -> str:
-    return place_name(row.device, row.threads, row.accelerator)
+def place_of(row: Any) -> str:
+    """Where a row of rates.csv was measured, for people."""
+    if row.device != "cpu":
+        return str(row.accelerator or row.device)
+    return "one core" if row.threads == 1 else f"all {row.threads} cores"
 
 
 def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFrame, smoke: bool) -> dict[str, Any]:
@@ -268,7 +264,7 @@ def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFr
     timed = list(rows_of(rates[(rates["value"] > 0) & rates["what"].isin(WHATS)]))
     # Cores first, then devices.
     in_order = sorted(timed, key=lambda row: (row.device != "cpu", row.device, row.threads or 0))
-    places = {(row.device, row.threads): _place(row) for row in in_order}
+    places = {(row.device, row.threads): place_of(row) for row in in_order}
     counts = dict(sorted((row.threads, row.on) for row in steps))
     passes = sorted({row.passes for row in steps if row.passes} or {0})
     many = " to ".join(dict.fromkeys(map(str, (passes[0], passes[-1]))))
@@ -361,7 +357,7 @@ def _missing_rates(rates: pd.DataFrame) -> list[str]:
     """What was not measured, in few lines; of a device that is not there, that alone."""
     timed, gone = rates[rates["value"] > 0], rates[~(rates["value"] > 0) & rates["what"].isin(WHATS)]
     what = gone["what"].str.replace(",", "").mask(gone["what"] == PRODUCT, gone["package"] + " " + gone["precision"])
-    gone = gone.assign(what=what, on=[_place(row) for row in rows_of(gone)])
+    gone = gone.assign(what=what, on=[place_of(row) for row in rows_of(gone)])
     is_there = gone["device"].isin(timed["device"]) | gone["is_disturbed"]
     absent, several = gone[~is_there], timed[(timed["what"] == MEMORY) & (timed["devices"] > 1)]
     return [
@@ -407,7 +403,7 @@ def _differing_peaks(rates: pd.DataFrame, points: pd.DataFrame) -> list[str]:
     both = products.merge(peaks, on=where)
     both["share"] = both["peak_gflops"] / both["value"]
     return [
-        f"{row.package} on {_place(row)} reached {format_number(row.peak_gflops)} GFLOP/s in the rounds of papers, "
+        f"{row.package} on {place_of(row)} reached {format_number(row.peak_gflops)} GFLOP/s in the rounds of papers, "
         f"{format_share(row.share)} of what it reached for this sheet."
         for row in rows_of(both[~both["share"].between(1 / ALIKE, ALIKE)])
     ]

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.hardware_sheet import INTERVAL, PRODUCT, STEP, place_name, why_no_curve
+from respeed.analysis.hardware_sheet import INTERVAL, PRODUCT, STEP, place_of, why_no_curve
 from respeed.analysis.labels import PAPER
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.charts import ONE_CORE, POINT, Chart, Row, draw_marks
@@ -140,13 +140,11 @@ def chart_scaling(machine: str, scaling: pd.DataFrame) -> tuple[Chart, dict[str,
         timed, counts = timed[:0], []
     ideal = pd.DataFrame({"threads": counts, "speedup": list(map(float, counts))}).assign(row="ideal", speedups="")
     timed = timed.assign(row=timed["size"] + " " + timed["what"])
-    rows = []
-    for place, size in enumerate(dict.fromkeys(scaling["size"])):
-        for what in dict.fromkeys(scaling["what"]):
-            is_step = what == STEP
-            look = Look(COLORS[place % len(COLORS)], MARKERS[place], is_step, SOLID if is_step else DASHED)
-            rows.append(Row(f"{size} {what}", f"{what[0].upper()}{what[1:]}, {size}", look))
-    drawn = pd.concat([timed, ideal], ignore_index=True)
+    drawn, rows = pd.concat([timed, ideal], ignore_index=True), []
+    for size, what in dict.fromkeys(zip(scaling["size"], scaling["what"], strict=True)):
+        place, is_step = list(dict.fromkeys(scaling["size"])).index(size), what == STEP
+        look = Look(COLORS[place % len(COLORS)], MARKERS[place], is_step, SOLID if is_step else DASHED)
+        rows.append(Row(f"{size} {what}", f"{what[0].upper()}{what[1:]}, {size}", look))
     points = pd.DataFrame(
         {
             "row": drawn["row"], "case": drawn["threads"].map(_count_name), "value": drawn["speedup"],
@@ -187,7 +185,7 @@ def chart_rates(machine: str, rates: pd.DataFrame) -> Chart:
     """What square products reach in each precision on one core, all cores and every device: what else a machine reaches
     is in other units."""
     timed = rates[(rates["what"] == PRODUCT) & (rates["value"] > 0)]
-    names = [place_name(row.device, row.threads, row.accelerator) for row in rows_of(timed)]
+    names = [place_of(row) for row in rows_of(timed)]
     points = timed.assign(row=names, case=timed["package"] + ", " + timed["precision"], program="")
     points["rounds"] = [()] * len(points)
     looks = points.drop_duplicates("row")

@@ -130,10 +130,9 @@ def _learn_case(case: Case, backend: Any, budget: float) -> dict[str, Any]:
     }
 
 
-def _evenly(pictures: np.ndarray) -> np.ndarray:
+def _evenly(pictures: np.ndarray) -> Any:
     """So many pictures, evenly from all."""
-    some: np.ndarray = pictures[np.linspace(0, len(pictures) - 1, min(PICTURES, len(pictures))).astype(int)]
-    return some
+    return pictures[np.linspace(0, len(pictures) - 1, min(PICTURES, len(pictures))).astype(int)]
 
 
 def _grey(picture: np.ndarray) -> list[list[int]]:
