@@ -60,6 +60,7 @@ def test_efficiency_is_the_speedup_over_the_threads(efficiency: float, counts: t
     for row in rows:
         assert row.efficiency == pytest.approx(1.0 if row.threads == 1 else efficiency)
         assert row.speedup == pytest.approx(row.threads * row.efficiency)
+        assert [float(one) for one in row.speedups.split()] == pytest.approx([row.speedup] * 3)
 
 
 def disturb(sheet: dict[str, Any], *threads: int, passes: range = range(1, 100)) -> dict[str, Any]:
@@ -141,6 +142,9 @@ def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> N
     step = next(line["values"] for line in shown["scaling"] if line["label"] == "RBM step, 576x1024")
     assert [value["text"] for value in step] == ["10.2 ms", "1.80x (90 %)", "3.60x (90 %)"]
     assert all(value["interval"].startswith("±") for value in step)
+    # One pass says nothing of how far passes lie apart.
+    (product,) = page(hardware_sheet(make_record, (1,), passes=1))["groups"][0]["lines"]
+    assert [value["interval"] for value in product["values"]] == [""]
 
 
 DISTURBED = (
@@ -171,7 +175,17 @@ IN_CACHE = "The two arrays of the memory copy are 1.1 times all of cache L3: a p
 def test_what_a_sheet_lacks_is_said_in_one_line(
     change: Callable[[dict[str, Any]], dict[str, Any]], lines: list[str], make_record: MakeRecord
 ) -> None:
-    assert page(change(hardware_sheet(make_record)))["missing"] == lines
+    shown = page(change(hardware_sheet(make_record)))
+    assert shown["missing"] == lines
+    # Where there is no curve, it lacks no point.
+    assert (shown["missing_points"], shown["no_curve"]) == ([], "disturbed in every pass" if DISTURBED in lines else "")
+
+
+def test_a_device_that_was_disturbed_throughout_is_there_all_the_same(make_record: MakeRecord) -> None:
+    sheet = hardware_sheet(make_record, (1, 2, 4), gpu=True)
+    sheet["rounds"][-1]["threads"] = 64
+    (line,) = page(disturb(sheet, 64))["missing"]
+    assert line.startswith(f"No pass was clean on {ACCELERATOR}: PyTorch fp32, memory copy, ")
 
 
 def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
@@ -199,11 +213,14 @@ def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: M
     rows = {row[0]: row[1:] for row in beside_machines(rates, scaling, ["box-4", "box-8"])}
     assert rows["Efficiency of the step 576x1024, all cores"] == ["90 %", "90 %"]
     assert rows["Product, fp32, all cores, GFLOP/s"] == ["353", "706"]
+    assert len(set(rows["Memory copy, one core, GB/s"])) == 1
+    assert rows["Memory copy, one core, GB/s"] != rows["Product, fp32, one core, GFLOP/s"]
     assert not beside_machines(rates, scaling, ["box-4"])
-    # An efficiency of all cores is of no fewer.
-    disturb(sheets[0], 4)
-    rows = {row[0]: row[1:] for row in beside_machines(rates_of(*sheets), scaling_of(*sheets), ["box-4", "box-8"])}
-    assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %"]
+    # An efficiency of all cores is of no fewer, and not of one.
+    sheets = [disturb(sheets[0], 4), sheets[1], hardware_sheet(make_record, (1,), machine="box-1")]
+    names = ["box-4", "box-8", "box-1"]
+    rows = {row[0]: row[1:] for row in beside_machines(rates_of(*sheets), scaling_of(*sheets), names)}
+    assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %", "–"]
 
 
 def test_tables_have_the_sheets_of_all_machines_but_not_those_of_other_hardware_or_damaged_ones(

@@ -243,7 +243,7 @@ def _rate(gauged: Gauged) -> dict[str, Any] | None:
         for seconds in gauged.seconds.values()
     ]
     spread = dict(zip(("value", "low", "high", "ends"), spread_of(rates), strict=True))
-    return row | spread | {"passes": len(rates), "reason": ""}
+    return row | spread | {"passes": len(rates)}
 
 
 # --- for people
