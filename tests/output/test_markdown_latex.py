@@ -146,22 +146,6 @@ def test_addresses_in_a_label_are_no_links() -> None:
     assert escape_markdown("https://a.b www.a.b") == r"https:\//a.b www\.a.b"
 
 
-def test_markdown_has_headings_numbers_and_notes(make_record: MakeRecord) -> None:
-    records = [*seven(make_record, [0.06, 0.061] * 4), *seven(make_record, [0.002] * 7, **GPU)]
-    page = render(write_markdown(folded_of(records)))
-    assert "<strong>As published: Raina, Madhavan and Ng (ICML 2009)</strong>" in page
-    assert "<strong>On box</strong>" in page
-    assert "<sub>±" in page
-    assert "–<sup>1</sup>" in page
-    assert page.count("<table>") == 1
-
-
-def test_a_wide_table_in_markdown_has_at_most_four_columns(make_record: MakeRecord) -> None:
-    page = render(write_markdown(folded_of(every_case(make_record, 0.01), "matmul")))
-    assert '<td style="text-align:left">cd1 576x1024</td>' in page
-    assert page.count("<th") == 1 + 1 + 1  # <thead>, the corner and the only row that was measured
-
-
 def test_a_smoke_table_says_that_it_is_none(make_record: MakeRecord) -> None:
     text = write_markdown(folded_of(seven(make_record, [0.1] * 7), stamp="No measurement: tiny."))
     assert text.splitlines()[0] == "**No measurement: tiny.**"

@@ -39,7 +39,6 @@ def test_a_measured_number_carries_its_interval(
 def test_a_value_keeps_its_interval_apart() -> None:
     assert measured_value(69.5, 67.4, 71.2) == Value("69.5", "±3 %")
     assert measured_value(69.5, None, None, unit="x") == Value("69.5x", NO_INTERVAL)
-    assert measured_value(69.5, None, None, bare=True) == Value("69.5")
 
 
 @given(st.floats(1e-3, 1e6), st.floats(0.001, 0.9))
