@@ -28,8 +28,11 @@ def is_known(value: float | None) -> TypeGuard[float]:
     return value is not None and not math.isnan(value)
 
 
-def format_number(value: float, digits: int = 3) -> str:
-    """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741."""
+def format_number(value: float | None, digits: int = 3) -> str:
+    """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741. Empty
+    without a number."""
+    if not is_known(value):
+        return ""
     if value == 0:
         return "0"
     # The exponent after rounding: 9.99 with two digits is 10, not 10.0.

@@ -115,9 +115,9 @@ def make_cells_page(papers: Mapping[str, Paper], cells: pd.DataFrame, left_out: 
         fields = {
             "Case": words(cell.case),
             "Seconds": _measured(cell, "seconds", smoke),
-            "Published": _number(cell.published_seconds),
+            "Published": Value(format_number(cell.published_seconds)),
             "Rounds": Value(str(cell.rounds or "")),
-            "GFLOP/s": _number(cell.gflops),
+            "GFLOP/s": Value(format_number(cell.gflops)),
             "Of peak": Value(format_whole_share(cell.peak_share) if cell.peak_share else ""),
             "Status": words(cell.status, cell.reason),
         }
@@ -177,10 +177,6 @@ def _others(left_out: int) -> list[str]:
     return [f"The rows of {left_out} other machines are in the file below."] * bool(left_out)
 
 
-def _number(value: float | None) -> Value:
-    return Value(format_number(value) if value is not None else "")
-
-
 def _measured(row: Any, name: str, bare: bool, unit: str = "", times_over: float = 1.0) -> Value:
     """A column with its interval's, such as seconds, seconds_low and seconds_high."""
     numbers = (getattr(row, column) for column in (name, f"{name}_low", f"{name}_high"))
@@ -205,7 +201,7 @@ def make_cost_page(papers: Mapping[str, Paper], costs: Sequence[Any], left_out: 
                 "Standing": words(row.standing if row.standing != "none" else ""),
                 "Speedup on its machine": _measured(row, "buys", smoke, "x") if row.verdict != "base" else Value(),
                 "Joules": _measured(row, "joules", smoke, times_over=times_over),
-                "Watts": _number(row.watts),
+                "Watts": Value(format_number(row.watts)),
                 "Energy of": words(row.energy_of),
             }
             group = (paper, experiment, currency, row.case)

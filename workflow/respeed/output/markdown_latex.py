@@ -88,18 +88,18 @@ def escape_markdown(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
 
 
-def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
-    """A table of cells that are Markdown; `align` has a letter l or r for each column."""
-    ruler = [{"l": ":---", "r": "---:"}[letter] for letter in align]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ruler, *rows))
+def pipe_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are Markdown; the first row is the header, and all columns but the first are of numbers."""
+    ruler = [":---", *["---:"] * (len(rows[0]) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], ruler, *rows[1:]))
 
 
 def _markdown_part(part: pd.DataFrame) -> str:
-    rows = []
+    rows = [["", *(escape_markdown(str(name)) for name in part)]]
     for heading, lines in groups_of(part):
         rows.append([f"**{escape_markdown(heading)}**", *[""] * part.shape[1]])
         rows += [[escape_markdown(label), *map(_markdown_value, values)] for _, label, values in lines]
-    return pipe_table(["", *(escape_markdown(str(name)) for name in part)], rows, "l" + "r" * part.shape[1])
+    return pipe_table(rows)
 
 
 def _markdown_value(value: Value) -> str:

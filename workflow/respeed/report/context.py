@@ -374,9 +374,9 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
             [
                 row.label,
                 row.case,
-                f"{format_number(row.speedup)}x ({format_range(row.speedup_low, row.speedup_high)})",
-                f"{format_number(row.algorithm_factor)}x ({format_range(row.algorithm_low, row.algorithm_high)})",
-                f"{format_number(row.hardware_factor)}x ({format_range(row.hardware_low, row.hardware_high)})",
+                _times(row.speedup, row.speedup_low, row.speedup_high),
+                _times(row.algorithm_factor, row.algorithm_low, row.algorithm_high),
+                _times(row.hardware_factor, row.hardware_low, row.hardware_high),
                 format_speedup(row.published),
             ]
             for row in rows_of(outcome.table("factors"))
@@ -384,13 +384,7 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
         "totals": list(map(_total, shown)),
         "headline_examples": next((f"{row.headline_examples:,.0f}" for row in shown if row.headline_examples), ""),
         "wholes": [
-            [
-                row.label,
-                row.case,
-                format_number(row.extrapolated_seconds) if row.extrapolated_seconds else "",
-                format_number(row.whole_seconds),
-                format_number(row.ratio) if row.ratio else "",
-            ]
+            [row.label, row.case, *map(format_number, (row.extrapolated_seconds, row.whole_seconds, row.ratio))]
             for row in rows_of(outcome.table("wholes"))
         ],
         "missing": _missing(cells),
@@ -467,6 +461,10 @@ def _every_cell(outcome: Outcome, cells: list[Any]) -> list[list[Any]]:
     timed = {cell.label for cell in cells if cell.seconds}
     rows = [cell for cell in cells if cell.label in timed]
     return _grid(rows, lambda cell: cell.label, lambda cell: cell.case, outcome.cases, show, missing=[NOTHING, ""])
+
+
+def _times(value: float, low: float | None, high: float | None) -> str:
+    return f"{format_speedup(value)} ({format_range(low, high)})"
 
 
 def _total(row: Any) -> list[str]:
