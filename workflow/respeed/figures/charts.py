@@ -129,16 +129,15 @@ def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str
 
 def draw_marks(axes: Axes, points: pd.DataFrame, looks: Mapping[str, Look], *, joined: bool, size: float = 4.5) -> None:
     """Draw `points` at their x and y, each as its `row` looks, those of a row and `program` joined by a line."""
-    kinds = {row: looks[row].marks(size) for row in points["row"]}
-    for marks in dict.fromkeys(kinds.values()):
-        mine = points[points["row"].map(kinds) == marks]
-        rows = list(dict.fromkeys(mine["row"]))
-        sns.lineplot(
-            mine, x="x", y="y", hue="row", style="row", units="program", estimator=None, sort=False, legend=False,
-            palette={row: looks[row].color for row in rows}, markers={row: looks[row].marker for row in rows},
-            dashes={row: looks[row].dashes for row in rows}, linewidth=1.3 if joined else 0.0, ax=axes,
-            **dict(marks),
-        )  # fmt: skip
+    there, colors = len(axes.lines), {row: looks[row].color for row in points["row"]}
+    # With more than a colour told to seaborn, it takes several times as long.
+    sns.lineplot(
+        points, x="x", y="y", hue="row", units="program", estimator=None, sort=False, legend=False, palette=colors,
+        linewidth=1.3 if joined else 0.0, ax=axes,
+    )  # fmt: skip
+    programs = points.groupby("row", sort=False)["program"].nunique()
+    for line, row in zip(axes.lines[there:], programs.index.repeat(programs), strict=True):
+        line.set(**looks[row].marks(size))
     axes.set(xlabel="", ylabel="")
 
 

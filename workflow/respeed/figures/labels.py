@@ -12,33 +12,35 @@ from respeed.figures.style import INK, LEADING, QUIET, SIZE, THEIRS, TICK_SIZE, 
 LABEL_WIDTH = 125.0
 LEADER, MARK = 12.0, 7.0
 TICK, NAME_GAP = 8.0, 6.0
-SOLID, DASHED, DASH_DOT = "", (4.0, 2.0), (6.0, 1.5, 1.0, 1.5)
+SOLID, DASHED, DASH_DOT = (), (4.0, 2.0), (6.0, 1.5, 1.0, 1.5)
 STROKES = ("x", "+", "1", "")  # markers that are lines, or nothing
 LARGER = {"*": 1.7}  # of the same size, it looks smaller than others
 
 
 @dataclass(frozen=True)
 class Look:
-    """Of a row: `dashes` as seaborn has them; a `pale` row is drawn behind the others, and has no label."""
+    """Of a row: `dashes` as matplotlib has them, or none; a `pale` row is drawn behind the others, and has no label."""
 
     color: str
     marker: str = ""
     filled: bool = True
-    dashes: str | tuple[float, ...] = SOLID
+    dashes: tuple[float, ...] = SOLID
     pale: bool = False
 
-    def marks(self, size: float = 4.5) -> tuple[tuple[str, Any], ...]:
-        """What matplotlib is told of its marks, but for colour and shape: the same of rows that are drawn at once."""
+    def marks(self, size: float = 4.5) -> dict[str, Any]:
+        """What matplotlib is told of its line and marks, but for the colour."""
         stroke = self.marker in STROKES
         # Open marks lie beneath full ones, so that both are seen.
-        return (
-            ("markersize", size * LARGER.get(self.marker, 1.0)),
-            ("markeredgecolor", "white" if self.filled and not stroke else "auto"),
-            ("markeredgewidth", 0.5 if self.filled and not stroke else 1.1),
-            ("alpha", 0.3 if self.pale else 1.0),
-            ("zorder", 3.0 if self.pale else 4.0 if self.filled else 3.5),
-            *(() if self.filled else (("markerfacecolor", "white"),)),
-        )
+        return {
+            "linestyle": (0, self.dashes) if self.dashes else "-",
+            "marker": self.marker,
+            "markersize": size * LARGER.get(self.marker, 1.0),
+            "markeredgecolor": "white" if self.filled and not stroke else "auto",
+            "markeredgewidth": 0.5 if self.filled and not stroke else 1.1,
+            "markerfacecolor": "auto" if self.filled else "white",
+            "alpha": 0.3 if self.pale else 1.0,
+            "zorder": 3.0 if self.pale else 4.0 if self.filled else 3.5,
+        }
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ def write_label(canvas: Canvas, label: Label, x: float, y: float) -> None:
     """Mark and words, `x` the middle of the mark and `y` that of the height."""
     look = label.look
     if look.marker:
-        mark: dict[str, Any] = dict(look.marks())
-        canvas.draw([(x, y)], linestyle="", **mark | {"color": look.color, "marker": look.marker})
+        canvas.draw([(x, y)], **look.marks() | {"color": look.color, "linestyle": ""})
     color = THEIRS if look.color == THEIRS else INK
     write_lines(canvas, label.lines, x + MARK, y, size=SIZE, color=color)
 
