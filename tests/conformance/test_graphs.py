@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from respeed.backends import _torch_device, make_backend
+from respeed.backends import _torch_device
 from respeed.backends._torch_between import ByTorch
-from respeed.errors import NotMeasurable
-from respeed.workloads.rbm import RbmStreamed
-from tests.conformance.programs import case_of
+from tests.conformance.programs import build, case_of, make
 
 MIB = 2**20
 
@@ -22,18 +20,14 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(params=["fp32", "bf16"])
 def made(request: pytest.FixtureRequest) -> Iterator[Any]:
-    try:
-        yield make_backend("torch", device="cuda", precision=request.param, threads=1, seed=7)
-    except NotMeasurable as reason:
-        pytest.skip(str(reason))
+    yield make("torch", "cuda", request.param, seed=7)
     gc.collect()
     torch.cuda.empty_cache()
 
 
 def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
-    case = case_of("rbm_streamed", "odd")
     kept = made._graphs.bytes_kept()
-    program = RbmStreamed().build(made, case, RbmStreamed().inputs(case, seed=5))
+    program = build(made, case_of("rbm_streamed", "odd"))
     assert made.why_plain() is None
     # A piece for small arrays beside that for the workspace.
     assert made._graphs.bytes_kept() - kept <= 4 * MIB
@@ -68,7 +62,7 @@ def test_draws_go_on_after_a_capture_that_was_broken_off(
     made: Any, none_can_be_made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one sequence, whoever draws: a graph that was made before, the step itself, one that is captured after."""
-    alike = make_backend("torch", device="cuda", precision=made.precision, threads=1, seed=7)
+    alike = make("torch", "cuda", made.precision, seed=7)
     draws, out, current = made.draws(8, 8), made.zeros(8, 8), torch.cuda.current_stream()
     same, thrown = alike.draws(8, 8), alike.zeros(8, 8)
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.backends import BackendContract, make_backend
-from respeed.measure.case import TOLERANCE, state_errors, what_is_wrong
+from respeed.backends import BackendContract
+from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
-from respeed.workloads import patches
-from respeed.workloads.matmul import Cd1Products
-from tests.conformance.programs import places
+from tests.conformance.programs import build, errors_of, make, places, state_after
 
 LANES = 3
 
@@ -22,17 +20,13 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def make(name: str, threads: int) -> BackendContract:
-    return make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
-
-
 @pytest.fixture
 def made(name: str) -> Iterator[BackendContract]:
-    made = make(name, LANES)
+    made = make(name, threads=LANES)
     if made.lanes == 1:
         pytest.skip(f"{name} does one item after another")
     yield made
-    make(name, 1)  # the number of threads is a setting of the whole process
+    make(name)  # the number of threads is a setting of the whole process
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
@@ -83,22 +77,19 @@ def test_lanes_that_add_to_the_same_rows_lose_nothing(made: BackendContract) -> 
 def test_patches_learn_in_lanes_what_they_learn_in_one(name: str) -> None:
     sizes: dict[str, Any] = {"side": 96, "patch": 48, "stride": 8, "hidden": 30, "batch": 64, "learning_rate": 0.1}
     case = Case("several stacks", "patches", sizes)
-    inputs = patches.inputs(case, seed=2)
-    if make(name, LANES).lanes == 1:
+    if make(name, threads=LANES).lanes == 1:
         pytest.skip(f"{name} does one item after another")
-    wanted, found = learned(make(name, 1), case, inputs), learned(make(name, LANES), case, inputs)
+    wanted, found = learned(make(name), case), learned(make(name, threads=LANES), case)
     # The same draws whoever makes them.
     np.testing.assert_array_equal(found["uniform"], wanted["uniform"])
     for each in ("weights", "biases", "image", "h1"):
         np.testing.assert_allclose(found[each], wanted[each], rtol=0, atol=2e-6)
 
 
-def learned(backend: BackendContract, case: Case, inputs: Any) -> dict[str, np.ndarray]:
-    program = patches.build(backend, case, inputs)
+def learned(backend: BackendContract, case: Case) -> dict[str, np.ndarray]:
+    program = build(backend, case)
     assert len(program.stacks) > LANES
-    for _ in range(3):
-        program.step()
-    return {name: np.array(values) for name, values in program.state().items()}
+    return state_after(program, 3, backend)
 
 
 @pytest.mark.parametrize("patches_a_stack", [1, 2])
@@ -106,13 +97,8 @@ def test_bare_products_of_patches_are_right_in_lanes(made: BackendContract, patc
     made.stack_bytes = 4 * 2 * 19 * 23 * patches_a_stack
     sizes = {"visible": 23, "hidden": 11, "batch": 19, "patches": 7}
     case = Case("several stacks", "cd1_products", sizes)
-    inputs = Cd1Products().inputs(case, seed=2)
-    program = Cd1Products().build(made, case, inputs)
-    assert len(program.stacks) == -(-7 // patches_a_stack)
-    program.step()
-    state = program.state()
-    errors = state_errors(inputs, state, Cd1Products().reference(case, inputs, state))
-    assert what_is_wrong(errors, TOLERANCE["fp32"]) is None
+    assert len(build(made, case).stacks) == -(-7 // patches_a_stack)
+    assert what_is_wrong(errors_of(made, case), TOLERANCE["fp32"]) is None
 
 
 def test_bare_products_of_a_dense_rbm_are_of_matrices_on_all_threads(
@@ -127,5 +113,5 @@ def test_bare_products_of_a_dense_rbm_are_of_matrices_on_all_threads(
 
     monkeypatch.setattr(made, "gemm", gemm)
     case = Case("dense", "cd1_products", {"visible": 23, "hidden": 11, "batch": 19, "patches": 1})
-    Cd1Products().build(made, case, Cd1Products().inputs(case, seed=2)).step()
+    build(made, case).step()
     assert seen == [(2, LANES)] * 4
