@@ -14,7 +14,7 @@ from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Fac
 from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
 from respeed.paths import check_name
 
-Workload = Annotated[StrictStr, Says("the name of a file in workflow/respeed/workloads")]
+Workload = Annotated[StrictStr, Says("the name of a workload in workflow/respeed/workloads")]
 CaseName = Annotated[StrictStr, Says("a name in small letters, digits, - and _ (quote it if it is all digits)")]
 Source = Annotated[StrictStr, Says("the name of the experiment that measures the case")]
 Column = Annotated[StrictStr, Says("the published column that the case answers, where it has another name")]

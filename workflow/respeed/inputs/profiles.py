@@ -46,7 +46,7 @@ def _cpus(value: Any) -> str | None:
 
 
 Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
-Backend = Annotated[StrictStr, Says("the name of a file in workflow/respeed/backends")]
+Backend = Annotated[StrictStr, Says("the name of a backend in workflow/respeed/backends")]
 Device = Annotated[
     StrictStr, Says("a device of the backend, such as cpu or cuda; of several, one by its number: cuda:1")
 ]
