@@ -190,18 +190,18 @@ class Mlp(WorkloadClass):
         from the outputs and errors of all examples, as they were seen."""
         rate, decay = float(case.parameters["learning_rate"]), decay_of(case)
         B, rows, activation = int(case.parameters["batch"]), inputs["rows"], activation_of(case)
-        sizes, examples = _sizes(case), np.asarray(inputs["examples"][0])
+        layers, examples = _sizes(case), np.asarray(inputs["examples"][0])
         expected: dict[str, np.ndarray | Product] = {}
 
-        out, top = examples[rows].astype(np.float64), len(sizes) - 1
-        for place in range(len(sizes)):
+        out, top = examples[rows].astype(np.float64), len(layers) - 1
+        for place in range(len(layers)):
             z = inputs[f"weights{place}"].times(out) + inputs[f"bias{place}"]
             out = expected[f"out{place}"] = activated(activation if place < top else "none", z)
 
         error, right = softmax(out), (np.arange(len(rows)), inputs["labels"][0][rows])
         expected["costs"] = -np.log(error[right])[:, None]
         error[right] -= 1.0
-        for place, (_, above) in reversed(list(enumerate(sizes))):
+        for place, (_, above) in reversed(list(enumerate(layers))):
             expected[f"error{place}"] = error
             x, errors = seen[f"all_out{place - 1}"] if place else examples, seen[f"all_error{place}"]
             expected[f"bias{place}"] = -rate / B * errors.sum(axis=0, dtype=np.float64)
@@ -225,17 +225,17 @@ class Mlp(WorkloadClass):
         """Weights read by two products, of the first layer by one, read and written by a third; outputs written once
         and read by the next product, the slope and the gradient; errors written once, and read by the product and the
         sum of their layer's update and, of all but the first layer, the product with the weights, fp32."""
-        B, sizes = int(case.parameters["batch"]), _sizes(case)
-        weights = 4 * sum(below * above for below, above in sizes) - sizes[0][0] * sizes[0][1]
-        outputs = sum(4 * above for _, above in sizes)
-        errors = sum(4 * above for _, above in sizes) - sizes[0][1]
-        return 4.0 * (weights + B * (2 * sizes[0][0] + outputs + errors))
+        B, layers = int(case.parameters["batch"]), _sizes(case)
+        weights = 4 * sum(below * above for below, above in layers) - layers[0][0] * layers[0][1]
+        outputs = sum(4 * above for _, above in layers)
+        errors = sum(4 * above for _, above in layers) - layers[0][1]
+        return 4.0 * (weights + B * (2 * layers[0][0] + outputs + errors))
 
     def memory_bytes(self, case: Case) -> float:
         """Weights, the mini-batches, and outputs and errors of the layers, fp32."""
-        B, sizes = int(case.parameters["batch"]), _sizes(case)
-        units = 2 * sum(above for _, above in sizes)
-        return 4.0 * (sum(below * above for below, above in sizes) + BATCHES * B * sizes[0][0] + B * units)
+        B, layers = int(case.parameters["batch"]), _sizes(case)
+        units = 2 * sum(above for _, above in layers)
+        return 4.0 * (sum(below * above for below, above in layers) + BATCHES * B * layers[0][0] + B * units)
 
 
 class SoftmaxRegression(Mlp):
