@@ -55,12 +55,8 @@ def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns
     assert all(1 <= part.shape[1] <= most for part in parts)
 
 
-@pytest.mark.parametrize(("columns", "header"), [(4, "case 0"), (11, "row 0")])
-def test_a_table_of_more_than_four_cases_is_turned(columns: int, header: str) -> None:
-    assert lay_out(numbers_of(2, columns))[0].columns[0] == header
-
-
-def test_a_table_without_rows_has_no_parts() -> None:
+def test_a_table_of_more_than_four_cases_is_turned_and_one_without_rows_has_no_parts() -> None:
+    assert [lay_out(numbers_of(2, columns))[0].columns[0] for columns in (4, 11)] == ["case 0", "row 0"]
     assert lay_out(folded_of([], "matmul").numbers) == []
 
 

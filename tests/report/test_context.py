@@ -133,31 +133,25 @@ def test_of_many_machines_the_cheapest_of_all_stands_beside_the_one_in_full(
 def test_the_report_of_twelve_machines_names_all_and_shows_the_cells_of_one(make_record: MakeRecord) -> None:
     write_machines(make_record, 12)
     text = text_of_report("box-07", drawn=True)
-    names = {
-        path.name.removesuffix("-slide.svg").removesuffix(".svg") for path in Path("results/figures").rglob("*.svg")
-    }
-    assert {name.rsplit("-", 1)[0] for name in names} == {"box-07"}
-    assert all(f"box-{number:02}" in text for number in range(12))
-    assert "On box-07" in text
+    assert {path.name[:6] for path in Path("results/figures").rglob("*.svg")} == {"box-07"}
+    for wanted in (
+        *(f"box-{number:02}" for number in range(12)), "On box-07", "Where it stands among 12 machines",
+        "The rows of 11 other machines are in results/tables/raina2009/rbm.csv", "the range over 12 machines",
+        "stands here as soon as a price is told: ./run respeed new machine NAME",
+    ):  # fmt: skip
+        assert wanted in text, wanted
     assert "On box-08" not in text
-    assert "Where it stands among 12 machines" in text
-    assert "The rows of 11 other machines are in results/tables/raina2009/rbm.csv" in text
-    assert "the range over 12 machines" in text
     assert "What it costs" not in text
-    assert "stands here as soon as a price is told: ./run respeed new machine NAME" in text
 
 
 def test_another_machine_adds_a_row_and_nothing_else_and_the_one_in_full_comes_first(make_record: MakeRecord) -> None:
-    sizes = []
-    for machines in (8, 9, 10):
+    for machines in (8, 9):
         write_machines(make_record, machines)
         context = context_of("box-03")
-        rows = context["many"]["rows"]
-        assert rows[0] == ["box-03", "A CPU, 2 cores", "25.0%"]
-        sizes.append(len(rows))
+        assert context["many"]["rows"][0] == ["box-03", "A CPU, 2 cores", "25.0%"]
+        assert len(context["many"]["rows"]) == machines
         assert [machine["name"] for machine in context["machines"]] == ["box-03"]
         assert {run["machine"] for one in context["papers"][0]["experiments"] for run in one["machines"]} == {"box-03"}
-    assert sizes == [8, 9, 10]
 
 
 def test_without_the_tables_what_to_do_is_one_line(make_record: MakeRecord) -> None:
