@@ -129,6 +129,8 @@ def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str
 
 def draw_marks(axes: Axes, points: pd.DataFrame, looks: Mapping[str, Look], *, joined: bool, size: float = 4.5) -> None:
     """Draw `points` at their x and y, each as its `row` looks, those of a row and `program` joined by a line."""
+    if points.empty:
+        return
     there, colors = len(axes.lines), {row: looks[row].color for row in points["row"]}
     # With more than a colour told to seaborn, it takes several times as long.
     sns.lineplot(
