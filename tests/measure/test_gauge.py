@@ -53,12 +53,14 @@ class Pretended:
     def __init__(self, make_record: MakeRecord) -> None:
         self.make_record = make_record
         self.asked: list[str] = []
+        self.probes: dict[str, int] = {}
         self.is_hit: Callable[[str, int], bool] = lambda profile, number: False
 
-    def measure(self, specs: list[Any], *_: object) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def measure(self, specs: list[Any], _: object, probes: list[float]) -> Iterator[tuple[Any, dict[str, Any]]]:
         (spec,) = specs
         name, number = spec.profile.name, spec.id.index
         self.asked.append(name)
+        self.probes[name] = len(probes)
         record = self.make_record([0.01] * 3, index=number, profile=name, smoke=spec.id.smoke)
         for block in record["cases"][0]["blocks"] if self.is_hit(name, number) else ():
             block["run_delay_seconds"] = 1e7
@@ -90,6 +92,8 @@ def test_a_smoke_sheet_is_a_whole_one_of_processes_bound_to_as_many_cores_as_thr
     for record in sheet["rounds"]:
         told = record["provenance"]
         assert len(told["affinity"]) == record["threads"] == told["threads_proof"]["threads_ran"]
+        # What all share stands once.
+        assert not {"machine", "commit", "versions", "libraries", "environment"} & told.keys()
 
 
 def test_a_sheet_that_can_be_used_is_left_as_it_is(gauged: Path, pretended: Pretended) -> None:
@@ -169,6 +173,8 @@ def test_processes_take_turns_pass_after_pass_as_long_as_that_brings_something(
     assert {pretended.asked.count(spec.profile.name) for spec in plan.often} == {passes}
     assert pretended.asked.count(first) == others
     assert {pretended.asked.count(name) for name in rest} <= {1}
+    # The last process of each number of threads knew the probes of those before it.
+    assert all((pretended.probes[spec.profile.name] > 0) == (passes > 1) for spec in plan.often)
 
 
 def test_a_device_that_is_not_there_is_in_the_sheet_with_the_reason(
