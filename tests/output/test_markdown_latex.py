@@ -77,6 +77,10 @@ def test_accents_stay_and_what_no_font_has_becomes_a_question_mark() -> None:
     assert escape_latex("é ł ± 漢") == r"\'{e} \l{} $\pm$ ?"
 
 
+def test_two_hyphens_are_not_drawn_as_a_dash() -> None:
+    assert escape_latex("./run --cores ''") == r"./run -{}-cores '{}'"
+
+
 def test_latex_names_its_packages_cuts_numbers_at_their_point_and_sets_intervals_small(make_record: MakeRecord) -> None:
     text = write_latex(folded_of(seven(make_record, [0.01] * 7)))
     assert r"% Needs \usepackage{array,booktabs,tabularx}" in text

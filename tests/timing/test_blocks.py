@@ -1,6 +1,7 @@
 """Warm-up, blocks, probes and energy, on steps whose duration is known because the test owns the clock; and blocks that
 are discarded by cause, never by value."""
 
+import mmap
 import threading
 import time
 from collections.abc import Callable
@@ -204,6 +205,15 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not() -> None:
     assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
     # Of threads that share their cores by design, waiting tells nothing.
     assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
+
+
+def test_memory_that_is_touched_for_the_first_time_is_seen_as_page_faults() -> None:
+    before = take_snapshot()
+    with mmap.mmap(-1, 256 * mmap.PAGESIZE) as pages:
+        for place in range(0, len(pages), mmap.PAGESIZE):
+            pages[place] = 1
+        seen = difference(before, take_snapshot())
+    assert seen["minor_faults"] >= 256 / 16  # a kernel may map sixteen pages at once
 
 
 def test_a_block_has_what_was_used_in_it_by_domain_and_its_times_nothing_of_the_reading(clock: Clock) -> None:
