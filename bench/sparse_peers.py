@@ -19,8 +19,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
     from respeed.backends import make_backend
     from respeed.kernels.compiled import Workers, workspace
     from respeed.kernels.sparse import descend, search
-    from respeed.workloads._lasso import objective
-    from respeed.workloads.sparse_coding import SparseParallel
+    from respeed.workloads.sparse_coding import SparseParallel, objective
 
     penalty = case.parameters["penalty"]
     full = Case(

@@ -15,7 +15,7 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import published_speedup
 from respeed.analysis.totals import make_totals
 from respeed.model.paper import Claim
-from respeed.numbers import format_duration
+from respeed.text import format_duration
 from tests.derived import (
     ALL,
     BF16,

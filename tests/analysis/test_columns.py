@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import respeed
 from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_table, make_frame, rows_of, write_table
 from respeed.errors import UserError
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.text import printable
 from tests.conftest import ROOT, MakeRecord, write_machines
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.cells import in_unit
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.decomposition import explain, make_factors, make_why
-from respeed.analysis.labels import in_unit
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold

@@ -21,7 +21,7 @@ from respeed.analysis.hardware_sheet import (
     spread_of,
     spread_of_ratio,
 )
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.paths import hardware_path
 from respeed.records.store import write_json
 from tests.conftest import make_record as make_record_fixture

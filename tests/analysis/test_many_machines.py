@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.paths import description_path, results_folder
 from respeed.records.store import write_json
 from tests.conftest import write_machines

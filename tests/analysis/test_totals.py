@@ -9,7 +9,7 @@ import pytest
 from respeed.analysis.columns import rows_of
 from respeed.analysis.totals import make_parts, make_totals, make_wholes
 from respeed.model.paper import Case
-from respeed.numbers import format_duration
+from respeed.text import format_duration
 from tests.derived import PAPERS, derive, frames_of
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -13,9 +13,9 @@ import typst
 from matplotlib.figure import Figure
 from pypdf import PageObject, PdfReader
 
-from respeed.figures import build
-from respeed.figures.build import build_figures
-from respeed.output.build import build_tables
+from respeed import figures
+from respeed.figures import build_figures
+from respeed.output import build_tables
 from tests.conftest import ROOT
 from tests.figures.boxes import outside, overlaps, words_of
 from tests.figures.machines import ALL, CPU, drawn, write_machine
@@ -31,9 +31,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Figure]]:
     """Figures by their path, kept in place of their files."""
-    figures: dict[str, Figure] = {}
-    monkeypatch.setattr(build, "save_figure", lambda figure, path, page: figures.update({f"{path}{page.name}": figure}))
-    return figures
+    drawn: dict[str, Figure] = {}
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path, page: drawn.update({f"{path}{page.name}": figure}))
+    return drawn
 
 
 LONG = {"machine": "intel-xeon-box-1" * 4, "label": "W" * 40 + " and more of the label: "}
@@ -79,7 +79,7 @@ def test_the_same_records_give_the_same_bytes_whatever_python_hashes(make_record
     build_tables(smoke=False)
     found = []
     for seed in ("1", "2"):
-        code = "from respeed.figures.build import build_figures; build_figures(smoke=False)"
+        code = "from respeed.figures import build_figures; build_figures(smoke=False)"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "workflow")}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         found.append(drawn())

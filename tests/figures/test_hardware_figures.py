@@ -9,12 +9,12 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.analysis.hardware_sheet import why_no_curve
-from respeed.figures.build import build_figures
+from respeed.figures import build_figures
 from respeed.figures.charts import draw_chart
 from respeed.figures.machine import chart_rates, chart_scaling
 from respeed.figures.style import PAGES
-from respeed.output.build import build_tables
-from respeed.report.build import build_report
+from respeed.output import build_tables
+from respeed.report import build_report
 from tests.conftest import ROOT, write_machines
 from tests.figures.boxes import outside, overlaps, words_of
 from tests.sheets import ACCELERATOR, hardware_sheet, rates_of, scaling_of, write_sheet

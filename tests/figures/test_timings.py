@@ -11,7 +11,7 @@ from respeed.analysis.columns import make_frame
 from respeed.figures.results import Outcome, load_results
 from respeed.figures.timings import Speedups, chart_seconds, choose_speedups, color_packages, rows_in_front
 from respeed.inputs.papers import load_papers
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json
 from tests.derived import NOISE

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.inputs.papers import load_papers
-from respeed.numbers import NO_INTERVAL, Value
 from respeed.output.html import (
     NONE_YET,
     OPEN,
@@ -24,6 +23,7 @@ from respeed.output.html import (
     render_table,
     write_page,
 )
+from respeed.text import NO_INTERVAL, Value
 from tests.derived import ALL, MakeRecord, claims_frame, folded_of, frames_of, seven
 
 PAPERS = load_papers(["raina2009"])

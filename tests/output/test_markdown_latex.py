@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.numbers import Value
 from respeed.output.markdown_latex import (
     escape_latex,
     escape_markdown,
@@ -21,7 +20,7 @@ from respeed.output.markdown_latex import (
     write_latex,
     write_markdown,
 )
-from respeed.text import printable
+from respeed.text import Value, printable
 from tests.derived import ALL, GPU, GPU_BF16, PAPER, MakeRecord, every_case, folded_of, machine_of, seven
 
 markdown_it = pytest.importorskip("markdown_it")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.numbers import (
+from respeed.text import (
     NO_INTERVAL,
     Value,
     format_measured,

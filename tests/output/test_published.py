@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.analysis.labels import PAPER as THEIRS
-from respeed.analysis.labels import reference, tell_apart
+from respeed.analysis.cells import PAPER as THEIRS
+from respeed.analysis.cells import reference, tell_apart
 from respeed.output.published import FoldedTable, fold, write_published_csv
 from tests.derived import ALL, GPU, GPU_BF16, PAPER, PROFILES, MakeRecord, folded_of, seven, table_of
 

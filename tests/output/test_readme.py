@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from respeed.output.build import build_tables, make_readme
+from respeed.output import build_tables, make_readme
 from respeed.output.markdown_latex import escape_markdown
 from tests.conftest import write_machines
 from tests.derived import PAPERS, MakeRecord, claims_frame

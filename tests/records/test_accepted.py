@@ -11,7 +11,7 @@ from respeed.analysis import build
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.inputs.files import read_text
-from respeed.output.build import build_tables, read_tables
+from respeed.output import build_tables, read_tables
 from respeed.paths import description_path, hardware_path, record_paths
 from respeed.records.models import checksum_of, sealed
 from respeed.records.store import read_json, write_json, write_record

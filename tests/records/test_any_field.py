@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from respeed.errors import UserError
-from respeed.figures.build import build_figures
+from respeed.figures import build_figures
 from respeed.figures.results import load_results
 from respeed.figures.style import PAGES
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.output.build import build_tables, read_tables
+from respeed.output import build_tables, read_tables
 from respeed.paths import record_paths
 from respeed.records.models import place_in_folders
 from respeed.records.store import (
@@ -100,7 +100,7 @@ def show(shown: set[tuple[bytes, ...]], *, drawn: bool) -> None:
     is shown is made of the tidy tables and of what was learned: where these are as they were once, so is the rest."""
     pages = [replace(page, endings=("svg",)) for page in PAGES[:1]]
     with contextlib.redirect_stderr(io.StringIO()), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("respeed.figures.build.PAGES", pages)
+        patch.setattr("respeed.figures.PAGES", pages)
         plan()
         try:
             read_tables(False).write(Path("tidy"))

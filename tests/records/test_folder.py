@@ -13,8 +13,7 @@ import pytest
 from respeed.cli.measure import _logging_to
 from respeed.errors import UserError
 from respeed.paths import RoundId, round_path
-from respeed.records.folder import NEEDED_BYTES, check_room, check_snakemake
-from respeed.records.store import write_json
+from respeed.records.store import NEEDED_BYTES, check_room, check_snakemake, write_json
 from tests.conftest import ROOT, MakeRecord, Project
 from tests.systems import as_nobody, on_small_disk
 
@@ -32,11 +31,11 @@ def refused(command: list[str], folder: Path) -> str:
 
 
 def test_a_disk_that_is_nearly_full_stops_what_measures_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
+    monkeypatch.setattr("respeed.records.store.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES - 1))
     with pytest.raises(UserError, match=r"^results/smoke: 100 MB are free there, and a run may need 100 MB; make room"):
         check_room(smoke=True)
     check_room(smoke=True, measures=False)
-    monkeypatch.setattr("respeed.records.folder.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
+    monkeypatch.setattr("respeed.records.store.shutil.disk_usage", lambda _: Usage(1, 1, NEEDED_BYTES))
     check_room(smoke=True)
     assert not list(Path().iterdir())
 
@@ -72,7 +71,7 @@ def test_a_log_or_folder_of_another_user_or_one_that_is_a_link_to_nothing_is_a_l
     log.touch()
     (snakemake / "metadata").mkdir(parents=True)
     closed = {log.name, "metadata"}
-    monkeypatch.setattr("respeed.records.folder.os.access", lambda path, _: Path(path).name not in closed)
+    monkeypatch.setattr("respeed.records.store.os.access", lambda path, _: Path(path).name not in closed)
     with pytest.raises(UserError, match=rf"^{log}: cannot be written, and belongs to \w+; run in a clone of your own"):
         check_room(smoke=False)
     with pytest.raises(UserError, match="metadata: cannot be written, and belongs to"):

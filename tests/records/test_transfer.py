@@ -16,9 +16,8 @@ from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import RoundId, description_path, learning_path, record_paths, round_path
 from respeed.records.bundle import MIB
-from respeed.records.folder import hold_folder
 from respeed.records.models import CHECKSUM, Kind
-from respeed.records.store import write_json
+from respeed.records.store import hold_folder, write_json
 from respeed.records.transfer import Imported, export_bundle, import_bundle
 from tests.records.carried import files, learned, write_box, write_price
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
+from respeed import output
 from respeed.errors import UserError
-from respeed.figures.build import build_figures
+from respeed.figures import build_figures
 from respeed.figures.results import load_results
 from respeed.inputs.machines import Price, Told
-from respeed.output import build
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json, write_text
-from respeed.report.build import build_report
+from respeed.report import build_report
 from respeed.report.context import make_context
 from tests.conftest import ROOT, write_machines
 from tests.figures.machines import read_energy
@@ -43,7 +43,7 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Tell:
             f"box-{name[1:]}": Told(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
             for name, per_hour in prices.items()
         }
-        monkeypatch.setattr(build, "told_shown", lambda: told)
+        monkeypatch.setattr(output, "told_shown", lambda: told)
 
     return tell
 

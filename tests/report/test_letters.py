@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from pypdf import PdfReader
 
-from respeed.figures.build import build_figures
+from respeed.figures import build_figures
 from respeed.figures.style import plain, save_figure
-from respeed.output.build import build_tables
+from respeed.output import build_tables
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
-from respeed.report.build import FORM, build_report, with_letters_only
+from respeed.report import FORM, build_report, with_letters_only
 from respeed.text import is_unprintable, printable
 from tests.conftest import ROOT
 

@@ -14,7 +14,7 @@ from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend, search
 from respeed.model.paper import Case
-from respeed.workloads import _lasso, load_workload, sparse_coding
+from respeed.workloads import load_workload, sparse_coding
 from respeed.workloads.sparse_coding import SparseParallel, SparseProgram
 
 ALGORITHMS = ("sparse_parallel", "sparse_feature_sign", "sparse_descent")
@@ -45,8 +45,8 @@ def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> No
     for solver in (descend, search):
         found = np.zeros_like(correlations)
         solver(0, len(x), gram, correlations, penalty, found, workspace(len(bases)))
-        value = _lasso.objective(x, bases, found, penalty)
-        best = _lasso.objective(x, bases, _lasso.optimum(x, bases, found, penalty), penalty)
+        value = sparse_coding.objective(x, bases, found, penalty)
+        best = sparse_coding.objective(x, bases, sparse_coding.optimum(x, bases, found, penalty), penalty)
         np.testing.assert_allclose(value, best, rtol=1e-4, atol=1e-7)
 
 
@@ -54,8 +54,8 @@ def test_the_reference_finds_the_optimum_from_anywhere() -> None:
     x, bases = small_problem(3)
     far = np.random.default_rng(1).standard_normal((len(x), len(bases)))
     for start in (np.zeros_like(far), far):
-        found = _lasso.optimum(x, bases, start, 0.1)
-        assert _lasso.duality_gap(x, bases, found, 0.1).max() < 1e-9
+        found = sparse_coding.optimum(x, bases, start, 0.1)
+        assert sparse_coding.duality_gap(x, bases, found, 0.1).max() < 1e-9
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -68,8 +68,8 @@ def test_optima_equal_those_of_scikit_learn(algorithm: str) -> None:
     theirs = sparse_encode(
         x.astype(np.float64), bases.astype(np.float64), algorithm="lasso_cd", alpha=program.penalty, max_iter=20000
     )
-    ours = _lasso.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
-    np.testing.assert_allclose(ours.sum(), _lasso.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
+    ours = sparse_coding.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
+    np.testing.assert_allclose(ours.sum(), sparse_coding.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
 
 
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
@@ -80,7 +80,7 @@ def test_parallel_steps_never_raise_an_examples_objective(backend: str, monkeypa
         monkeypatch.setattr(sparse_coding, "MAX_ITERATIONS", iterations)
         program.code()
         values.append(
-            _lasso.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
+            sparse_coding.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
         )
     assert (np.diff(np.array(values), axis=0) <= 1e-6).all()
 

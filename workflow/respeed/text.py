@@ -1,6 +1,11 @@
-"""Texts for people: what of one from a file, such as a label or the name of a CPU, can be printed; durations."""
+"""Texts and numbers for people: what of a text from a file, such as a label or the name of a CPU, can be printed;
+significant digits, thousands, and an interval beside what has one; durations.
+"""
 
+import math
 import unicodedata
+from dataclasses import dataclass
+from typing import TypeGuard
 
 # A line of a message, and a text of a record, is no longer than this.
 MOST_LETTERS = 1500
@@ -60,3 +65,103 @@ def in_words(seconds: float) -> str:
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"
+
+
+NO_INTERVAL = "(no interval)"
+# What stands where there is no number.
+NOTHING = "–"
+
+_LENGTHS = {"weeks": 7 * 86400.0, "days": 86400.0, "hours": 3600.0, "minutes": 60.0}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), so that this can be set in
+    small type. Without a number, `mark` is that of the note that says why. On HTML pages `kind` may be words, range or
+    verdict, with the reason in place of the interval."""
+
+    text: str = ""
+    interval: str = ""
+    mark: str = ""
+    kind: str = "number"
+
+
+def is_known(value: float | None) -> TypeGuard[float]:
+    """Whether there is a number: neither None, nor NaN as tables have it."""
+    return value is not None and not math.isnan(value)
+
+
+def format_number(value: float | None, digits: int = 3) -> str:
+    """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741. Empty
+    without a number."""
+    if not is_known(value):
+        return ""
+    if value == 0:
+        return "0"
+    # The exponent after rounding: 9.99 with two digits is 10, not 10.0.
+    exponent = int(f"{value:.{digits - 1}e}".rpartition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
+
+
+def measured_value(
+    value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
+) -> Value:
+    """A number, with `unit` behind it, and its interval in per cent of it: ±3 %; NO_INTERVAL where there is none. Empty
+    without a number.
+
+    The interval need not lie evenly about the number: what is shown is its farther end. A `bare` number stands alone:
+    that of a smoke run, which is no measurement.
+    """
+    if not is_known(value):
+        return Value()
+    text = f"{format_number(value)}{unit}"
+    if bare:
+        return Value(text)
+    margin = f"±{format_share(max(high / value - 1, 1 - low / value))}" if is_known(low) and is_known(high) else ""
+    return Value(text, margin or NO_INTERVAL)
+
+
+def format_measured(
+    value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
+) -> str:
+    """The same as one text: 69.5 ±3 %."""
+    found = measured_value(value, low, high, unit=unit, bare=bare)
+    return f"{found.text} {found.interval}".strip()
+
+
+def format_share(share: float) -> str:
+    """A share in per cent: two digits, at least 0.1 %."""
+    per_cent = 100 * share
+    return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
+
+
+def format_whole_share(share: float) -> str:
+    """A share in whole per cent: 87 %."""
+    return f"{100 * share:.0f} %"
+
+
+def format_duration(seconds: float | None) -> str:
+    """A long time in the unit that people would use: 3.2 days, 5.1 weeks."""
+    if not is_known(seconds):
+        return ""
+    for unit, length in _LENGTHS.items():
+        # Ten days are ten days: weeks begin at two.
+        if seconds >= length * (2 if unit == "weeks" else 1):
+            return f"{format_number(seconds / length)} {unit}"
+    return f"{format_number(seconds)} seconds"
+
+
+def format_speedup(value: float | None) -> str:
+    """A speedup as papers print it, such as 12.9x."""
+    return f"{format_number(value)}x" if is_known(value) else ""
+
+
+def group_thousands(text: str) -> str:
+    """The digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
+    whole, point, rest = text.strip().partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()
+
+
+def format_range(low: float | None, high: float | None) -> str:
+    """An interval for people."""
+    return f"{format_number(low)} to {format_number(high)}" if is_known(low) and is_known(high) else "no interval"

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from respeed.analysis.cells import is_beside
+from respeed.analysis.cells import PAPER, is_beside, label_row, words_of_unit
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.speedups import fastest_by, published_speedup
 from respeed.model.paper import Claim, Paper, PublishedRow
-from respeed.numbers import format_duration, format_number
+from respeed.text import format_duration, format_number
 
 # Rows of the frame of cells, or of that of totals.
 Cells = Sequence[Any]

@@ -12,8 +12,7 @@ from typing import Any
 
 from respeed.analysis.estimates import TWO_LOOKS, Estimate, what_is_missing
 from respeed.model.paper import Claim
-from respeed.numbers import format_share
-from respeed.text import join_words
+from respeed.text import format_share, join_words
 
 REPRODUCED = "reproduced"
 LARGER = "larger"

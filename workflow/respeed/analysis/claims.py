@@ -15,17 +15,15 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis import claim_rules as rules
-from respeed.analysis.cells import NOT_YET, is_beside
+from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, is_beside
 from respeed.analysis.claim_fallback import Cells, claim_fallback
 from respeed.analysis.claim_rules import Compared
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, SETTLED_MARGIN, TWO_LOOKS, Estimate
-from respeed.analysis.labels import PAPER, across_precisions
 from respeed.analysis.rounds import CellKey, key_of
 from respeed.analysis.speedups import Samples, published_speedup
 from respeed.model.paper import Claim, Paper
-from respeed.numbers import NO_INTERVAL, format_share, format_speedup, format_whole_share
-from respeed.text import join_words
+from respeed.text import NO_INTERVAL, format_share, format_speedup, format_whole_share, join_words
 
 # The tests of claims that are about published numbers.
 NUMBERED = ("each", "largest", "growth", "total")

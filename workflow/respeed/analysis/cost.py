@@ -18,8 +18,7 @@ from respeed.analysis.rounds import CELL
 from respeed.analysis.speedups import CASE, Samples, compare_to_best, fastest_by
 from respeed.inputs.machines import Told
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import format_number
-from respeed.text import join_words
+from respeed.text import format_number, join_words
 
 HOUR, MILLION = 3600.0, 1e6
 # What is paid for, by what a table's unit counts; where it counts nothing, examples, or else steps.

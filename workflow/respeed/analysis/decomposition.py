@@ -33,12 +33,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.labels import PAPER, across_precisions, label_row
 from respeed.analysis.speedups import COLUMN, Samples, published_speedup_of
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import format_number, format_share
+from respeed.text import format_number, format_share
 
 # The row and the base of each comparison of why.csv, as people say it; theirs first.
 COMPARISONS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.labels import tell_apart
+from respeed.analysis.cells import tell_apart
 from respeed.records.fingerprint import FIELDS, show_field
 from respeed.records.models import is_checked, made_on
 

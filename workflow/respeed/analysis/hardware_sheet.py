@@ -26,8 +26,7 @@ from respeed.analysis.estimates import (
     smallest_sample,
 )
 from respeed.analysis.rounds import CellKey, read_rounds, seconds_by_round
-from respeed.numbers import NOTHING, Value, format_number, format_share, format_whole_share, measured_value
-from respeed.text import join_words
+from respeed.text import NOTHING, Value, format_number, format_share, format_whole_share, join_words, measured_value
 
 STEP = "RBM step"
 SCALED = {"rbm": STEP, "cd1_products": "its products alone"}

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from respeed.analysis.cells import PAPER, label_row
 from respeed.analysis.columns import apply_dtypes, rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.labels import PAPER, label_row
 from respeed.model.paper import Paper, number_bytes
 
 # A roof is one row of a machine, or of the paper (machine "paper"), in the sessions that saw these ceilings.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import ROUNDS_OF, rows_beside
+from respeed.analysis.cells import ROUNDS_OF, across_precisions, rows_beside
 from respeed.analysis.columns import TABLES, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
     CONFIDENCE,
@@ -29,7 +29,6 @@ from respeed.analysis.estimates import (
     place_machines,
     verdict_of,
 )
-from respeed.analysis.labels import across_precisions
 from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
 from respeed.model.paper import Paper
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from respeed.analysis.cells import label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import estimate_location, what_is_missing
-from respeed.analysis.labels import label_row
 from respeed.analysis.rounds import CELL, CellKey, key_of
 from respeed.analysis.speedups import Samples
 from respeed.model.paper import Case, Experiment, Paper

@@ -126,13 +126,13 @@ FOR_PEOPLE = {
         _smoke("of the smoke records, in results/smoke"),
     ),
     "new": _command(
-        "cli.files:write_starter",
+        "cli.records:write_starter",
         "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
         _takes("kind", help="paper, workload, hardware, machine or backend"),
         _takes("name", metavar="NAME", help="what it is to be called; its file or folder gets this name"),
     ),
     "check": _command(
-        "cli.files:check_files",
+        "cli.records:check_files",
         "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines",
     ),
 }
@@ -154,8 +154,8 @@ FOR_RULES = {
         _WAIT,
         _takes("path", type=Path, help="results/records/<machine>/<paper>/<experiment>/learning.json"),
     ),
-    "tables": _command("output.build:build_tables", "build the tables from the records that exist", *_SHOWN),
-    "figures": _command("figures.build:build_figures", "draw the figures from the tables", *_SHOWN),
+    "tables": _command("output:build_tables", "build the tables from the records that exist", *_SHOWN),
+    "figures": _command("figures:build_figures", "draw the figures from the tables", *_SHOWN),
     "report": _command("cli.results:build_report", "build the report PDF from tables and figures", *_SHOWN),
 }
 

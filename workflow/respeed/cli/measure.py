@@ -14,8 +14,7 @@ from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
 from respeed.measure.session import measure_gauge, measure_session, with_another_session
 from respeed.paths import hardware_path
-from respeed.records.folder import check_room, hold_folder
-from respeed.records.store import write_record
+from respeed.records.store import check_room, hold_folder, write_record
 from respeed.schedule.availability import write_description
 from respeed.schedule.selection import profiles_shown
 from respeed.schedule.workflow import PROFILE, resolve_workflow

@@ -19,8 +19,7 @@ from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
 from respeed.model.paper import Paper
-from respeed.numbers import format_measured
-from respeed.output.build import read_tables
+from respeed.output import read_tables
 from respeed.paths import record_folders
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import read_description, read_records, recorded_machines
@@ -28,6 +27,7 @@ from respeed.schedule.messages import announcement
 from respeed.schedule.selection import chosen_experiments
 from respeed.schedule.spec import choose_current
 from respeed.schedule.workflow import Workflow, resolve_workflow
+from respeed.text import format_measured
 
 # The states of a cell, in the order of the columns.
 STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
@@ -158,6 +158,6 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def build_report(smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
     """Build the report's PDF, and say where it is."""
-    from respeed.report.build import build_report  # Typst, which the others do without
+    from respeed.report import build_report  # Typst, which the others do without
 
     print(build_report(smoke, machine, papers))

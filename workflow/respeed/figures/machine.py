@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from respeed.analysis.cells import PAPER
 from respeed.analysis.columns import rows_of
 from respeed.analysis.hardware_sheet import INTERVAL, PRODUCT, STEP, place_of, why_no_curve
-from respeed.analysis.labels import PAPER
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.charts import ONE_CORE, POINT, Chart, Row, draw_marks
 from respeed.figures.labels import DASHED, SOLID, Label, Look, label_ends, make_label, move_apart, room_for, write_label
@@ -37,7 +37,7 @@ from respeed.figures.style import (
     width_of_ticks,
 )
 from respeed.model.paper import CPU_ARCHITECTURES, Paper
-from respeed.numbers import format_number, format_share
+from respeed.text import format_number, format_share
 
 # Points: the axes, below them the ticks, and each line of the key with what is between two of its entries.
 PLOT, FOOT, KEY, GAP = 235.0, 14.0, 14.0, 18.0

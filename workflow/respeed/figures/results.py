@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from respeed.analysis.cells import PAPER
 from respeed.analysis.columns import load_table
-from respeed.analysis.labels import PAPER
 from respeed.model.paper import Experiment, Paper
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from respeed.analysis.cells import PAPER, label_row, words_of_unit
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.speedups import Samples
 from respeed.figures.charts import ONE_CORE, POINT, SPREAD, Chart, Row
 from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look

@@ -18,10 +18,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
 
 from respeed.analysis import cost
+from respeed.analysis.cells import PAPER, reference
 from respeed.analysis.columns import rows_of
-from respeed.analysis.labels import PAPER, reference
 from respeed.model.paper import Paper
-from respeed.numbers import (
+from respeed.output.published import FoldedTable, groups_of
+from respeed.records.store import write_text
+from respeed.text import (
     NO_INTERVAL,
     Value,
     format_number,
@@ -29,8 +31,6 @@ from respeed.numbers import (
     format_whole_share,
     measured_value,
 )
-from respeed.output.published import FoldedTable, groups_of
-from respeed.records.store import write_text
 
 OPEN = "In italics: a number that has no interval, because too few rounds were clean."
 NONE_YET = "No claim has been tested yet."

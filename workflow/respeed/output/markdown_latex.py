@@ -10,9 +10,8 @@ from textwrap import wrap
 
 import pandas as pd
 
-from respeed.numbers import Value
 from respeed.output.published import FoldedTable, Note, groups_of
-from respeed.text import printable
+from respeed.text import Value, printable
 
 # More columns of numbers than that are hard to read side by side.
 AT_MOST = 4

@@ -21,13 +21,12 @@ from typing import Any
 
 import pandas as pd
 
+from respeed.analysis.cells import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import TABLES, rows_of, write_csv
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.labels import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.speedups import published_speedup
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import NO_INTERVAL, NOTHING, Value, format_speedup, group_thousands, measured_value
-from respeed.text import join_words
+from respeed.text import NO_INTERVAL, NOTHING, Value, format_speedup, group_thousands, join_words, measured_value
 
 NOT_MEASURED = "not measured"
 COLUMNS = ["row", "source", "kind", "package", "architecture", "case", "text", "interval", "reason"]

@@ -32,7 +32,6 @@ from respeed.records.bundle import (
     why_too_large,
 )
 from respeed.records.fingerprint import difference, fingerprint_of, name_of
-from respeed.records.folder import hold_folder
 from respeed.records.models import (
     HIGHEST_NUMBER,
     ROOT,
@@ -52,6 +51,7 @@ from respeed.records.models import (
 )
 from respeed.records.store import (
     described_machines,
+    hold_folder,
     json_text,
     read_machine,
     recorded_machines,

@@ -1,1 +1,63 @@
 """The report: one file of facts, laid out by Typst. Every number in it comes from a data file."""
+
+import datetime
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import typst
+
+from respeed.errors import UserError
+from respeed.figures.results import load_results
+from respeed.records.store import replacing, write_json
+from respeed.report.context import make_context
+
+TEMPLATE = Path("report/report.typ")
+# With no fonts but those that Typst carries.
+FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_standards": ["a-2a", "ua-1"]}
+# The same tables give the same bytes: no time of building.
+NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
+# Beyond so many different letters they are not tried one by one.
+MOST_TRIED = 100
+# What stands for a letter that no face has, as in the LaTeX tables.
+INSTEAD = "?"
+PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
+
+
+def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
+    """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; returns its path.
+
+    All machines stand in it in full while they are few, or else `machine`, and all others in a row each
+    (see schedule.selection)."""
+    if not TEMPLATE.exists():
+        raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
+    name = "smoke" if smoke else "report"
+    facts = Path("report/facts") / f"{name}.json"
+    write_json(facts, with_letters_only(make_context(load_results(smoke, machine, papers))))
+    try:
+        document = typst.compile(TEMPLATE, root=Path.cwd(), sys_inputs={"facts": f"/{facts}"}, timestamp=NO_DAY, **FORM)
+    except typst.TypstError as error:
+        raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed figures)") from None
+    with replacing(TEMPLATE.with_name(f"{name}.pdf")) as file:
+        file.write(document)
+    return TEMPLATE.with_name(f"{name}.pdf")
+
+
+def with_letters_only(facts: Any) -> Any:
+    """The facts with a question mark for every letter that the report's faces have not got: a PDF that can be read
+    aloud may hold no other. Of very many different letters all are taken for such."""
+    text = json.dumps(facts, ensure_ascii=False)
+    doubtful = sorted({letter for letter in text if not letter.isascii()})
+    if len(doubtful) <= MOST_TRIED:
+        # As a rule the faces have all of them.
+        doubtful = [] if _are_shown(doubtful) else [letter for letter in doubtful if not _are_shown([letter])]
+    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), INSTEAD)))
+
+
+def _are_shown(letters: list[str]) -> bool:
+    try:
+        typst.compile(PROBE.encode(), sys_inputs={"letters": json.dumps(letters)}, **FORM)
+    except typst.TypstError:
+        return False
+    return True

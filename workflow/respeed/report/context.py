@@ -7,18 +7,20 @@ from importlib.metadata import version
 from typing import Any
 
 from respeed.analysis import cost
+from respeed.analysis.cells import PAPER, label_row, words_of_unit
 from respeed.analysis.claims import summarize
 from respeed.analysis.columns import rows_of
 from respeed.analysis.decomposition import COMPARISONS, explain
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.hardware_sheet import beside_machines, describe_sheet
-from respeed.analysis.labels import PAPER, label_row, words_of_unit
 from respeed.analysis.roofline import hardware_roofs, highest_roofs
 from respeed.figures.learning import shown_program
 from respeed.figures.results import Outcome, Results
 from respeed.figures.timings import NUMBERS, rows_in_front
 from respeed.model.paper import Experiment, Paper
-from respeed.numbers import (
+from respeed.output.published import describe_hardware, fold, make_published
+from respeed.paths import results_folder
+from respeed.text import (
     NOTHING,
     format_duration,
     format_measured,
@@ -28,8 +30,6 @@ from respeed.numbers import (
     format_speedup,
     measured_value,
 )
-from respeed.output.published import describe_hardware, fold, make_published
-from respeed.paths import results_folder
 
 # More machines than that do not fit beside one another.
 MOST_PRICED = 4

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from respeed.errors import UserError
 from respeed.machine.own_packages import own_packages_first
-from respeed.records.folder import REPORT, check_own, check_room, check_snakemake, hold_folder
+from respeed.records.store import REPORT, check_own, check_room, check_snakemake, hold_folder
 from respeed.schedule.signals import cancel_jobs_when_stopped, end_kindly_when_stopped
 
 if TYPE_CHECKING:
