@@ -78,6 +78,17 @@ def test_a_total_adds_up_its_cases_wherever_they_were_measured(make_record: Make
     assert (ours.seconds_low, ours.rounds, ours.reason) == (pytest.approx(ours.seconds), 7, "")
 
 
+def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by(make_record: MakeRecord) -> None:
+    """To the last digit the same in all rounds: only another day could change it."""
+    records = dbn_records(make_record, DBN.cases)
+    for record in records[len(records) // 2 :]:
+        record["started"] = "2026-01-02T00:00:00+00:00"
+    ours = ours_of(records)
+    # t of 8 + 1 degrees of freedom, and 3 % over the root of two sessions.
+    assert 1.03 < ours.seconds_high / ours.seconds < 1.06
+    assert ours.seconds_low * ours.seconds_high == pytest.approx(ours.seconds**2)
+
+
 def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds(make_record: MakeRecord) -> None:
     """Six clean rounds of seven, each case another six: no round is clean in all of them, and all of them count."""
     draw, places = random.Random(1), {case.name: place for place, case in enumerate(DBN.cases)}

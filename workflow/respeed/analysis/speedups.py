@@ -26,6 +26,7 @@ from respeed.analysis.estimates import (
     compare_rounds,
     confidence_among,
     estimate_sum,
+    over_sessions,
     place_machines,
     verdict_of,
 )
@@ -67,9 +68,13 @@ class Samples:
             return compare_apart(*pair, confidence), False
         return compare_rounds(*pair, confidence)
 
-    def sum(self, cells: Iterable[Any], over: Iterable[Any] = (), confidence: float = CONFIDENCE) -> Estimate:
-        """The seconds of several cells together; over those of others, if any."""
-        return estimate_sum(self._together(cells), self._together(over), confidence)
+    def sum(self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CONFIDENCE) -> Estimate:
+        """The seconds of several cells together; over those of others, if any. What sessions differ by is in it where
+        there are several; of a ratio only where the two share none."""
+        found = estimate_sum(self._together(cells), self._together(over), confidence)
+        days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
+        is_within = days[0].keys() & days[1].keys() if over else len(days[0]) == 1
+        return found if is_within else over_sessions(found, days, confidence)
 
     def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[int, float]]]:
         """The mean seconds of each cell by round: a mapping for each group of cells that one process measured."""
