@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from respeed.analysis.estimates import TWO_LOOKS, Estimate, what_is_missing
+from respeed.analysis.estimates import SETTLED_MARGIN, TWO_LOOKS, Estimate, what_is_missing
 from respeed.model.paper import Claim
 from respeed.text import format_share, join_words
 
@@ -182,9 +182,9 @@ def judge_alternatives(verdicts: Sequence[Verdict]) -> Verdict:
 def judge_growth(measured: Sequence[Compared]) -> Verdict:
     """Whether a number grows from case to case, as the published one does.
 
-    It grows if the last interval lies above the first, and each step is known: up, or level as far as two settled
-    numbers tell. It has another shape if one interval lies below any before it, or if first and last cannot be told
-    apart although both are settled. Of one case nothing can be said.
+    It grows if the last interval lies above the first, and each step is known: up, or level. Level are two settled
+    numbers of which the second is at most 10 % below the first. It has another shape if one interval lies below any
+    before it, or if first and last cannot be told apart although both are settled. Of one case nothing can be said.
     """
     first, last = measured[0], measured[-1]
     if first is last:
@@ -195,9 +195,12 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
     if not last.here.is_above(first.here.high) and not (first.open or last.open):
         return ANOTHER_SHAPE, f"{first.case} and {last.case} cannot be told apart"
     for before, after in [(first, last), *itertools.pairwise(measured)]:
-        why = before.open or after.open
-        if why and not after.here.is_above(before.here.high):
+        if after.here.is_above(before.here.high):
+            continue
+        if why := before.open or after.open:
             return NOT_SETTLED, f"{before.case} and {after.case} cannot be told apart yet: {why}"
+        if after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+            return NOT_SETTLED, f"it may fall from {before.case} to {after.case}: the intervals leave it open"
     return REPRODUCED, ""
 
 
