@@ -16,7 +16,7 @@ scratch = lambda like, dtype=None, name="": torch.empty(like.shape, dtype=dtype 
 print(between_for(torch.device("cuda"), torch.float32, scratch).facts)
 print("on:", torch.ones(3, device="cuda").sum().item())
 """
-OPERATOR = "def mask(x: torch.Tensor, draws: torch.Tensor, share: float, out: torch.Tensor) -> None:\n"
+OPERATOR = "def mask(x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:\n"
 
 
 @pytest.mark.parametrize(
