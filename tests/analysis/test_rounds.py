@@ -1,8 +1,10 @@
 """From records to rounds: what is judged by what, and what may be put together."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from respeed.analysis.cells import judge_cells
@@ -57,23 +59,42 @@ def test_what_is_quiet_is_known_from_all_cases_of_a_session(make_record: MakeRec
     assert set(found["causes"]) == {"slow reference probe in 1", ""}
 
 
-def test_the_ceiling_of_a_row_is_its_own_and_the_highest_of_its_session(make_record: MakeRecord) -> None:
-    """1e9 FLOP in 0.1 s: a tenth of a ceiling that one round alone saw, the first, the last or another."""
-    for place in (0, 3, 5):
+def test_the_ceiling_of_a_row_is_its_own_and_what_its_session_reached_in_most_rounds(make_record: MakeRecord) -> None:
+    """1e9 FLOP in 0.1 s: a fifth of the ceiling, whichever round alone saw a higher one, or a lower."""
+    for place, odd in itertools.product((0, 3, 5), (1e10, 1e11)):
         peaks = [5e10] * 6
-        peaks[place] = 1e11
+        peaks[place] = odd
         slow = [make_record([0.1] * 2, index=n, peak=peak) for n, peak in enumerate(peaks, start=1)]
+        for number, record in enumerate(slow):
+            record["ceilings"]["bytes_per_second"] = 3e10 if number == place else 1e10
         fast = rounds(make_record, [0.01] * 6, peak=4e11, **ALL)
-        found = judge_cells(read_rounds([*slow, *fast])).set_index("profile")["peak_share"]
-        assert dict(found) == pytest.approx({"torch-1": 0.1, "torch-all": 0.25})
+        found = read_rounds([*slow, *fast])
+        assert set(found["bandwidth_gbytes"]) == {10.0}
+        assert dict(judge_cells(found).set_index("profile")["peak_share"]) == pytest.approx(
+            {"torch-1": 0.2, "torch-all": 0.25}
+        )
 
 
-def test_the_rate_of_a_copy_is_the_highest_of_its_session_whichever_round_saw_it(make_record: MakeRecord) -> None:
-    for place in (0, 3, 5):
-        records = rounds(make_record, [0.1] * 6)
-        for index, record in enumerate(records):
-            record["ceilings"]["bytes_per_second"] = 2e10 if index == place else 1e10
-        assert set(read_rounds(records)["bandwidth_gbytes"]) == {20.0}
+def test_the_share_of_the_peak_does_not_change_with_the_number_of_rounds(make_record: MakeRecord) -> None:
+    """Products and steps of the same noise: the highest of so many products would rise with them."""
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.05, (2, 2000)))
+
+    def mean_share(number: int) -> float:
+        parts = [noise[:, start : start + number].T for start in range(0, 800, number)]
+        sessions = [[make_record([0.1 * a] * 2, index=n, peak=2e10 / b) for n, (a, b) in enumerate(part, start=1)]
+                    for part in parts]  # fmt: skip
+        return float(np.mean([judge_cells(read_rounds(one))["peak_share"].item() for one in sessions]))
+
+    assert mean_share(40) == pytest.approx(mean_share(8), rel=0.01) == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_best_product_of_a_ladder_is_a_ceiling_too(make_record: MakeRecord) -> None:
+    """Of each square the median over rounds, and of squares the highest."""
+    records = [make_record([seconds] * 2, index=n, case=case, peak=1e9)
+               for case, seconds in (("512", 0.1), ("1024", 0.05)) for n in (1, 2, 3)]  # fmt: skip
+    for record in records:
+        record["cases"][0]["workload"] = "matmul"
+    assert set(read_rounds(records)["peak_gflops"]) == {20.0}
 
 
 def test_the_clean_blocks_of_a_round_count_by_their_steps(make_record: MakeRecord) -> None:

@@ -34,7 +34,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
     step, step_low, step_high, step_median
                           seconds of a step over rounds, for totals; NaN where no time may be shown
-    peak_share            the rate over the highest of a bare product in the same sessions, the median over rounds
+    peak_share            the rate over the highest of a bare product in the same sessions, the estimate over rounds
     rounds, sessions      how many have a clean block, and in how many sessions these are
     discarded, error, flops, traffic_bytes, threads, precision, is_cpu, parameters
                           of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
@@ -61,8 +61,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     )
     flops = number[timed.index].map(cells["flops"])
     shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
-    cells["peak_share"] = shares.groupby(number[shares.index]).median()
-    cells["share_low"] = estimate_locations(shares, number[shares.index])["low"]
+    cells[["peak_share", "share_low"]] = estimate_locations(shares, number[shares.index])[["value", "low"]]
     cells["share_rounds"] = shares.groupby(number[shares.index]).size()
     untimed = rounds[(rounds["status"] != "measured") & (~rounds["whole"] | (rounds["status"] == "wrong"))]
     failures: dict[int, dict[str, str]] = {}

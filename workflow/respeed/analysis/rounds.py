@@ -66,12 +66,7 @@ def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
         machines[record["id"]["machine"]].append(record)
     rows = [row for mine in machines.values() for row in _rows(number_sessions(mine))]
     frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
-    rounds = apply_dtypes(frame, "rounds").join(frame[INSIDE])
-    # The highest that any round of a profile and session saw: of a bare product, and of a copy.
-    ceilings = ["peak_gflops", "bandwidth_gbytes"]
-    together = rounds.groupby(["machine", "session", "profile", "threads", "library"])
-    rounds[ceilings] = together[ceilings].transform("max")
-    return rounds
+    return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 
 
 def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
@@ -101,25 +96,37 @@ def _probed(session: int, record: Mapping[str, Any]) -> ProbedRow:
     return session, record["id"]["profile"], record["threads"], library_of(record)
 
 
-def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
-    """Those of one machine; each with the ceilings that its own round saw."""
-    quiet = {row: quiet_probe(found) for row, found in probes_by_row(numbered).items() if found}
+def _ceilings_by_row(numbered: Numbered) -> dict[ProbedRow, dict[str, float]]:
+    """The highest rate of a bare product, and that of a copy, of each profile and session.
+
+    Of each product it is the median over rounds of its best in a round: the highest of all rises with their number.
+    """
+    rates: dict[ProbedRow, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for session, record in numbered:
-        measured = record["ceilings"] or {}
+        found = rates[_probed(session, record)]
+        for name, rate in (record["ceilings"] or {}).items():
+            found[name].append(rate)
         # The squares of the matmul ladder may be larger than what each round can afford.
-        rates = [
-            case["flops"] * block["sample_steps"] / min(block["sample_seconds"])
-            for case in record["cases"]
-            for block in case["blocks"]
-            if case["workload"] == "matmul"
-        ]
-        found = {
-            "session": session,
-            "peak_gflops": max([measured.get("flops_per_second", 0.0), *rates]) / 1e9 or math.nan,
-            "bandwidth_gbytes": measured.get("bytes_per_second", 0.0) / 1e9 or math.nan,
-        }
         for case in record["cases"]:
-            yield found | _round(record, case, quiet.get(_probed(session, record), math.inf))
+            if case["workload"] == "matmul" and case["blocks"]:
+                seconds = min(min(block["sample_seconds"]) / block["sample_steps"] for block in case["blocks"])
+                found[record["id"]["experiment"], case["case"]].append(case["flops"] / seconds)
+    ceilings = {}
+    for row, found in rates.items():
+        copy = statistics.median(found.pop("bytes_per_second", [math.nan]))
+        product = max(map(statistics.median, found.values()), default=math.nan)
+        ceilings[row] = {"peak_gflops": product / 1e9 or math.nan, "bandwidth_gbytes": copy / 1e9 or math.nan}
+    return ceilings
+
+
+def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
+    """Those of one machine; each with the ceilings of its profile in its session."""
+    quiet = {row: quiet_probe(found) for row, found in probes_by_row(numbered).items() if found}
+    ceilings = _ceilings_by_row(numbered)
+    for session, record in numbered:
+        row = _probed(session, record)
+        for case in record["cases"]:
+            yield {"session": session} | ceilings[row] | _round(record, case, quiet.get(row, math.inf))
 
 
 def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:

@@ -442,7 +442,7 @@ def _learned(outcome: Outcome) -> list[dict[str, str]]:
 
 
 def _every_cell(outcome: Outcome, cells: list[Any]) -> list[list[Any]]:
-    """A cell is two texts: the median seconds with the rate, and beneath the share of the peak, the speedup, the clean
+    """A cell is two texts: the seconds with the rate, and beneath the share of the peak, the speedup, the clean
     rounds and the discarded blocks."""
     ratios = {(row.label, row.case): row for row in rows_of(outcome.table("speedups"))}
     marks = {"indistinguishable": " =", "unproven": " ?"}
@@ -456,7 +456,7 @@ def _every_cell(outcome: Outcome, cells: list[Any]) -> list[list[Any]]:
         share = format_share(cell.peak_share) if cell.peak_share else ""
         rate = f", {format_number(cell.gflops)} GFLOP/s" if cell.gflops else ""
         beneath = " · ".join(filter(None, [share, speedup, f"{cell.rounds} ({cell.discarded})"]))
-        return [f"{format_number(cell.seconds_median or 0.0)} s{rate}", beneath]
+        return [f"{format_number(cell.seconds)} s{rate}", beneath]
 
     timed = {cell.label for cell in cells if cell.seconds}
     rows = [cell for cell in cells if cell.label in timed]
