@@ -1,10 +1,15 @@
 """Which accelerators are there, under which numbers."""
 
+import contextlib
+import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from respeed.machine import accelerators
+from respeed.machine import accelerators, energy
+from respeed.machine.description import describe_machine
 
 NAMES = ["NVIDIA A100", "NVIDIA T4", "NVIDIA H100"]
 UUIDS = ["GPU-aa01", "GPU-ab02", "GPU-bc03"]
@@ -77,3 +82,108 @@ def test_tpus_are_counted_among_what_their_vendor_has_on_the_bus(
     assert accelerators.device_counts()["tpu"] == 2
     monkeypatch.setattr(accelerators, "BUS", tmp_path / "no bus")
     assert "tpu" not in accelerators.device_counts()
+
+
+class DoctoredNvml:
+    """NVIDIA's library for one device, of which it tells all but what `fails`."""
+
+    def __init__(self, *fails: str, slices: int = 0) -> None:
+        self._fails, self._slices = fails, slices
+
+    def __getattr__(self, query: str) -> Any:
+        mib, of = 2**20, {"parent": "NVIDIA A100", 0: "NVIDIA A100 MIG 1g.5gb", 1: "NVIDIA A100 MIG 2g.10gb"}
+        answers: dict[str, Any] = {
+            "SystemGetDriverVersion": lambda: "580.65", "SystemGetCudaDriverVersion": lambda: 13000,
+            "DeviceGetCount": lambda: 1, "DeviceGetHandleByIndex": lambda index: "parent",
+            "DeviceGetName": of.__getitem__,
+            "DeviceGetUUID": lambda handle: {0: "MIG-a", 1: "MIG-b"}.get(handle, "GPU-a"),
+            "DeviceGetMemoryInfo": lambda handle: SimpleNamespace(total=40 * mib),
+            "DeviceGetCudaComputeCapability": lambda handle: (8, 0),
+            "DeviceGetPowerManagementLimit": lambda handle: 300_000,
+            "DeviceGetPowerManagementDefaultLimit": lambda handle: 400_000,
+            "DeviceGetClockInfo": lambda handle, kind: 210, "DeviceGetMaxClockInfo": lambda handle, kind: 1410,
+            "DeviceGetTemperature": lambda handle, sensor: 31, "DeviceGetEccMode": lambda handle: [1, 1],
+            "DeviceGetComputeMode": lambda handle: 3, "DeviceGetMigMode": lambda handle: [int(self._slices > 0), 0],
+            "DeviceGetMaxMigDeviceCount": lambda handle: 7, "DeviceGetMigDeviceHandleByIndex": self._slice,
+            "DeviceGetComputeRunningProcesses": lambda handle: [SimpleNamespace(pid=pid) for pid in (1, os.getpid())],
+            "Shutdown": lambda: None,
+        }  # fmt: skip
+        if (name := query.removeprefix("nvml")) in self._fails or name not in answers:
+            raise RuntimeError("Not Supported")
+        return answers[name]
+
+    def _slice(self, handle: str, index: int) -> int:
+        if index >= self._slices:
+            raise RuntimeError("Not Found")
+        return index
+
+
+@pytest.fixture
+def doctored(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes this process's NVML a doctored one."""
+
+    def doctor(*fails: str, slices: int = 0, visible: str | None = None) -> DoctoredNvml:
+        driver = DoctoredNvml(*fails, slices=slices)
+        monkeypatch.setattr(accelerators, "nvml", lambda: contextlib.nullcontext(driver))
+        monkeypatch.setattr(energy, "nvml", accelerators.nvml)
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        if visible:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        accelerators.accelerator_names.cache_clear()
+        return driver
+
+    yield doctor
+    accelerators.accelerator_names.cache_clear()
+
+
+QUERIES = [query for query, *_ in accelerators._FACTS.values()] + ["SystemGetDriverVersion", "DeviceGetUUID"]
+
+
+@pytest.mark.parametrize("fails", [*QUERIES, "SystemGetCudaDriverVersion", "DeviceGetCount", "DeviceGetHandleByIndex"])
+def test_a_query_that_nvml_does_not_answer_fails_alone(doctored: Any, fails: str) -> None:
+    doctored(fails)
+    hidden = fails in {"DeviceGetCount", "DeviceGetHandleByIndex"}
+    name = "NVIDIA GPU" if fails == "DeviceGetName" else "NVIDIA A100"
+    facts = describe_machine()
+    assert facts["accelerators"] == ([] if hidden else [name])
+    assert (facts["accelerator_driver"] is None) == (hidden or fails == "SystemGetDriverVersion")
+    assert accelerators.accelerator_bytes() == ({} if hidden or "MemoryInfo" in fails else {name: 40 * 2**20})
+    assert energy.energy_in_a_line()
+    for facts in accelerators.device_facts():
+        untold = facts.pop("untold", {})
+        asked = {key for key, (query, *_) in accelerators._FACTS.items() if query == fails}
+        assert set(untold) >= asked
+        assert len(untold) == len(asked) + fails.startswith("System")
+        assert set(untold.values()) <= {"Not Supported"}
+        assert not facts.keys() & untold.keys()
+
+
+def test_a_device_tells_what_it_is_and_who_else_uses_it(doctored: Any) -> None:
+    doctored()
+    (facts,) = accelerators.device_facts()
+    assert facts == {
+        "driver": "580.65", "driver_cuda": "13.0", "name": "NVIDIA A100", "memory_bytes": 40 * 2**20,
+        "capability": "8.0", "power_limit_watts": 300.0, "default_power_limit_watts": 400.0, "clock_mhz": 210,
+        "highest_clock_mhz": 1410, "memory_clock_mhz": 210, "highest_memory_clock_mhz": 1410, "temperature_celsius": 31,
+        "ecc": True, "compute_mode": "exclusive process", "mig": False, "processes": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [(None, ("1g.5gb",)), ("MIG-b", ("2g.10gb",)), ("MIG-b,MIG-a", ("2g.10gb", "1g.5gb")), ("MIG-elsewhere", ("",))],
+)
+def test_a_slice_of_a_device_has_a_name_of_its_own(doctored: Any, visible: str | None, names: tuple[str, ...]) -> None:
+    doctored(slices=2, visible=visible)
+    found = accelerators.accelerator_names()
+    assert len(found) == len(names)
+    assert all(one.startswith("NVIDIA A100 MIG") and one.endswith(part) for one, part in zip(found, names, strict=True))
+
+
+def test_a_device_that_only_the_kernel_tells_of_may_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(accelerators, "accelerator_names", tuple)
+    monkeypatch.setattr(accelerators, "_NODES", (str(tmp_path),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert accelerators.device_counts()["cuda"] is None
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert "cuda" not in accelerators.device_counts()

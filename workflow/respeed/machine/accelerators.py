@@ -7,7 +7,9 @@ import ctypes
 import functools
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,9 @@ NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
 BUS = Path("/sys/bus/pci/devices")
 _GOOGLE = "0x1ae0"
 _TPUS = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
+# The kernel's drivers of GPUs that torch calls cuda, where NVML does not tell of them: AMD's; NVIDIA's, whose library
+# may be missing or of another version than the driver; Jetson's; WSL2's.
+_NODES = ("/dev/kfd", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg")
 # What the library of the pretended GPU alone has, whatever it is called.
 SYMBOL = "respeed_pretended_gpu"
 # Set by tests to the copy of the project that they measure in, for the smoke preset, whose tables say "No measurement".
@@ -39,18 +44,59 @@ def too_high(kind: str, index: int, there: int) -> str | None:
     return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What NVML says to one question, or why it does not say it: vGPUs, WSL2, MIG and Jetson leave much unsaid."""
+
+    value: Any = None
+    why_not: str = ""
+
+
+def ask(driver: Any, query: str, *arguments: Any) -> Answer:
+    """The answer to one query of NVML, such as "DeviceGetName". Each may fail alone; none ends what asks."""
+    try:
+        return Answer(getattr(driver, f"nvml{query}")(*arguments))
+    except Exception as error:  # NVML's own, a function that an old library lacks, a text that is none
+        return Answer(why_not=str(error) or type(error).__name__)
+
+
+def are_hidden() -> bool:
+    """Whether CUDA_VISIBLE_DEVICES hides all devices."""
+    return (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None and visible.strip() in {"", "-1"}
+
+
 @functools.cache
 def accelerator_names() -> tuple[str, ...]:
     """The names of the NVIDIA devices that the driver shows and CUDA_VISIBLE_DEVICES does not hide."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None and visible.strip() in {"", "-1"}:
+    if are_hidden():
         return ()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     with nvml() as driver:
-        handles = device_handles(driver)
-        names = [str(driver.nvmlDeviceGetName(handle)) for handle in handles]
-        uuids = [str(driver.nvmlDeviceGetUUID(handle)) for handle in handles]
+        handles = [handle for parts in map(partial(_parts, driver), device_handles(driver)) for handle in parts]
+        names = [_name(driver, handle) for handle in handles]
+        uuids = [str(ask(driver, "DeviceGetUUID", handle).value or "") for handle in handles]
+    if visible is None:
+        return tuple(_as_cuda_has_them(names, uuids))
     by_bus = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    return tuple(names if visible is None else visible_devices(visible, names, uuids, by_bus=by_bus))
+    return tuple(visible_devices(visible, names, uuids, by_bus=by_bus))
+
+
+def _name(driver: Any, handle: Any) -> str:
+    return str(ask(driver, "DeviceGetName", handle).value or "NVIDIA GPU")
+
+
+def _parts(driver: Any, handle: Any) -> list[Any]:
+    """The slices of a device in MIG mode, each a device of its own; else the device itself."""
+    mode = ask(driver, "DeviceGetMigMode", handle).value
+    count = ask(driver, "DeviceGetMaxMigDeviceCount", handle).value if mode and mode[0] else 0
+    slices = [ask(driver, "DeviceGetMigDeviceHandleByIndex", handle, index).value for index in range(count or 0)]
+    return [one for one in slices if one is not None] or [handle]
+
+
+def _as_cuda_has_them(names: Sequence[str], uuids: Sequence[str]) -> list[str]:
+    """Where nothing names a slice, CUDA shows a program only one."""
+    slices = [name for name, uuid in zip(names, uuids, strict=True) if uuid.startswith("MIG-")]
+    return slices[:1] or list(names)
 
 
 @contextlib.contextmanager
@@ -66,12 +112,14 @@ def nvml() -> Iterator[Any]:
         yield driver
     finally:
         if driver:
-            driver.nvmlShutdown()
+            ask(driver, "Shutdown")
 
 
 def device_handles(driver: Any) -> list[Any]:
     """Of all NVIDIA devices that the driver shows; none without a driver."""
-    return [driver.nvmlDeviceGetHandleByIndex(index) for index in range(driver.nvmlDeviceGetCount())] if driver else []
+    count = ask(driver, "DeviceGetCount").value or 0
+    handles = (ask(driver, "DeviceGetHandleByIndex", index).value for index in range(count))
+    return [handle for handle in handles if handle is not None]
 
 
 def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *, by_bus: bool = False) -> list[str]:
@@ -83,13 +131,15 @@ def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *,
     """
     found, alike = [], by_bus or len(set(names)) == 1
     for part in (word.strip() for word in visible.split(",")):
-        if part.startswith("MIG-") and names:
-            found.append(f"{names[0]} MIG")
-            continue
         if part.isdecimal():
             places = [int(part)]
         else:
             places = [place for place, uuid in enumerate(uuids) if part and uuid.startswith(part)]
+        if part.startswith("MIG-") and names and not places:  # the driver names its slices in another way
+            found.append(f"{names[0]} MIG")
+            continue
+        if part.startswith("GPU-") and not any(uuids) and names:
+            places, part = [0], "0"
         if len(places) != 1 or places[0] >= len(names):
             break
         known = alike or not part.isdecimal()
@@ -98,21 +148,74 @@ def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *,
 
 
 def accelerator_driver() -> str | None:
-    """The version of the NVIDIA driver; None where there is none."""
+    """The version of the NVIDIA driver; None where there is none, or it does not say."""
     if not accelerator_names():
         return None
     with nvml() as driver:
-        return str(driver.nvmlSystemGetDriverVersion()) if driver else None
+        version = ask(driver, "SystemGetDriverVersion").value
+        return None if version is None else str(version)
 
 
 def accelerator_bytes() -> dict[str, int]:
-    """By name, the memory of one NVIDIA device of those that the driver shows; empty where there is none."""
+    """By name, the memory of one NVIDIA device of those that the driver shows; empty where none tells."""
     with nvml() as driver:
         handles = device_handles(driver) if accelerator_names() else []
-        return {
-            str(driver.nvmlDeviceGetName(handle)): int(driver.nvmlDeviceGetMemoryInfo(handle).total)
-            for handle in handles
-        }
+        memory = {_name(driver, handle): ask(driver, "DeviceGetMemoryInfo", handle).value for handle in handles}
+        return {name: int(told.total) for name, told in memory.items() if told}
+
+
+# What a record says of an NVIDIA device, by the query of NVML, what is asked of it, and what is made of the answer.
+_COMPUTE_MODES = ("default", "exclusive thread", "prohibited", "exclusive process")
+_SM, _MEMORY, _CORE = 1, 2, 0  # NVML_CLOCK_SM, NVML_CLOCK_MEM; NVML_TEMPERATURE_GPU
+_FACTS: dict[str, tuple[str, tuple[int, ...], Callable[[Any], Any]]] = {
+    "name": ("DeviceGetName", (), str),
+    "memory_bytes": ("DeviceGetMemoryInfo", (), lambda told: int(told.total)),
+    "capability": ("DeviceGetCudaComputeCapability", (), lambda told: f"{told[0]}.{told[1]}"),
+    "power_limit_watts": ("DeviceGetPowerManagementLimit", (), lambda told: told / 1e3),
+    "default_power_limit_watts": ("DeviceGetPowerManagementDefaultLimit", (), lambda told: told / 1e3),
+    "clock_mhz": ("DeviceGetClockInfo", (_SM,), int),
+    "highest_clock_mhz": ("DeviceGetMaxClockInfo", (_SM,), int),
+    "memory_clock_mhz": ("DeviceGetClockInfo", (_MEMORY,), int),
+    "highest_memory_clock_mhz": ("DeviceGetMaxClockInfo", (_MEMORY,), int),
+    "temperature_celsius": ("DeviceGetTemperature", (_CORE,), int),
+    "ecc": ("DeviceGetEccMode", (), lambda told: bool(told[0])),
+    "compute_mode": ("DeviceGetComputeMode", (), lambda told: _COMPUTE_MODES[told]),
+    "mig": ("DeviceGetMigMode", (), lambda told: bool(told[0])),
+    "processes": ("DeviceGetComputeRunningProcesses", (), lambda told: sum(one.pid != os.getpid() for one in told)),
+}
+
+
+def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
+    """What NVML says of each NVIDIA device, or of the one at the address; `untold` has of each fact that it does not
+    tell the reason."""
+    with nvml() as driver:
+        handles = device_handles(driver)
+        if pci is not None and driver:
+            handles = [found] if (found := ask(driver, "DeviceGetHandleByPciBusId", pci.encode()).value) else []
+        return [_facts_of(driver, handle) for handle in handles]
+
+
+def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
+    facts, untold = dict[str, Any](), dict[str, str]()
+    asked: dict[str, tuple[Answer, Callable[[Any], Any]]] = {
+        "driver": (ask(driver, "SystemGetDriverVersion"), str),
+        "driver_cuda": (ask(driver, "SystemGetCudaDriverVersion"), cuda_version),
+    }
+    asked |= {key: (ask(driver, query, handle, *about), made) for key, (query, about, made) in _FACTS.items()}
+    for key, (answer, made) in asked.items():
+        if answer.value is None:
+            untold[key] = answer.why_not
+            continue
+        try:
+            facts[key] = made(answer.value)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            untold[key] = f"NVML says {answer.value!r}"
+    return facts | ({"untold": untold} if untold else {})
+
+
+def cuda_version(number: int) -> str:
+    """As people write it: "12.4" of 12040."""
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def device_counts() -> dict[str, int | None]:
@@ -121,7 +224,7 @@ def device_counts() -> dict[str, int | None]:
     found: dict[str, int | None] = {}
     if accelerator_names():
         found["cuda"] = len(accelerator_names())
-    elif Path("/dev/kfd").exists():  # the kernel's driver of AMD's GPUs, which torch calls cuda as well
+    elif not are_hidden() and any(map(os.path.exists, _NODES)):
         found["cuda"] = None
     if Path("/dev/dri").exists():
         found["xpu"] = None

@@ -2,7 +2,6 @@
 and what two readings of one say.
 """
 
-import contextlib
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from respeed.machine.accelerators import device_handles, nvml
+from respeed.machine.accelerators import ask, device_handles, nvml
 from respeed.machine.process import read_word
 
 POWERCAP = Path("/sys/class/powercap")
@@ -119,9 +118,6 @@ def energy_in_a_line() -> str:
     packages, why_not = cpu_counters()
     text = ", ".join(counter.domain for counter in packages) or f"CPU not measured: {why_not}"
     with nvml() as driver:
-        devices, telling = device_handles(driver), 0
-        for handle in devices:
-            with contextlib.suppress(driver.NVMLError):
-                driver.nvmlDeviceGetTotalEnergyConsumption(handle)
-                telling += 1
+        devices = device_handles(driver)
+        telling = sum(ask(driver, "DeviceGetTotalEnergyConsumption", one).value is not None for one in devices)
     return f"{text}; {telling} of {len(devices)} NVIDIA devices" if devices else text
