@@ -150,6 +150,21 @@ def test_the_order_is_random_but_the_same_for_the_same_seed() -> None:
     assert len({order(seed) for seed in range(20)}) > 3
 
 
+def test_with_an_accelerator_a_first_table_comes_before_all_else_on_it_and_on_one_row_of_cpus() -> None:
+    asked = work(rounds=2, profiles=("gpu-bf16", "gpu", "openblas-1", "openblas-all", "torch-1", "torch-all"))
+    taken, plan = run(asked)
+    assert {turn.profile for turn in taken[:2]} == {"gpu", "torch-all"}
+    assert {cell.experiment for turn in taken[:2] for cell in turn.cells} == {"rbm"}
+    assert {plan.attempts(cell) for cell in asked.cells} == {2}
+    assert planned(asked).first_turns_left == len(taken) == 2 * 6 + 2
+    # What takes two turns is told to take two starts of a process.
+    only = work(rounds=2, profiles=("gpu", "torch-all"), experiments=("rbm",))
+    assert len(run(only)[0]) == planned(only).first_turns_left == 4
+    beside = work(rounds=2, profiles=("openblas-1", "gpu"))
+    assert {cell.profile for cell in beside.first} == {"openblas-1", "gpu"}
+    assert {work(profiles=rows).first for rows in (TWO, ("gpu",), ("gpu-bf16", "torch-1"))} == {()}
+
+
 def test_a_case_that_two_tables_show_is_measured_once() -> None:
     measured = Counter((cell.workload, cell.case) for cell in work(profiles=("torch-1",)).cells)
     assert measured["rbm", "4096x11008"] == 1

@@ -75,6 +75,12 @@ FOR_PEOPLE = {
             action="store_true",
             help="everything as often again, for what a machine's days differ by: another day, or after a restart",
         ),
+        _takes(
+            "--report",
+            action="store_true",
+            help="make tables, figures and PDF as soon as there is a first table, now and then, and at the end",
+        ),
+        _takes("--bundle", metavar="FILE", type=Path, help="pack the records into this file after each turn"),
         _config("settings in place of config.yaml's"),
     ),
     "status": _command(

@@ -5,8 +5,10 @@ file; learn, gauge and describe.
 import contextlib
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from respeed.errors import UserError, refusal
@@ -15,22 +17,27 @@ from respeed.machine.description import machine_slug
 from respeed.measure.session import measure_gauge, measure_session, with_another_session
 from respeed.paths import hardware_path
 from respeed.records.store import check_room, hold_folder, write_record
+from respeed.records.transfer import export_bundle
 from respeed.schedule.availability import write_description
+from respeed.schedule.next_turn import Plan
 from respeed.schedule.selection import profiles_shown
-from respeed.schedule.workflow import PROFILE, resolve_workflow
+from respeed.schedule.workflow import PROFILE, Workflow, resolve_workflow
+from respeed.timing.clock import seconds_now
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
+# A report is made anew after so many times as long as the last one took: of a run, a twentieth at most.
+REPORT_EVERY = 20
 
 
 def measure(
-    budget: str | None, wait: str | None, session: Path | None, log: Path | None, another_session: bool,
-    config: Sequence[str],
+    budget: str | None, wait: str | None, session: Path | None, log: Path | None, another_session: bool, report: bool,
+    bundle: Path | None, config: Sequence[str],
 ) -> int:  # fmt: skip
     """Measure turn after turn; with `session`, the exit code is 75 as long as something is left, and else that file is
-    written."""
+    written. What is made of the records meanwhile, `Shown` says."""
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
     wait_seconds = _wait_seconds(wait)
     with _logging_to(log) as say, contextlib.ExitStack() as held:
@@ -41,17 +48,58 @@ def measure(
         if session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
             held.callback(os.close, hold_folder(workflow.smoke))
         (target,) = workflow.targets
-        if target.asks_again:
+        is_shown = (report or bundle) and not target.description.exists()
+        if target.asks_again or is_shown:
             # Snakemake may not know what it was made of, and then never asks for another.
             describe(target.description)
         work = with_another_session(target.work) if another_session else target.work
-        outcome = measure_session(work, budget_seconds, say, wait_seconds)
+        made = Shown(workflow, report, bundle, say)
+        outcome = measure_session(work, budget_seconds, say, wait_seconds, made.after_turn)
         say(f"respeed: {outcome}")
+        if made.is_old and session is None:  # a run of Snakemake makes the last one itself
+            made.build_report()
     if session and not outcome.is_whole:
         return UNFINISHED
     if session:
         write_record(session, outcome.facts(target.work))
     return 0
+
+
+@dataclass
+class Shown:
+    """What is made of the records while they are measured, where it is asked for: the `bundle`, anew after each turn,
+    and the `report`, as soon as there is a first table. What cannot be made is told, and measuring goes on."""
+
+    workflow: Workflow
+    report: bool
+    bundle: Path | None
+    say: Callable[[str], None]
+    is_old: bool = False
+    _due: float = 0.0
+
+    def after_turn(self, plan: Plan) -> None:
+        if self.bundle:
+            try:
+                export_bundle(self.bundle, self.workflow.smoke, plan.work.machine)
+            except UserError as error:
+                self.say(f"respeed: not packed: {error}")
+        self.is_old = self.report and not plan.left_of_first_table
+        if self.is_old and seconds_now() >= self._due:
+            self.build_report()
+
+    def build_report(self) -> None:
+        """Tables, figures and PDF, by processes of their own: what draws may not be installed."""
+        self.is_old, began = False, seconds_now()
+        for stage in ("tables", "figures", "report"):
+            command = [sys.executable, "-m", "respeed", stage, *self.workflow.shown]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                self.report = False
+                self.say(f"respeed: no report yet: {(done.stderr.strip() or stage).splitlines()[-1]}")
+                return
+        now = seconds_now()
+        self._due = now + REPORT_EVERY * (now - began)
+        self.say(f"respeed: what is measured so far is in {self.workflow.document}.pdf")
 
 
 def learn(path: Path, wait: str | None) -> None:

@@ -110,8 +110,10 @@ def measure_session(
     budget_seconds: float | None = None,
     say: Callable[[str], None] = say_on_screen,
     wait_seconds: float | None = None,
+    after_turn: Callable[[Plan], None] = lambda _: None,
 ) -> Outcome:
-    """Measure what the work asks for and records do not have; every record is written as soon as it is done.
+    """Measure what the work asks for and records do not have; every record is written as soon as it is done, and
+    `after_turn` is called after each turn.
 
     Within a budget no turn is begun that is expected to end after it. UserError if the machine's records were made on
     other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.
@@ -135,6 +137,7 @@ def measure_session(
             progress = Progress(turn, turns + 1, plan, say)
             again += _measure(turn, plan, lock, progress)
             turns += 1
+            after_turn(plan)
         made = tuple(path for path in plan.records if path not in before)
         meanwhile = happened_meanwhile(plan.records, [plan.records[path] for path in made])
     return Outcome(started, turns, again, seconds_now() - began, ended, is_whole, made, tuple(meanwhile))

@@ -49,6 +49,9 @@ def _of_machine(target: Target) -> list[str]:
         records = f"{_counted(plan.otherwise, 'record')} of before"
         lines.append(f"  {records} stay unused: measured with other sizes, threads, timing or seed than these")
     lines += [f"  {line}" for line in plan.made_on.identity_lines]
+    if first := plan.left_of_first_table:
+        rows, took = " and ".join(dict.fromkeys(cell.profile for cell in first)), in_words(plan.seconds_of(first))
+        lines.append(f"  first a table of {first[0].experiment} on {rows}: about {took} of measuring")
     lines += _gauging(target)
     if left := plan.seconds_left() + target.gauge_seconds:
         alone = "" if target.node else "; leave the machine alone meanwhile"

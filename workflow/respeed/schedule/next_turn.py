@@ -1,8 +1,8 @@
 """What to measure next on a machine: one rule, asked again after every turn. Its answer follows from the configuration
 and the records alone.
 
-First everything as often as the preset says; then, in the time that is left, what an interim analysis of these rounds
-left unsettled; then whole runs.
+First, where there is an accelerator, a round of a first table. Then everything as often as the preset says; then, in
+the time that is left, what an interim analysis of these rounds left unsettled; then whole runs.
 """
 
 import itertools
@@ -101,7 +101,12 @@ class Plan:
 
     def next_turn(self) -> Turn | None:
         """The next turn; None if nothing is left that this configuration asks for, or that its time is enough for."""
-        return self._first_rounds() or self._again() or self._whole()
+        return self._first_table() or self._first_rounds() or self._again() or self._whole()
+
+    @property
+    def left_of_first_table(self) -> list[CellKey]:
+        """What of the first table no round tried yet."""
+        return [cell for cell in self.work.first if not self.attempts(cell)]
 
     def rounds_of(self, turn: Turn) -> dict[RoundId, tuple[Case, ...]]:
         """The rounds that a turn measures, and the cases of each."""
@@ -119,6 +124,9 @@ class Plan:
         where = (self.work.machine, paper, experiment, profile)
         found = (RoundId(*where, index, whole, self.work.smoke) for index in itertools.count(1))
         return next(one for one in found if not ((path := round_path(one)) in self.records or path.exists()))
+
+    def _first_table(self) -> Turn | None:
+        return self._turn(cells, 0) if (cells := self.left_of_first_table) else None
 
     def _first_rounds(self) -> Turn | None:
         """Round 1 of everything comes before round 2 of anything. Profiles take turns in random order."""
@@ -199,7 +207,15 @@ class Plan:
         fewest: dict[str, int] = {}
         for cell in self.work.cells:
             fewest[cell.profile] = min(self.attempts(cell), fewest.get(cell.profile, self.work.preset.rounds))
-        return sum(self.work.preset.rounds - number for number in fewest.values())
+        return len(self._begun_twice) + sum(self.work.preset.rounds - number for number in fewest.values())
+
+    @property
+    def _begun_twice(self) -> set[str]:
+        """The profiles whose first round takes two turns: that of the first table, and that of all else."""
+        first = set(self.work.first)
+        return {cell.profile for cell in self.left_of_first_table} & {
+            cell.profile for cell in self.work.cells if cell not in first
+        }
 
     def seconds_left(self) -> float:
         """About how long all that is left takes; whole runs are not counted.
@@ -210,6 +226,7 @@ class Plan:
         preset, cells = self.work.preset, self.work.cells
         minutes_left = max(0.0, self.work.seconds - self.spent_seconds())
         if first := self._seconds_to(dict.fromkeys(cells, preset.rounds)):
+            first += sum(map(self._start_of, self._begun_twice))
             more = (self._seconds_to(dict.fromkeys(cells, preset.most)) - first) / 4
             return first + min(more, max(0.0, minutes_left - first))
         turn, without = self._again(), self._without_interval()
@@ -229,14 +246,15 @@ class Plan:
 
     def seconds_of(self, cells: Collection[CellKey]) -> float:
         """About how long it takes to measure these cells once: as earlier rounds, or as the paper's file guesses."""
-        total = 0.0
-        for profile in {cell.profile for cell in cells}:
-            starts = self._start_seconds.get(profile)
-            total += statistics.median(starts.values()) if starts else START_SECONDS
+        total = sum(map(self._start_of, {cell.profile for cell in cells}), start=0.0)
         for cell in cells:
             took = self._case_seconds.get(cell)
             total += statistics.median(took.values()) if took else self._guess(cell)
         return total
+
+    def _start_of(self, profile: str) -> float:
+        starts = self._start_seconds.get(profile)
+        return statistics.median(starts.values()) if starts else START_SECONDS
 
     def _guess(self, cell: CellKey) -> float:
         experiment = self.work.papers[cell.paper].experiments[cell.experiment]

@@ -1,7 +1,7 @@
 """What is asked for: which papers, profiles and machines a run is about, and the cells that it measures."""
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from respeed.analysis.rounds import CellKey
@@ -88,7 +88,7 @@ def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
 @dataclass(frozen=True)
 class Work:
     """`cells` are all that are to be measured, under the experiments that measure them. `wholes` are the (paper,
-    experiment, profile) that are also to be run whole."""
+    experiment, profile) that are also to be run whole. A table of the cells `first` comes before all else."""
 
     machine: str
     preset: Preset
@@ -96,6 +96,7 @@ class Work:
     papers: Mapping[str, Paper]
     cells: tuple[CellKey, ...]
     wholes: tuple[tuple[str, str, str], ...]
+    first: tuple[CellKey, ...] = ()
 
     @property
     def smoke(self) -> bool:
@@ -134,7 +135,25 @@ def make_work(
                 cells |= dict.fromkeys(found)
                 if config.preset.whole and experiment.is_extrapolated:
                     wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
-    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes))
+    first = _first_table(list(cells), runnable)
+    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes), first)
+
+
+def _first_table(cells: Sequence[CellKey], runnable: Collection[Profile]) -> tuple[CellKey, ...]:
+    """What shows most the soonest where there is an accelerator, which may be lent by the minute: the first table in
+    fp32, on the accelerator and on one row of CPUs, of the same library and on all cores if there is one."""
+    single = sorted((one for one in runnable if one.precision == "fp32"), key=lambda one: one.name)
+    device = next((one for one in single if not one.is_cpu), None)
+    beside = [one for one in single if one.is_cpu]
+    if device is None or not beside:
+        return ()
+    cpu = max(beside, key=lambda one: (one.backend == device.backend, one.architecture == "multi-cpu"))
+    return tuple(
+        cell
+        for cell in cells
+        if (cell.paper, cell.experiment) == (cells[0].paper, cells[0].experiment)
+        and cell.profile in {device.name, cpu.name}
+    )
 
 
 def chosen_experiments(config: Config, paper: Paper) -> list[str]:

@@ -288,7 +288,8 @@ class Workflow:
     def how_to_measure(self, wildcards: Any) -> list[str]:
         """Where the machine is measured: within what time, and what --config said."""
         if not self.nodes:
-            return ["--config", *self.settings]
+            shown = not self.smoke and any(target.work.first for target in self.targets)
+            return [*(["--report"] if shown else []), "--config", *self.settings]
         there = {"machine": wildcards.machine, "cluster": False}
         budget = f"{_budget_seconds(self.nodes[wildcards.machine]):g}s"
         return ["--budget", budget, "--config", *_as_settings({**self.overrides, **there})]
