@@ -7,7 +7,8 @@ does kernels.
 """
 
 import ctypes
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -191,11 +192,24 @@ def _on_meta(array: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(array, device="meta")
 
 
+def has_image(capability: str, built_for: Sequence[str]) -> bool:
+    """Whether code that was built for these runs there: that of an older device of the same generation, or any that
+    the driver compiles."""
+    kinds = [one.rstrip("af").partition("_") for one in built_for]
+    return any(
+        int(number) <= int(capability) and (kind == "compute" or int(number) // 10 == int(capability) // 10)
+        for kind, _, number in kinds
+    )
+
+
 _ACTIVE: list[Numbers] = []
 
 
 def pretend() -> None:
     """From now on, in this thread, operators on the device have numbers."""
     if not _ACTIVE:
+        capability, built_for = os.environ.get("PRETENDED_GPU_CAPABILITY"), torch._C._cuda_getArchFlags() or ""
+        if capability and not has_image(capability, built_for.split()):
+            device.library().pretended_without_image()
         _ACTIVE.append(Numbers())
         _ACTIVE[0].__enter__()

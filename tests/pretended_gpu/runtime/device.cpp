@@ -1,16 +1,22 @@
-// The device: what it says of itself. Its name tells that it is none.
+// The device: what it says of itself. Its name tells that it is none, unless a test gives it another.
 #include "pretended.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 using namespace pretended;
 
 static const int processors = 132;
 
+// A driver runs what is built for its own CUDA, for older ones, and for any of the same major version.
+static bool is_driver_too_old() { return setting("PRETENDED_GPU_CUDA", CUDART_VERSION) / 1000 < CUDART_VERSION / 1000; }
+
 static int capability() { return (int)setting("PRETENDED_GPU_CAPABILITY", 90); }
 
 EXPORTED cudaError_t cudaGetDeviceCount(int* count) {
+    *count = 0;
+    if (is_driver_too_old()) return failed(cudaErrorInsufficientDriver);
     *count = 1;
     return cudaSuccess;
 }
@@ -20,7 +26,7 @@ EXPORTED cudaError_t cudaGetDevice(int* device) {
 }
 EXPORTED cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice); }
 EXPORTED cudaError_t cudaDriverGetVersion(int* version) {
-    *version = CUDART_VERSION;
+    *version = (int)setting("PRETENDED_GPU_CUDA", CUDART_VERSION);
     return cudaSuccess;
 }
 EXPORTED cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -31,7 +37,8 @@ EXPORTED cudaError_t cudaRuntimeGetVersion(int* version) {
 EXPORTED cudaError_t cudaGetDeviceProperties(cudaDeviceProp* told, int) {
     size_t free_bytes;
     std::memset(told, 0, sizeof *told);
-    std::strcpy(told->name, "Pretended GPU (no device)");
+    const char* name = std::getenv("PRETENDED_GPU_NAME");
+    std::snprintf(told->name, sizeof told->name, "%s", name ? name : "Pretended GPU (no device)");
     cudaMemGetInfo(&free_bytes, &told->totalGlobalMem);
     told->major = capability() / 10;
     told->minor = capability() % 10;

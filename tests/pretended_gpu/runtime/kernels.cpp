@@ -54,8 +54,12 @@ std::function<void()> draws(const std::string& name, void** arguments) {
     return uniform(count, state, *(float**)arguments[3]);
 }
 
+// Whether torch was built for no device such as this one.
+bool without_image = false;
+
 cudaError_t launch(const void* function, void** arguments, cudaStream_t stream) {
     LOCKED;
+    if (without_image) return failed(cudaErrorNoKernelImageForDevice);
     std::string name = name_of(function);
     std::function<void()> work = [] {};
     if (has(name, "distribution_elementwise")) {
@@ -74,6 +78,8 @@ thread_local struct {
 } pushed;
 
 }  // namespace
+
+EXPORTED void pretended_without_image() { without_image = true; }
 
 EXPORTED void** __cudaRegisterFatBinary(void*) {
     static void* handle[4];
@@ -114,6 +120,7 @@ EXPORTED cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const vo
 
 EXPORTED cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* told, const void*) {
     std::memset(told, 0, sizeof *told);
+    if (without_image) return failed(cudaErrorNoKernelImageForDevice);
     told->maxThreadsPerBlock = 1024;
     told->numRegs = 32;
     told->binaryVersion = told->ptxVersion = 90;

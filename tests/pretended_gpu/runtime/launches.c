@@ -2,16 +2,22 @@
 // names and do nothing.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
+static int setting(const char* name, int otherwise) {
+    const char* text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
 CUresult cuDeviceGetCount(int* count) { *count = 1; return CUDA_SUCCESS; }
-CUresult cuDriverGetVersion(int* version) { *version = CUDA_VERSION; return CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int* version) { *version = setting("PRETENDED_GPU_CUDA", CUDA_VERSION); return CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice* device) { *device = 0; return CUDA_SUCCESS; }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
     switch (attribute) {
-        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
-        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = setting("PRETENDED_GPU_CAPABILITY", 90) / 10; break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = setting("PRETENDED_GPU_CAPABILITY", 90) % 10; break;
         case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
         case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 48 << 10; break;
