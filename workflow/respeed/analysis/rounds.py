@@ -193,7 +193,7 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
     times = [np.array(list(weights.values())) @ np.array(block.part_seconds) / block.sample_steps for block in clean]
     return {
         "seconds": math.fsum(parts.values()),
-        "seconds_median": float(np.median(np.concatenate(times))),
+        "seconds_median": statistics.median(np.concatenate(times).tolist()),
         "parts": parts,
     }
 

@@ -37,8 +37,10 @@ def make_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
             mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
             theirs = [] if smoke else list(_theirs(paper, experiment, mine))
             cases = experiment.case_names(smoke)
-            columns = [list(rows_of(column)) for _, column in mine.groupby(["machine", "profile"], sort=False)]
-            found = [*theirs, *(_ours(column, samples, cases) for column in columns)]
+            columns: dict[tuple[str, str], list[Any]] = defaultdict(list)
+            for cell in rows_of(mine):
+                columns[cell.machine, cell.profile].append(cell)
+            found = [*theirs, *(_ours(column, samples, cases) for column in columns.values())]
             fastest = min((total["seconds"] for total in theirs), default=math.nan)
             for total in found:
                 # As many examples as the paper's accelerator gets through in a day.
