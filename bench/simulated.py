@@ -18,12 +18,15 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.cells import make_cells
+from respeed.analysis.claim_rules import Compared, confidence_for, judge_claim
 from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import estimate_ratio
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import Samples, compare_machines, make_speedups, rank_machines
 from respeed.inputs.config import Preset
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
+from respeed.model.paper import Claim
 from respeed.schedule.next_turn import Plan, choose_unsettled
 from respeed.schedule.selection import Work
 
@@ -37,6 +40,24 @@ BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 TURN_SECONDS, DAY = 25.0, 86400.0
 # How often an attempt at a disturbed case is clean, as seen on a shared machine.
 MENDED = 0.7
+
+# Claims: their test, the true ratio in each case, what is published of each, and whether the claim is true.
+CLAIMS: tuple[tuple[str, tuple[float, ...], dict[str, list[float]], bool], ...] = (
+    ("each", (10, 20, 40), {"published": [10, 20, 40]}, True),
+    ("each", (10, 20, 48), {"published": [10, 20, 40]}, False),
+    ("largest", (10, 20, 40), {"published": [10, 20, 40]}, True),
+    ("largest", (10, 20, 48), {"published": [10, 20, 40]}, False),
+    ("growth", (10, 10.5, 20, 40), {"published": [10, 15, 20, 40]}, True),
+    ("growth", (10, 8.5, 20, 40), {"published": [10, 15, 20, 40]}, False),
+    ("faster", (1.05, 3, 9), {}, True),
+    ("faster", (0.95, 3, 9), {}, False),
+    ("crossover", (0.95, 3, 9), {}, True),
+    ("crossover", (0.1, 0.5, 1.05), {}, True),
+    ("crossover", (1.05, 3, 9), {}, False),
+    ("crossover", (0.1, 0.5, 0.95), {}, False),
+    ("limited", (1.05, 3.7), {"ideal": [2, 4]}, True),
+    ("limited", (0.97, 2.2), {"ideal": [2, 4]}, False),
+)
 
 
 @dataclass(frozen=True)
@@ -229,6 +250,24 @@ def simulate_alike(noise: Noise, machines: int, rounds: int, cohorts: int, seed:
         behind += bool((rank_machines(cells, Samples(found))["rank"] > 1).any())
         slower, compared = slower + int((verdicts == "slower").sum()), compared + int((verdicts != "base").sum())
     return behind / cohorts, slower / compared
+
+
+def simulate_claim(
+    test: str, levels: tuple[float, ...], facts: Mapping[str, list[float]], noise: float, machines: int, rounds: int = 6
+) -> Counter[str]:
+    """How often each verdict is given on machines of these true ratios, of so many rounds of each of the two rows. What
+    a round has for all of its cases is as large as what each case has of its own."""
+    draw, found = np.random.default_rng(1), Counter[str]()
+    claim = Claim("it", "It is.", test, "table", "gpu")
+    for _ in range(machines):
+        shared, compared = draw.normal(0, noise, (2, rounds)), []
+        for place, level in enumerate(levels):
+            row, base = np.exp(shared + draw.normal(np.log([[level], [1.0]]), noise, (2, rounds)))
+            here = estimate_ratio([(row, base)], confidence_for(len(levels)))
+            told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
+            compared.append(Compared(str(place), str(place), here=here, rounds=rounds, **told))
+        found[judge_claim(claim, compared)[0]] += 1
+    return found
 
 
 def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 ./run python bench/trust.py coverage                  simulated machines with known true times, through the real tables
 ./run python bench/trust.py machines                  equal machines beside one another, and cells of two sessions
+./run python bench/trust.py claims                    true and false claims of every kind, on machines of known ratios
 ./run python bench/trust.py busy                      a busy loop beside a measurement on all cores
 ./run python bench/trust.py whole                     an extrapolated total against a run of every step
 ./run python bench/trust.py agree FIRST SECOND        two results/tables/cells.csv of the same machine
@@ -16,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from simulated import SCENARIOS, Noise, simulate, simulate_alike
+from simulated import CLAIMS, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
 
+from respeed.analysis.claim_rules import NOT_SETTLED, REPRODUCED
 from respeed.analysis.estimates import estimate_location
 from respeed.analysis.rounds import read_rounds
 from respeed.measure.turn import measure_spec
 from respeed.paths import RoundId
 from respeed.schedule.spec import RoundSpec, make_spec
 
-MACHINES, COHORTS = 400, 40
+MACHINES, COHORTS, CLAIM_MACHINES = 400, 40, 1000
 BUSY_RUNS = 20
 # The true speeds of four rows over the first: all alike, where every claim is false; and two pairs of near ones.
 EQUAL, UNEQUAL = (1.0, 1.0, 1.0, 1.0), (1.0, 0.55, 1.03, 0.5)
@@ -53,6 +55,17 @@ def machines() -> None:
     for rounds in (6, 12, 20):
         found = simulate(Noise("days", session=0.03), EQUAL, rounds, 60, again=False, sessions=2)
         print(f"two sessions that differ by 3 %, {rounds} rounds each: {found}", flush=True)
+
+
+def claims() -> None:
+    """How often each claim is reproduced, left open, and said to be otherwise."""
+    for test, levels, facts, is_true in CLAIMS:
+        for noise in (0.01, 0.03, 0.08):
+            found = simulate_claim(test, levels, facts, noise, CLAIM_MACHINES)
+            shares = [found[verdict] / CLAIM_MACHINES for verdict in (REPRODUCED, NOT_SETTLED)]
+            print(f"{'true' if is_true else 'false'}: {test} {facts or ''}, here {levels}, noise {noise:.0%}: "
+                  f"reproduced {shares[0]:.1%}, not settled {shares[1]:.1%}, "
+                  f"otherwise {1 - sum(shares):.1%}", flush=True)  # fmt: skip
 
 
 def busy() -> None:
@@ -119,7 +132,7 @@ def agree(first: Path, second: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("coverage", "machines", "busy", "whole"):
+    for name in ("coverage", "machines", "claims", "busy", "whole"):
         commands.add_parser(name)
     two = commands.add_parser("agree")
     two.add_argument("first", type=Path)
@@ -128,7 +141,7 @@ def main() -> None:
     if options.command == "agree":
         agree(options.first, options.second)
     else:
-        {"coverage": coverage, "machines": machines, "busy": busy, "whole": whole}[options.command]()
+        {"coverage": coverage, "machines": machines, "claims": claims, "busy": busy, "whole": whole}[options.command]()
 
 
 if __name__ == "__main__":
