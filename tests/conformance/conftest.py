@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.errors import NotMeasurable
+from tests.conformance.programs import Place
 from tests.pretended_gpu.environment import is_pretended
 
 # XLA takes up to seconds to compile a step. By default these are tried, a step each; `-m slow` tries all.
@@ -22,9 +23,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_long(item: pytest.Item) -> bool:
     """Whether the test compiles much by JAX, or would on a device that is not here."""
     params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
-    if "jax" not in (params.get("backend"), params.get("name")):
+    place = params.get("place", Place(params.get("name", "")))
+    if not isinstance(place, Place) or place.backend != "jax":  # no place of those that a test is for may be here
         return False
-    if (params.get("device", "cpu"), params.get("precision", "fp32")) != ("cpu", "fp32"):
+    if place != Place("jax"):
         return True
     case, test = params.get("case"), getattr(item, "originalname", "")
     if test == "test_streamed_examples_are_learned_as_if_they_lay_on_the_device" or item.path.stem == "test_draws":

@@ -1,9 +1,8 @@
-"""What the suite runs: test cases of every workload, the smoke sizes of every paper, and places to run them on: a
-backend, a device and a precision."""
+"""What the suite runs: test cases of every workload, the smoke sizes of every paper, and places to run them on."""
 
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_papers
 from respeed.inputs.registry import backends, runs, workloads
+from respeed.machine.accelerators import missing_device
 from respeed.machine.software import scipy_library
 from respeed.measure.case import state_errors
 from respeed.model.paper import Case
@@ -37,28 +37,36 @@ WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
 MAX_ALLOCATED = 100_000
 
 
+class Place(NamedTuple):
+    backend: str
+    device: str = "cpu"
+    precision: str = "fp32"
+
+
 def places(*precisions: str, on: str = "", backend: str = "", offering: Sequence[str] = ()) -> list[Any]:
-    """Every backend, device and precision; of these precisions, on this device, of this backend, or of those that offer
-    all of this, if any are named. What needs a GPU is marked. A backend of a BLAS that this machine's SciPy does not
-    compute with says so, once, in tests/backends."""
+    """Every backend, device that is here and precision; of these precisions, on this device, of this backend, or of
+    those that offer all of this, if any are named. What needs a GPU is marked. A backend of a BLAS that this machine's
+    SciPy does not compute with says so, once, in tests/backends."""
     return [
-        pytest.param(name, device, precision, marks=[] if device == "cpu" else pytest.mark.gpu)
+        pytest.param(place, marks=[] if device == "cpu" else pytest.mark.gpu, id="-".join(place))
         for name, facts in backends().items()
         if facts.library in {None, scipy_library()} and backend in {"", name} and set(offering) <= set(facts.offers)
         for device in facts.devices
-        if on in {"", device}
+        if on in {"", device} and not missing_device(device)
         for precision in facts.precisions
         if precision in (precisions or facts.precisions) and (device, precision) != ("cpu", "tf32")
+        for place in [Place(name, device, precision)]
     ]
 
 
 def programs(cases: Sequence[Case], some: Iterable[Any]) -> list[Any]:
     """Every case at every one of these places whose backend its workload runs on in the precision."""
     return [
-        pytest.param(*place.values, case, marks=place.marks, id="-".join((*place.values, name_of(case))))
-        for place in some
+        pytest.param(place, case, marks=one.marks, id="-".join((*place, name_of(case))))
+        for one in some
+        for (place,) in [one.values]
         for case in cases
-        if runs(case.workload, place.values[0], place.values[2])
+        if runs(case.workload, place.backend, place.precision)
     ]
 
 

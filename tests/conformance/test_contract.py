@@ -7,7 +7,7 @@ import pytest
 from respeed.backends import REQUIRED, BackendContract, Facts, Required
 from respeed.inputs.registry import backends, workloads
 from respeed.measure.case import TOLERANCE
-from tests.conformance.programs import WORKLOADS, build, case_of, make, places, programs
+from tests.conformance.programs import WORKLOADS, Place, build, case_of, make, places, programs
 
 
 def members(protocol: type) -> set[str]:
@@ -26,7 +26,7 @@ class Listening:
         return getattr(self._backend, name)
 
 
-PLACES = places()
+at_all_places = pytest.mark.parametrize("place", places())
 
 
 def test_the_required_names_are_the_members_of_the_required_part_of_the_contract() -> None:
@@ -39,19 +39,19 @@ def test_what_a_backend_offers_stands_in_the_contract(name: str) -> None:
     assert len(backends()[name].offers) == len(set(backends()[name].offers))
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), PLACES)
-def test_what_a_backend_offers_is_there(backend: str, device: str, precision: str) -> None:
-    made = make(backend, device, precision)
-    assert [each for each in backends()[backend].offers if not hasattr(made, each)] == []
+@at_all_places
+def test_what_a_backend_offers_is_there(place: Place) -> None:
+    made = make(*place)
+    assert [each for each in backends()[place.backend].offers if not hasattr(made, each)] == []
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), PLACES)
-def test_a_backend_says_of_itself_what_every_backend_must(backend: str, device: str, precision: str) -> None:
-    facts: Any = make(backend, device, precision).describe()
+@at_all_places
+def test_a_backend_says_of_itself_what_every_backend_must(place: Place) -> None:
+    facts: Any = make(*place).describe()
     for key, kind in get_type_hints(Facts).items():
         assert isinstance(facts.get(key), kind), f"{key}: {facts.get(key)!r}"
         assert facts[key], key
-    assert (facts["device"], facts["precision"]) == (device, precision)
+    assert (facts["device"], facts["precision"]) == place[1:]
 
 
 @pytest.mark.parametrize("name", backends())
@@ -79,14 +79,14 @@ def test_the_test_cases_of_a_workload_give_its_parameters(workload: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("backend", "device", "precision", "case"),
+    ("place", "case"),
     programs(
         [case_of(workload, size) for workload in WORKLOADS for size in ("smoke", "odd", "large")],
         places("fp32", on="cpu"),
     ),
 )
-def test_a_workload_asks_for_nothing_but_what_it_says(backend: str, device: str, precision: str, case: Any) -> None:
-    made: Any = Listening(make(backend, device))
+def test_a_workload_asks_for_nothing_but_what_it_says(place: Place, case: Any) -> None:
+    made: Any = Listening(make(*place))
     program = build(made, case)
     for _ in range(2):
         program.step()

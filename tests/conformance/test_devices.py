@@ -11,14 +11,15 @@ from respeed.model.paper import Case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
 from respeed.workloads.rbm import BATCHES, CHUNK, CHUNKS, Rbm, RbmStreamed
-from tests.conformance.programs import build, case_of, make, places, state_after
+from tests.conformance.programs import Place, build, case_of, make, places, state_after
 from tests.pretended_gpu.environment import is_pretended
 
 STREAMED = [
     *places("fp32", on="cpu", offering=("stream", "sample_layer", "draws")),
-    *(("openblas", "cpu", "fp64"), ("torch", "cpu", "fp64"), ("torch", "cpu", "bf16")),
+    *(Place("openblas", precision="fp64"), Place("torch", precision="fp64"), Place("torch", precision="bf16")),
 ]
 GPUS = places(on="cuda", backend="torch")
+on_gpus = pytest.mark.parametrize("place", GPUS)
 ON_DEVICE = [name for name, facts in workloads().items() if "torch" in facts.backends]
 
 
@@ -29,46 +30,44 @@ def assert_same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+@on_gpus
 @pytest.mark.parametrize("workload", ON_DEVICE)
-def test_ten_steps_as_graphs_are_ten_plain_steps(
-    backend: str, device: str, precision: str, workload: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if precision not in workloads()[workload].precisions:
-        pytest.skip(f"{workload} does not run in {precision}")
-    case, plain = case_of(workload, "odd"), make(backend, device, precision, seed=7)
+def test_ten_steps_as_graphs_are_ten_plain_steps(place: Place, workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if place.precision not in workloads()[workload].precisions:
+        pytest.skip(f"{workload} does not run in {place.precision}")
+    case, plain = case_of(workload, "odd"), make(*place, seed=7)
     monkeypatch.setattr(plain, "captured", lambda step: step)
     wanted = state_after(build(plain, case), 10, plain)
-    graphs = make(backend, device, precision, seed=7)
+    graphs = make(*place, seed=7)
     assert_same(state_after(build(graphs, case), 10, graphs), wanted)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
-def test_a_graph_draws_anew_at_each_run(backend: str, device: str, precision: str) -> None:
-    made, case = make(backend, device, precision), case_of("rbm", "odd")
+@on_gpus
+def test_a_graph_draws_anew_at_each_run(place: Place) -> None:
+    made, case = make(*place), case_of("rbm", "odd")
     program = build(made, case)
     drawn = [state_after(program, BATCHES, made)["uniform"] for _ in range(3)]
     assert (drawn[0] != drawn[1]).mean() > 0.9
     assert (drawn[1] != drawn[2]).mean() > 0.9
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), [*STREAMED, *GPUS])
-def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(backend: str, device: str, precision: str) -> None:
+@pytest.mark.parametrize("place", [*STREAMED, *GPUS])
+def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(place: Place) -> None:
     case = case_of("rbm_streamed", "odd")
     inputs = RbmStreamed().inputs(case, seed=5)
     # Twice around and a little further: every chunk has come to both places, and one is under way.
     steps = 2 * CHUNK * CHUNKS + 3
-    resident = make(backend, device, precision)
+    resident = make(*place)
     flat = {**inputs, "examples": np.asarray(inputs["examples"]).reshape(-1, *inputs["examples"].shape[2:])}
     wanted = state_after(Rbm().build(resident, case, flat), steps, resident)
-    streaming = make(backend, device, precision)
+    streaming = make(*place)
     assert_same(state_after(RbmStreamed().build(streaming, case, inputs), steps, streaming), wanted)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
-def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str, precision: str) -> None:
+@on_gpus
+def test_a_chunk_is_not_written_over_while_it_is_used(place: Place) -> None:
     """Each chunk has one number throughout; long products between hold the steps up, and a copy must wait for them."""
-    made = make(backend, device, precision)
+    made = make(*place)
     stream = made.stream([np.full((64, 64), number, np.float32) for number in range(5)])
     # The pretended device needs nothing to hold it up: it works in an order of its own.
     size, seen = 64 if is_pretended() else 2048, []
@@ -85,12 +84,10 @@ def test_a_chunk_is_not_written_over_while_it_is_used(backend: str, device: str,
         np.testing.assert_array_equal(made.host(kept), number % 5)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
-def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(
-    backend: str, device: str, precision: str
-) -> None:
+@on_gpus
+def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(place: Place) -> None:
     """The array before it is freed while steps on it are still asked for; the memory is then the chunks'."""
-    made, shape = make(backend, device, precision), (1000, 1111)
+    made, shape = make(*place), (1000, 1111)
     size = 64 if is_pretended() else 2048
     square, product = made.array(np.ones((size, size))), made.zeros(size, size)
     earlier, kept = made.array(np.full(shape, 1.0)), made.zeros(*shape)
@@ -106,17 +103,17 @@ def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(
     np.testing.assert_array_equal(made.host(kept), 1.0)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
+@on_gpus
 def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fails_alone(
-    backend: str, device: str, precision: str, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
-    made = make(backend, device, precision)
+    made = make(*place)
     large, small = {"m": 4096, "k": 4096, "n": 4096}, {"m": 64, "k": 64, "n": 64}
     cases = tuple(Case(name, "matmul", size) for name, size in (("large", large), ("small", small)))
     spec = make_spec(RoundId("box", "raina2009", "matmul", "torch-1", 1, smoke=True), 1)
-    spec = replace(spec, cases=cases, profile=replace(spec.profile, device=device, precision=precision))
+    spec = replace(spec, cases=cases, profile=replace(spec.profile, device=place.device, precision=place.precision))
     bench, _ = make_bench(made)
     monkeypatch.setattr(made, "bytes_free", lambda: 1e7)
     facts = measure_case(spec, 0, bench)
@@ -136,9 +133,9 @@ def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fai
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-@pytest.mark.parametrize(("backend", "device", "precision"), GPUS)
-def test_the_free_memory_shrinks_by_what_is_allocated(backend: str, device: str, precision: str) -> None:
-    made = make(backend, device, precision)
+@on_gpus
+def test_the_free_memory_shrinks_by_what_is_allocated(place: Place) -> None:
+    made = make(*place)
     before = made.bytes_free()
     kept = made.zeros(1024, 1024, 16)
     after = made.bytes_free()

@@ -6,24 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conformance.programs import make, places
+from tests.conformance.programs import Place, make, places
 
 SAMPLED = places(offering=("sample_layer", "draws"))
-MASKED = [place for place in places(offering=("mask", "draws")) if place.values[0] != "jax"]
-sampled = pytest.mark.parametrize(("backend", "device", "precision"), SAMPLED)
-in_fp32 = pytest.mark.parametrize(
-    ("backend", "device", "precision"), [place for place in SAMPLED if place.values[2] == "fp32"]
-)
-masked = pytest.mark.parametrize(("backend", "device", "precision"), MASKED)
+MASKED = [place for place in places(offering=("mask", "draws")) if place.values[0].backend != "jax"]
+sampled = pytest.mark.parametrize("place", SAMPLED)
+in_fp32 = pytest.mark.parametrize("place", [place for place in SAMPLED if place.values[0].precision == "fp32"])
+masked = pytest.mark.parametrize("place", MASKED)
+EXACT = {"fp64": 1e-12, "fp32": 1e-6}
 threads = pytest.mark.parametrize("threads", [1, 2])
 
 
 @sampled
-def test_samples_are_bernoulli_with_the_right_mean_and_independent_across_steps_and_places(
-    backend: str, device: str, precision: str
-) -> None:
+def test_samples_are_bernoulli_with_the_right_mean_and_independent_across_steps_and_places(place: Place) -> None:
     """A layer of 512 units whose probabilities go from 0.01 to 0.99 (0.999 would be 1 in bf16), for 64 examples."""
-    made, wanted = make(backend, device, precision), np.linspace(0.01, 0.99, 512)
+    made, wanted = make(*place), np.linspace(0.01, 0.99, 512)
     x, weights = made.array(np.ones((64, 1))), made.parameters(np.log(wanted / (1 - wanted))[None, :])
     bias, out, sample = made.parameters(np.zeros((1, 512))), made.zeros(64, 512), made.zeros(64, 512)
     draws, steps = made.draws(64, 512), []
@@ -46,8 +43,8 @@ def test_samples_are_bernoulli_with_the_right_mean_and_independent_across_steps_
 
 
 @in_fp32
-def test_uniform_draws_fill_their_interval_evenly(backend: str, device: str, precision: str) -> None:
-    made = make(backend, device, precision)
+def test_uniform_draws_fill_their_interval_evenly(place: Place) -> None:
+    made = make(*place)
     shape = (3, 100, 1000)
     draws, x, weights = made.draws(*shape), made.zeros(3, 100, 1), made.zeros(3, 1, 1000)
     bias, out, sample = made.zeros(3, 1, 1000), made.zeros(*shape), made.zeros(*shape)
@@ -66,9 +63,9 @@ def test_uniform_draws_fill_their_interval_evenly(backend: str, device: str, pre
 
 
 @in_fp32
-def test_the_same_seed_gives_the_same_draws_and_another_seed_others(backend: str, device: str, precision: str) -> None:
+def test_the_same_seed_gives_the_same_draws_and_another_seed_others(place: Place) -> None:
     def draw(seed: int) -> Any:
-        made = make(backend, device, precision, seed=seed)
+        made = make(*place, seed=seed)
         draws, out = made.draws(8, 8), made.zeros(8, 8)
         made.sample_layer(made.zeros(8, 1), made.zeros(1, 8), made.zeros(1, 8), out, made.zeros(8, 8), draws)
         return draws.last()
@@ -82,9 +79,9 @@ def test_the_same_seed_gives_the_same_draws_and_another_seed_others(backend: str
 @pytest.mark.parametrize("stack", [(), (3,)])
 @pytest.mark.parametrize("transpose", [False, True])
 def test_a_layer_is_sampled_in_either_direction_and_kept_with_either_sign(
-    backend: str, device: str, precision: str, threads: int, stack: tuple[int, ...], transpose: bool
+    place: Place, threads: int, stack: tuple[int, ...], transpose: bool
 ) -> None:
-    made, random = make(backend, device, precision, threads=threads), np.random.default_rng(3)
+    made, random = make(*place, threads=threads), np.random.default_rng(3)
     x, weights = random.integers(0, 2, (*stack, 37, 5)), random.normal(0, 1, (*stack, 5, 11))
     bias, shape = random.normal(0, 1, (*stack, 1, 11)), (*stack, 37, 11)
     kept, out, sample = made.parameters(weights.mT if transpose else weights), made.zeros(*shape), made.zeros(*shape)
@@ -93,7 +90,9 @@ def test_a_layer_is_sampled_in_either_direction_and_kept_with_either_sign(
     made.sample_layer(*arguments, transpose=transpose, scale=-1.0)
     made.sync()
     probabilities = 1 / (1 + np.exp(-(x @ weights + bias)))
-    np.testing.assert_allclose(made.host(out), -probabilities, atol={"fp64": 1e-12, "fp32": 1e-6}.get(precision, 2e-2))
+    np.testing.assert_allclose(
+        made.host(out), -probabilities, atol={"fp64": 1e-12, "fp32": 1e-6}.get(place.precision, 2e-2)
+    )
     np.testing.assert_array_equal(made.host(sample), draws.last() < -made.host(out))
 
 
@@ -102,9 +101,9 @@ def test_a_layer_is_sampled_in_either_direction_and_kept_with_either_sign(
 @pytest.mark.parametrize("shape", [(37, 53), (3, 7, 11)])
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_what_is_masked_is_where_a_draw_is_below_the_share(
-    backend: str, device: str, precision: str, threads: int, shape: tuple[int, ...], share: float
+    place: Place, threads: int, shape: tuple[int, ...], share: float
 ) -> None:
-    made = make(backend, device, precision, threads=threads)
+    made = make(*place, threads=threads)
     for large in made.rehearsals():
         with large:
             x, out = made.array(np.random.default_rng(3).uniform(1, 2, shape)), made.zeros(*shape)
@@ -115,8 +114,8 @@ def test_what_is_masked_is_where_a_draw_is_below_the_share(
 
 
 @masked
-def test_another_share_of_other_elements_is_masked_each_time(backend: str, device: str, precision: str) -> None:
-    made = make(backend, device, precision)
+def test_another_share_of_other_elements_is_masked_each_time(place: Place) -> None:
+    made = make(*place)
     x, out, draws = made.array(np.ones((50, 200))), made.zeros(50, 200), made.draws(50, 200)
     masks = []
     for _ in range(20):

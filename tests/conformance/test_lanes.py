@@ -15,7 +15,7 @@ from tests.conformance.programs import build, errors_of, make, places, state_aft
 LANES = 3
 
 
-@pytest.fixture(params=[place.values[0] for place in places("fp32", on="cpu", offering=("each",))])
+@pytest.fixture(params=[place.values[0].backend for place in places("fp32", on="cpu", offering=("each",))])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

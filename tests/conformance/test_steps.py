@@ -18,34 +18,34 @@ from tests.conformance.programs import (
     MAX_ALLOCATED,
     WITH_PRODUCTS,
     WORKLOADS,
+    Place,
     allocated_bytes,
     build,
     case_of,
     errors_of,
     in_place,
     make,
-    name_of,
     places,
     programs,
-)
+)  # fmt: skip
 
-# Those in which all of a program's numbers are, and those in which only what is learned is not.
-FULL, LOW = ("fp32", "fp64"), ("bf16", "fp16")
-
-anywhere = pytest.mark.parametrize(("backend", "device", "precision", "case"), programs(CASES, places()))
-on_cpus = pytest.mark.parametrize(
-    ("backend", "device", "precision", "case"), programs([*CASES, *LARGE], places(*FULL, on="cpu"))
-)
+# Those in which all of a program's numbers are.
+FULL = ("fp32", "fp64")
 
 
-@anywhere
-def test_a_step_agrees_with_float64(backend: str, device: str, precision: str, case: Case) -> None:
-    assert what_is_wrong(errors_of(make(backend, device, precision), case), TOLERANCE[precision]) is None
+def at(some: list[Any]) -> Any:
+    """Parametrized by these programs."""
+    return pytest.mark.parametrize(("place", "case"), some)
 
 
-@on_cpus
-def test_a_step_on_two_threads_agrees_with_float64(backend: str, device: str, precision: str, case: Case) -> None:
-    assert what_is_wrong(errors_of(make(backend, device, precision, threads=2), case), TOLERANCE[precision]) is None
+@at(programs(CASES, places()))
+def test_a_step_agrees_with_float64(place: Place, case: Case) -> None:
+    assert what_is_wrong(errors_of(make(*place), case), TOLERANCE[place.precision]) is None
+
+
+@at(programs([*CASES, *LARGE], places(*FULL, on="cpu")))
+def test_a_step_on_two_threads_agrees_with_float64(place: Place, case: Case) -> None:
+    assert what_is_wrong(errors_of(make(*place, threads=2), case), TOLERANCE[place.precision]) is None
 
 
 class Operations(OnHost, TorchSteps):
@@ -54,31 +54,26 @@ class Operations(OnHost, TorchSteps):
     synchronous = True
 
 
-@pytest.mark.parametrize("precision", FULL)
-@pytest.mark.parametrize("case", [case for case in CASES if runs(case.workload, "torch", "fp32")], ids=name_of)
-def test_the_operations_of_accelerators_are_right_where_there_is_none(case: Case, precision: str) -> None:
-    if not runs(case.workload, "torch", precision):
-        pytest.skip(f"{case.workload} does not run in {precision}")
-    made: Any = Operations("cpu", precision, threads=1, seed=1)
-    assert what_is_wrong(errors_of(made, case), TOLERANCE[precision]) is None
+@at(programs(CASES, places(*FULL, on="cpu", backend="torch")))
+def test_the_operations_of_accelerators_are_right_where_there_is_none(place: Place, case: Case) -> None:
+    made: Any = Operations("cpu", place.precision, threads=1, seed=1)
+    assert what_is_wrong(errors_of(made, case), TOLERANCE[place.precision]) is None
 
 
-@pytest.mark.parametrize(
-    ("backend", "device", "precision", "case"),
-    [*programs(WITH_PRODUCTS, places("fp32", on="cpu")), *programs(WITH_PRODUCTS, places(*LOW, on="cpu"))],
-)
-def test_a_step_does_not_pass_as_one_of_the_next_precision(
-    backend: str, device: str, precision: str, case: Case
-) -> None:
-    above = {"fp32": "fp64", "fp16": "fp32", "bf16": "fp16"}[precision]
-    if not runs(case.workload, backend, above):
+ABOVE = {"fp32": "fp64", "fp16": "fp32", "bf16": "fp16"}
+
+
+@at(programs(WITH_PRODUCTS, places(*ABOVE, on="cpu")))
+def test_a_step_does_not_pass_as_one_of_the_next_precision(place: Place, case: Case) -> None:
+    above = ABOVE[place.precision]
+    if not runs(case.workload, place.backend, above):
         pytest.skip(f"{case.workload} does not run in {above}")
-    assert max(errors_of(make(backend, device, precision), case).values()) > TOLERANCE[above]
+    assert max(errors_of(make(*place), case).values()) > TOLERANCE[above]
 
 
-@pytest.mark.parametrize(("backend", "device", "precision", "case"), in_place("fp32", "fp64", "bf16"))
-def test_a_step_allocates_no_array(backend: str, device: str, precision: str, case: Case) -> None:
-    made = make(backend, device, precision)
+@at(in_place("fp32", "fp64", "bf16"))
+def test_a_step_allocates_no_array(place: Place, case: Case) -> None:
+    made = make(*place)
     program = build(made, case)
     for _ in range(3):
         program.step()
