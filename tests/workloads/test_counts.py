@@ -10,11 +10,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from respeed.backends import make_backend
 from respeed.inputs.registry import workloads
 from respeed.model.paper import Case
 from respeed.workloads import load_workload, part_weights
-from tests.conformance.programs import case_of
+from tests.conformance.programs import build, case_of, make
 
 # Visible 37, hidden 53, batch 29: a product of all three, and the arrays between.
 VHB, VH = 2 * 37 * 53 * 29, 37 * 53
@@ -109,8 +108,7 @@ class Moved(TorchDispatchMode):
 def run_on_torch(name: str) -> tuple[float, float]:
     """Operations and bytes of a step, by torch's own counter and by what its operations are given."""
     case, module = case_of(name, "odd"), load_workload(name)
-    backend = make_backend("torch", device="cpu", precision="fp32", threads=1, seed=1)
-    program: Any = module.build(backend, case, module.inputs(case, seed=5))
+    program: Any = build(make("torch"), case)
     weights = part_weights(module, case)
     parts: Mapping[str, Any] = program.parts if weights else {"": program.step}
     flops = moved = 0.0

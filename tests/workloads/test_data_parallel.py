@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from respeed.backends import make_backend
 from respeed.backends._torch_replicas import _pool
-from respeed.measure.case import TOLERANCE, state_errors
+from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.timing.disturbance import difference, take_snapshot
 from respeed.workloads import data_parallel
+from tests.conformance.programs import build, errors_of, make
 
 SIZES = {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5}
 
@@ -25,19 +25,14 @@ def _none_left() -> Iterator[None]:
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(replicas: int, precision: str) -> None:
-    made = make_backend("torch", device="cpu", precision=precision, threads=3, seed=1)
+    made = make("torch", precision=precision, threads=3)
     case = Case("replicas", "data_parallel", {**SIZES, "replicas": replicas})
-    inputs = data_parallel.inputs(case, 5)
-    program = data_parallel.build(made, case, inputs)
-    program.step()
-    state = dict(program.state())
-    errors = state_errors(inputs, state, data_parallel.reference(case, inputs, state))
-    assert max(errors.values()) <= TOLERANCE[precision]
+    assert max(errors_of(made, case).values()) <= TOLERANCE[precision]
 
 
 @pytest.mark.slow
 def test_replicas_go_the_same_way_and_learn() -> None:
-    made = make_backend("torch", device="cpu", precision="fp64", threads=3, seed=1)
+    made = make("torch", precision="fp64", threads=3)
     ways = []
     for replicas in (1, 3):
         case = Case("replicas", "data_parallel", {**SIZES, "replicas": replicas})
@@ -62,9 +57,9 @@ def mean_cost(inputs: dict[str, np.ndarray], parameters: np.ndarray) -> float:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which threads ran")
 def test_a_block_counts_the_replicas_that_ran_and_not_that_they_wait_for_one_another() -> None:
-    made = make_backend("torch", device="cpu", precision="fp32", threads=3, seed=1)
+    made = make("torch", threads=3)
     case = Case("replicas", "data_parallel", {**SIZES, "visible": 784, "hidden": 500, "batch": 600, "replicas": 3})
-    program = data_parallel.build(made, case, data_parallel.inputs(case, 5))
+    program = build(made, case)
     program.step()
     ran = []
     for _ in range(5):

@@ -1,5 +1,7 @@
 """The inverse: right for any matrix that has one, and seen to be wrong where it is."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,18 +14,16 @@ from tests.conformance.programs import errors_of, make
 
 @pytest.mark.parametrize("name", ["openblas", "torch"])
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("size", [1, 5, 67, 512])
+@pytest.mark.parametrize("size", [1, 5, 512])
 def test_an_inverse_agrees_with_float64_and_leaves_its_matrix_as_it_was(name: str, threads: int, size: int) -> None:
-    made = make(name, threads=threads)
-    case = Case("inverse", "inverse", {"size": size})
-    assert max(errors_of(made, case).values()) <= TOLERANCE["fp32"]
-    inputs = Inverse().inputs(case, 5)
-    program = Inverse().build(made, case, inputs)
-    program.step()
-    first = made.host(program.inverse).copy()
-    program.step()
-    np.testing.assert_array_equal(made.host(program.matrix), inputs["matrix"])
-    np.testing.assert_allclose(made.host(program.inverse), first, rtol=1e-5, atol=1e-7)
+    made, case = make(name, threads=threads), Case("inverse", "inverse", {"size": size})
+    matrix = Inverse().inputs(case, 5)["matrix"]
+
+    def step(program: Any) -> None:
+        program.step()
+        np.testing.assert_array_equal(made.host(program.matrix), matrix)
+
+    assert max(errors_of(made, case, step).values()) <= TOLERANCE["fp32"]  # of a second step
 
 
 def test_the_matrix_is_well_conditioned_and_its_rows_must_be_exchanged() -> None:
@@ -41,15 +41,6 @@ def test_an_inverse_whose_numbers_were_rounded_to_ten_bits_does_not_pass() -> No
     program.inverse[...] = (program.inverse.view(np.int32) & ~0x1FFF).view(np.float32)
     errors = state_errors(inputs, program.state(), Inverse().reference(case, inputs, {}))
     assert errors["vectors"] > TOLERANCE["fp32"]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_lapack_inverts_in_place_what_numpy_inverts(dtype: type) -> None:
-    matrix = np.random.default_rng(1).standard_normal((50, 50)).astype(dtype)
-    inverted = matrix.copy()
-    LuFactors(50, dtype).invert(inverted)
-    rounding = 1e4 * np.finfo(dtype).eps
-    np.testing.assert_allclose(inverted, np.linalg.inv(matrix.astype(float)), rtol=rounding, atol=rounding)
 
 
 def test_lapack_is_given_no_matrix_that_it_could_not_invert_in_place() -> None:

@@ -11,7 +11,6 @@ from respeed.workloads import load_workload
 from respeed.workloads._common import sigmoid
 from respeed.workloads.rbm import Rbm
 from tests.conformance.programs import build, make
-from tests.workloads.test_gradients import cross_entropy
 
 both = pytest.mark.parametrize("backend", ["openblas", "torch"])
 SIZES: dict[str, dict[str, Any]] = {
@@ -23,8 +22,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "mlp": {
         "inputs": 64, "hidden": 50, "layers": 1, "outputs": 10, "batch": 20, "weight_decay": 0.0, "activation": "tanh",
     },
-    "softmax_regression": {"inputs": 64, "outputs": 10, "batch": 20},
-}  # fmt: skip
+    }  # fmt: skip
 PRETRAINED: dict[str, Any] = {
     "inputs": 64, "hidden": 64, "layers": 2, "outputs": 10, "batch": 10, "corruption": 0.1, "pretraining_rate": 0.1,
     "fine_tuning_rate": 0.3, "pretraining_epochs": 1, "fine_tuning_epochs": 1,
@@ -131,36 +129,6 @@ def test_a_step_has_so_many_gibbs_steps_and_begins_none_but_the_first_at_the_cha
     assert began[0] is program.chains
     assert ended[-1] is program.chains
     assert all(array is program.on_the_way for array in [*began[1:], *ended[:-1]])
-
-
-def test_digits_are_coded_better_after_some_epochs() -> None:
-    program, digits, labels = of_digits("autoencoder", 0.1)
-
-    def cost() -> float:
-        return cross_entropy(digits, digits, program.weights, program.visible_bias, program.hidden_bias)
-
-    untrained = cost()
-    # As good as can be without looking at an example: each pixel's mean.
-    mean = digits.mean(axis=0).clip(1e-6, 1 - 1e-6)
-    constant = -(digits * np.log(mean) + (1 - digits) * np.log(1 - mean)).sum(axis=1).mean()
-    for _ in range(10 * len(labels)):
-        program.step()
-    assert cost() < 0.9 * constant < untrained
-
-
-@pytest.mark.parametrize("name", ["mlp", "softmax_regression"])
-@both
-def test_a_net_learns_digits(name: str, backend: str) -> None:
-    program, _, labels = of_digits(name, 0.5, backend=backend)
-    missed = []
-    for _ in range(15):
-        wrong = 0
-        for of in labels:
-            program.step()
-            wrong += int((program.backend.host(program.layers[-1].out).argmax(axis=1) != of).sum())
-        missed.append(wrong / labels.size)
-    assert missed[0] > 0.1
-    assert missed[-1] < 0.04
 
 
 @pytest.mark.parametrize("name", ["dbn", "sda"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from respeed.data import natural_patches
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import Case
@@ -68,19 +69,15 @@ def test_a_geometry_that_does_not_fit_says_what_must_divide_what(side: int, patc
 
 
 def test_the_reconstruction_error_of_real_images_falls_over_an_epoch() -> None:
-    from respeed.data import natural_patches
-
     case = Case("small", "patches", {**case_of(24, 12, 4, hidden=24, batch=50).parameters, "learning_rate": 0.2})
-    geometry, inputs = Geometry(case), dict(patches.inputs(case, seed=1))
+    inputs = dict(patches.inputs(case, seed=1))
     images = 1 / (1 + np.exp(-2 * 24 * natural_patches(40 * 50, 24, seed=3)))
     blocks = images.reshape(40, 50, 6, 4, 6, 4).transpose(0, 2, 4, 1, 3, 5).reshape(40, 6, 6, 50, 16)
     inputs["examples"] = blocks.astype(np.float32)
-    backend = make("torch")
-    program = patches.build(backend, case, inputs)
+    program = patches.build(make("torch"), case, inputs)
     errors = []
     for batch in range(5 * 40):
         program.step()
         seen = inputs["examples"][batch % 40]
         errors.append(float(((program.state()["all_of_image"] - seen) ** 2).mean()))
     assert np.mean(errors[-40:]) < 0.95 * np.mean(errors[:5])
-    assert geometry.patches == 16

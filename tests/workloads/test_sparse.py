@@ -65,11 +65,13 @@ def test_optima_equal_those_of_scikit_learn(algorithm: str) -> None:
     program = program_of(algorithm)
     program.code()
     x, bases = program.first, program.first_bases
-    theirs = sparse_encode(
-        x.astype(np.float64), bases.astype(np.float64), algorithm="lasso_cd", alpha=program.penalty, max_iter=20000
+    exact = [array.astype(np.float64) for array in (x, bases)]
+    theirs = sparse_encode(*exact, algorithm="lasso_cd", alpha=program.penalty, max_iter=20000)
+    ours, theirs = (
+        sparse_coding.objective(x, bases, found, program.penalty).sum()
+        for found in (program.backend.host(program.coefficients), theirs)
     )
-    ours = sparse_coding.objective(x, bases, program.backend.host(program.coefficients), program.penalty)
-    np.testing.assert_allclose(ours.sum(), sparse_coding.objective(x, bases, theirs, program.penalty).sum(), rtol=1e-4)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
 
 
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
@@ -79,9 +81,8 @@ def test_parallel_steps_never_raise_an_examples_objective(backend: str, monkeypa
     for iterations in range(1, 40):
         monkeypatch.setattr(sparse_coding, "MAX_ITERATIONS", iterations)
         program.code()
-        values.append(
-            sparse_coding.objective(program.first, program.first_bases, program.backend.host(program.coefficients), 0.1)
-        )
+        found = program.backend.host(program.coefficients)
+        values.append(sparse_coding.objective(program.first, program.first_bases, found, 0.1))
     assert (np.diff(np.array(values), axis=0) <= 1e-6).all()
 
 
@@ -123,13 +124,8 @@ def test_the_lagrange_dual_finds_the_best_bases() -> None:
     norms = [
         {"type": "ineq", "fun": lambda flat, row=row: 1 - (flat.reshape(6, 9)[row] ** 2).sum()} for row in range(6)
     ]
-    best = minimize(
-        value,
-        program.first_bases.ravel().astype(np.float64),
-        constraints=norms,
-        method="SLSQP",
-        options={"maxiter": 500},
-    )
+    first = program.first_bases.ravel().astype(np.float64)
+    best = minimize(value, first, constraints=[norms], method="SLSQP", options={"maxiter": 500})
     assert value(program.bases.ravel()) <= best.fun * (1 + 1e-4)
 
 

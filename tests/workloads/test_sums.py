@@ -1,4 +1,5 @@
-"""Programs that move memory, also on some of a row's threads alone: every element counts, wherever a share ends."""
+"""Programs that move memory, also on some of a row's threads alone: every element counts, wherever a share ends; and
+the large random inputs that they read."""
 
 import os
 from collections.abc import Callable
@@ -15,9 +16,9 @@ from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import difference, take_snapshot
-from respeed.workloads import load_workload
+from respeed.workloads._common import Drawn
 from respeed.workloads.vector_sum import CHECKED, VectorSum, _places, _summary
-from tests.conformance.programs import errors_of, make
+from tests.conformance.programs import build, errors_of, make
 
 BACKENDS = [(name, threads) for name in ("openblas", "torch") for threads in (1, 2)]
 # A length that every backend spreads over its threads, and that no number of pieces divides.
@@ -61,10 +62,8 @@ def test_on_a_cpu_a_copied_sum_copies_nothing_and_bare_copies_say_why_they_are_n
     mirror = made.mirrored(np.arange(5.0), pinned=True)
     assert not mirror.apart
     assert np.shares_memory(made.host(mirror.array), mirror.values())
-    copies = load_workload("copies")
-    case = Case("copy", "copies", {"length": 64, "direction": "to", "memory": "pinned"})
     with pytest.raises(NotMeasurable, match="nothing to copy"):
-        copies.build(made, case, copies.inputs(case, 1))
+        build(made, Case("copy", "copies", {"length": 64, "direction": "to", "memory": "pinned"}))
 
 
 @pytest.mark.gpu
@@ -101,10 +100,9 @@ TELLS = os.path.exists("/proc/self/schedstat")
 def test_one_thread_of_two_is_one_thread_and_afterwards_there_are_two_again(
     backend: str, name: str, sizes: dict[str, int]
 ) -> None:
-    made, workload = make(backend, threads=2), load_workload(name)
+    made = make(backend, threads=2)
     for threads in (1, 2, 1):
-        case = Case("threads", name, {**sizes, "threads": threads})
-        program = workload.build(made, case, workload.inputs(case, 1))
+        program = build(made, Case("threads", name, {**sizes, "threads": threads}))
         assert _threads_ran(program.step) == threads
         assert made.threads == made.workers.threads == 2
 
@@ -121,10 +119,8 @@ def _threads_ran(step: Callable[[], None]) -> int:
 @pytest.mark.parametrize("backend", ["openblas", "torch"])
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_more_threads_than_the_row_has_are_said_so(backend: str, name: str, sizes: dict[str, int]) -> None:
-    made, workload = make(backend, threads=2), load_workload(name)
-    case = Case("threads", name, {**sizes, "threads": 3})
     with pytest.raises(NotMeasurable, match="needs 3 cores, the row has 2"):
-        workload.build(made, case, workload.inputs(case, 1))
+        build(make(backend, threads=2), Case("threads", name, {**sizes, "threads": 3}))
 
 
 def test_what_is_raised_within_a_limit_leaves_the_limit() -> None:
@@ -133,3 +129,15 @@ def test_what_is_raised_within_a_limit_leaves_the_limit() -> None:
     with pytest.raises(KeyError), limited:
         raise KeyError
     assert made.threads == made.lanes == made.workers.threads == 2
+
+
+@given(st.lists(st.integers(1, 70), min_size=2, max_size=3), st.floats(-4, 4), st.floats(-4, 4), st.integers(0, 2**31))
+def test_a_drawn_array_has_the_same_values_in_every_precision(
+    shape: list[int], low: float, high: float, seed: int
+) -> None:
+    drawn = Drawn(tuple(shape), low, high, seed)
+    single, double = np.asarray(drawn), np.asarray(drawn, np.float64)
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    np.testing.assert_array_equal(double, single)
+    np.testing.assert_array_equal(np.concatenate([values.copy() for _, values in drawn.chunks()]), single)
+    np.testing.assert_array_equal(np.asarray(drawn[shape[0] - 1], np.float64), single[-1])
