@@ -1,6 +1,7 @@
 """Which accelerators are there, under which numbers."""
 
 import contextlib
+import functools
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from respeed.machine import accelerators, energy
+from respeed.machine.accelerators import clock_reader
 from respeed.machine.description import describe_machine
 
 NAMES = ["NVIDIA A100", "NVIDIA T4", "NVIDIA H100"]
@@ -187,3 +189,49 @@ def test_a_device_that_only_the_kernel_tells_of_may_be_there(monkeypatch: pytest
     assert accelerators.device_counts()["cuda"] is None
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert "cuda" not in accelerators.device_counts()
+
+
+CLOCK = {
+    "nvmlDeviceGetClockInfo": 1110, "nvmlDeviceGetMaxClockInfo": 1590, "nvmlDeviceGetPowerUsage": 69_800,
+    "nvmlDeviceGetTemperature": 74, "nvmlDeviceGetCurrentClocksEventReasons": 4,
+    "nvmlDeviceGetCurrentClocksThrottleReasons": 4,
+}  # fmt: skip
+TOLD = {"sm_mhz": 1110, "highest_sm_mhz": 1590, "watts": pytest.approx(69.8), "celsius": 74, "reasons": 4}
+
+
+@pytest.mark.parametrize(
+    ("refused", "lacks"),
+    [
+        ([], set()),
+        (["nvmlDeviceGetClockInfo"], {"sm_mhz"}),
+        (["nvmlDeviceGetMaxClockInfo"], {"highest_sm_mhz"}),
+        (["nvmlDeviceGetPowerUsage"], {"watts"}),
+        (["nvmlDeviceGetTemperature"], {"celsius"}),
+        (["nvmlDeviceGetCurrentClocksEventReasons"], set()),  # a driver before 535
+        (["nvmlDeviceGetCurrentClocksThrottleReasons"], set()),
+        (["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"], {"reasons"}),
+        ([*CLOCK], {*TOLD}),
+    ],
+)
+def test_of_a_device_s_clock_each_fact_may_be_missing_alone(
+    refused: list[str], lacks: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pynvml = pytest.importorskip("pynvml")
+    monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByPciBusId", lambda pci: {b"00000000:41:00.0": "this"}[pci])
+    values = dict(CLOCK)
+
+    def query(name: str, handle: str, *of: int) -> int:
+        assert handle == "this"
+        if name in refused:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return values[name]
+
+    for name in CLOCK:
+        monkeypatch.setattr(pynvml, name, functools.partial(query, name))
+    read = clock_reader("cuda:1", "00000000:41:00.0")
+    assert read() == {fact: value for fact, value in TOLD.items() if fact not in lacks}
+    values["nvmlDeviceGetClockInfo"] = 2**32 - 1  # not available
+    assert "sm_mhz" not in read()
+    for device, pci in (("cpu", None), ("cuda", None), ("xpu", "00000000:41:00.0"), ("cuda", "00000000:42:00.0")):
+        assert clock_reader(device, pci)() == {}

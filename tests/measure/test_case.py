@@ -36,7 +36,7 @@ from respeed.measure.turn import _shuffled
 from respeed.measure.worker import _run
 from respeed.model.paper import Case
 from respeed.paths import RoundId
-from respeed.protocol import REAL, Block
+from respeed.protocol import REAL, Block, Known
 from respeed.schedule.spec import RoundSpec, make_spec
 from respeed.timing.blocks import NO_METER, Meter, make_meter
 from respeed.workloads import load_workload
@@ -66,7 +66,7 @@ def backend(precision: str = "fp32") -> BackendContract:
 
 
 def bench(made: BackendContract | None = None, probes: Sequence[float] = (), meter: Meter = NO_METER) -> Bench:
-    return make_bench(made or backend(), probes, meter)[0]
+    return make_bench(made or backend(), Known({"": list(probes)}), meter)[0]
 
 
 def timed(spec: RoundSpec, meter: Meter = NO_METER) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_cras
     monkeypatch.setattr("respeed.measure.case.make_backend", refuse)
     monkeypatch.setattr("respeed.measure.worker.bind", lambda cpus: None)
     events = io.StringIO()
-    _run(json.dumps({"specs": [asdict(SPEC)], "probes": []}), events)
+    _run(json.dumps({"specs": [asdict(SPEC)], "known": asdict(Known())}), events)
     assert json.loads(events.getvalue()) == {"event": "not-run", "reason": reason}
 
 
@@ -205,7 +205,7 @@ def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
     facts = measure_case(strict, 0, one)
     assert facts["status"] == "measured"
     assert is_disturbed(strict, facts, one)
-    one.probes[:1000] = []
+    one.known.probes[""][:1000] = []
     assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), facts, one)
 
 

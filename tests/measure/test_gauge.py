@@ -22,6 +22,7 @@ from respeed.machine.cpu import Core, cache_bytes, usable_cores
 from respeed.measure import session
 from respeed.measure.session import measure_gauge
 from respeed.paths import NAME, hardware_path
+from respeed.protocol import Known
 from respeed.records.store import read_hardware, write_record
 from respeed.schedule import gauge as planning
 from respeed.schedule.gauge import (
@@ -56,11 +57,11 @@ class Pretended:
         self.probes: dict[str, int] = {}
         self.is_hit: Callable[[str, int], bool] = lambda profile, number: False
 
-    def measure(self, specs: list[Any], _: object, probes: list[float]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def measure(self, specs: list[Any], _: object, known: Known) -> Iterator[tuple[Any, dict[str, Any]]]:
         (spec,) = specs
         name, number = spec.profile.name, spec.id.index
         self.asked.append(name)
-        self.probes[name] = len(probes)
+        self.probes[name] = len(known.probes)
         record = self.make_record([0.01] * 3, index=number, profile=name, smoke=spec.id.smoke)
         for block in record["cases"][0]["blocks"] if self.is_hit(name, number) else ():
             block["run_delay_seconds"] = 1e7

@@ -62,6 +62,9 @@ def learned(machine: str, smoke: bool = False, hour: int = 0) -> dict[str, Any]:
     }
 
 
+DEVICE = [{"sm_mhz": 1110, "highest_sm_mhz": 1590, "watts": 69.8, "celsius": 74, "reasons": 4}, {}]
+
+
 def good_files(make_record: MakeRecord) -> dict[str, Any]:
     """The files of a bundle of one machine that nothing is wrong with, each with all facts that it may have."""
     record = make_record([0.1, 0.2])
@@ -75,7 +78,7 @@ def good_files(make_record: MakeRecord) -> dict[str, Any]:
     record["clock"] = {"boot": "0" * 8, "seconds": 7.5}
     record["cases"][0] |= {"errors": {"weights": 1e-6}, "attempts": 1}
     record["cases"][0]["energy_run"] = {"steps": 9, "seconds": 1.1, "joules": {"package-0": 3.5}}
-    record["cases"][0]["blocks"][0] |= {"joules": {"package-0": 3.5}, "slept_seconds": 0.0}
+    record["cases"][0]["blocks"][0] |= {"joules": {"package-0": 3.5}, "slept_seconds": 0.0, "device": DEVICE}
     hardware = record["provenance"]["machine"] | {
         "cores": [{"socket": 0, "kind": None, "cores": "0,2 1,3"}],
         "core_kinds": {"performance": 2},

@@ -428,6 +428,8 @@ FACTS = {
         f"{BLOCK}.part_seconds": ([[0.1]], [5]),
         f"{BLOCK}.more": (1,),
         f"{BLOCK}.joules": ({"package-0": -1.0}, {"package-0": "much"}),
+        f"{BLOCK}.device": (None, [{}] * 3, [{"sm_mhz": -1}], [{"watts": 1e7}], [{"celsius": "hot"}], [{"more": 1}]),
+        f"{BLOCK}.device.0.reasons": (True, -4),
         f"{CASE}.energy_run": (None, {"steps": 9, "joules": {"GPU": 300.0}}),
         f"{CASE}.energy_run.steps": (0, True),
         f"{CASE}.energy_run.seconds": (0.0,),

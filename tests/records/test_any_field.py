@@ -92,7 +92,7 @@ def plan() -> None:
     work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box", lambda profile: None)
     plan = read_plan(work, lambda *place: "0" * 16)
     plan.next_turn()
-    plan.session_probes("torch-1", "2026-01-01T00:00:00+00:00")
+    plan.known("torch-1", "2026-01-01T00:00:00+00:00")
 
 
 def show(shown: set[tuple[bytes, ...]], *, drawn: bool) -> None:

@@ -21,6 +21,7 @@ from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.measure import session
+from respeed.protocol import Known
 from respeed.schedule.next_turn import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
 from respeed.schedule.selection import Work, make_work
 
@@ -402,6 +403,6 @@ def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None
     _, plan = run(work(rounds=1, experiments=("rbm",)))
     last = BEGIN + timedelta(minutes=len(plan.records))
     soon, tomorrow = ((last + later).isoformat() for later in (timedelta(minutes=5), timedelta(days=1)))
-    assert plan.session_probes("torch-1", soon) == [0.004] * 8  # four cases of one block, a probe at either end
-    assert plan.session_probes("torch-all", soon) == []
-    assert plan.session_probes("torch-1", tomorrow) == []
+    assert plan.known("torch-1", soon).probes == {"": [0.004] * 8}  # four cases of one block, a probe at either end
+    assert plan.known("torch-all", soon) == Known()
+    assert plan.known("torch-1", tomorrow) == Known()

@@ -17,6 +17,7 @@ from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profile, load_profiles
 from respeed.machine.cpu import usable_cores
 from respeed.paths import RoundId, description_path, round_path
+from respeed.protocol import Known
 from respeed.records.store import read_record, write_json
 from respeed.schedule.availability import make_description
 from respeed.schedule.next_turn import Plan, read_plan
@@ -44,8 +45,8 @@ def spec_with(monkeypatch: pytest.MonkeyPatch) -> With:
 
 def test_a_specification_survives_json(spec_with: With) -> None:
     for spec in (make_spec(replace(ROUND, whole=True), seed=3), spec_with(cpus=str(min(usable_cores())))):
-        order = json.dumps({"specs": [asdict(spec)], "probes": [0.1]})
-        assert order_from_json(order) == ([spec], [0.1])
+        order = json.dumps({"specs": [asdict(spec)], "known": {"probes": {"": [0.1]}, "metered": ["a"]}})
+        assert order_from_json(order) == ([spec], Known({"": [0.1]}, ["a"]))
 
 
 def test_a_seed_a_size_a_thread_or_a_choice_of_cpus_decides_what_is_measured_and_a_label_does_not(

@@ -1,6 +1,7 @@
 """Warm-up, blocks, probes and energy, on steps whose duration is known because the test owns the clock; and blocks that
 are discarded by cause, never by value."""
 
+import itertools
 import mmap
 import threading
 import time
@@ -178,6 +179,23 @@ def test_where_the_device_runs_ahead_warm_up_times_steps_together(clock: Clock) 
         clock.now += 0.0032
 
     assert warm_up(clock.step(lambda _: 0.001), sync, REAL, synchronous=False).step_seconds == pytest.approx(0.0011)
+
+
+def test_where_the_device_runs_ahead_no_more_is_queued_than_fits_the_window(clock: Clock) -> None:
+    for seconds in (1e-4, 0.004, 0.04, 0.3):
+        began = clock.now
+        warm_up(clock.step(lambda _, seconds=seconds: seconds), nothing, REAL, synchronous=False)
+        assert clock.now - began <= 2 * REAL.warmup_seconds + 2 * seconds
+
+
+def test_between_two_blocks_on_a_device_lies_one_probe(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows the steps of a block, as the one after the last does: what a device just did decides its clock."""
+    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
+    probe = Probe(clock.step(lambda number: 0.001 * number), nothing, 1)
+    for synchronous in (True, False):
+        found = replace(timer(clock, 0.01, synchronous=synchronous), probe=probe).measure()
+        shared = [one.probe_seconds[1] == other.probe_seconds[0] for one, other in itertools.pairwise(found)]
+        assert set(shared) == {not synchronous}
 
 
 def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(clock: Clock) -> None:

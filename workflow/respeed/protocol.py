@@ -2,7 +2,9 @@
 first, the judgement apart from them. The reasons are in docs/method.md. Reads no clock, so that tables can use it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everyt
 PAGE_FAULT_SECONDS = 1.2e-6
 MAX_PAGE_FAULT_SHARE = 0.01
 
+# Why NVML says that a device's clock is lower than it might be (nvml.h, nvmlClocksEventReason*). A limit that the board
+# always has is a fact of it, and told; what comes and goes with the air around it, or with who else draws power,
+# disturbs.
+POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
+REASONS = {
+    POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
+    0x08: "slowed down by the hardware", 0x10: "in step with other devices", 0x100: "set for the display",
+}  # fmt: skip
+DISTURBING = {TOO_HOT: "the device was too hot", POWER_BRAKE: "the device's power brake"}
+
 
 @dataclass(frozen=True)
 class Block:
@@ -66,7 +78,8 @@ class Block:
     reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
     many samples as `sample_seconds`, which is their sum. `joules` is what each domain, a CPU's package or a GPU, used
     meanwhile, idle or not; empty where that is not told. `slept_seconds`, which earlier records lack, is how long the
-    machine was suspended; it is in no sample.
+    machine was suspended; it is in no sample. `device` is what NVML told of the device before the block and after it,
+    each as far as it told: `sm_mhz` and `highest_sm_mhz`, `watts`, `celsius`, and `reasons`, the bits of REASONS.
     """
 
     sample_steps: int
@@ -80,6 +93,7 @@ class Block:
     part_seconds: tuple[tuple[float, ...], ...] = ()
     joules: dict[str, float] = field(default_factory=dict)
     slept_seconds: float | None = None
+    device: tuple[dict[str, float], ...] = ()
 
     @property
     def steps(self) -> int:
@@ -90,8 +104,23 @@ class Block:
         return sum(self.sample_seconds)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a session knows of a profile: its `probes`, by what they are compared with (`probed_as`), and the cases on a
+    device whose energy a run of their own has told."""
+
+    probes: dict[str, list[float]] = field(default_factory=dict)
+    metered: list[str] = field(default_factory=list)
+
+
+def probed_as(where: Mapping[str, Any], case: str, workload: str, *, is_cpu: bool) -> str:
+    """With what the probes of a case are compared. A CPU row's with those of all its cases; a device's with those of
+    the same case alone: what a device just did decides its clock, so that after heavy work all probes are slow."""
+    return "" if is_cpu else "/".join((where["paper"], where["experiment"], case, workload))
+
+
 def quiet_probe(probes: list[float]) -> float:
-    """The probe of an undisturbed machine: the 10th percentile of all probes of a profile."""
+    """The probe of an undisturbed machine: the 10th percentile of all that are compared."""
     return sorted(probes)[len(probes) // 10]
 
 
@@ -110,4 +139,10 @@ def contamination(block: Block, threads: int, quiet_probe_seconds: float, protoc
         causes.append("page faults")
     if block.slept_seconds:
         causes.append("the machine slept")
+    causes += [cause for bits, cause in DISTURBING.items() if any(reasons_of(told) & bits for told in block.device)]
     return causes
+
+
+def reasons_of(told: Mapping[str, float]) -> int:
+    """The bits of REASONS that a device told."""
+    return int(told.get("reasons", 0))

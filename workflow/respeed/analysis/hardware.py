@@ -1,5 +1,6 @@
 """What each machine is, by its description and the provenance of its records: hardware.csv, facts.csv, backends.csv."""
 
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import tell_apart
+from respeed.protocol import REASONS, reasons_of
 from respeed.records.fingerprint import FIELDS, show_field
 from respeed.records.models import is_checked, made_on
 
@@ -86,6 +88,7 @@ def describe_machine(
             **{name: shown[fact] for fact, name in OF_ROUNDS.items()},
             **({"steps without graphs": row["without_graphs"]} if plain else {}),
             **({"between products": row["elementwise"]} if fused else {}),
+            **({"clocks under load": SEPARATOR.join(clocks)} if (clocks := _clocks(records)) else {}),
         },
         "software": numbers | ({"libraries": ", ".join(libraries)} if libraries else {}),
         "measured": {
@@ -144,6 +147,27 @@ def _between_products(records: Iterable[Record]) -> list[str]:
         if told != "torch":  # where nothing could be fused, nothing is to be told
             found[f"{record['profile']['label']}: {told}"] = None
     return list(found)
+
+
+def _clocks(records: Iterable[Record]) -> list[str]:
+    """At which clock each row on a device ran, and why at no higher one, as the device told after its blocks."""
+    rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for record in records:
+        blocks = (block for case in record["cases"] for block in case["blocks"])
+        rows[record["profile"]["label"]] += [block["device"][-1] for block in blocks if block.get("device")]
+    lines = []
+    for label, told in rows.items():
+        clocks, highest, watts, celsius = (
+            [one[fact] for one in told if fact in one] for fact in ("sm_mhz", "highest_sm_mhz", "watts", "celsius")
+        )
+        of = f" of {max(highest):,.0f}" if highest else ""
+        ran = [f"ran at {statistics.median(clocks):,.0f}{of} MHz (lowest {min(clocks):,.0f})"] if clocks else []
+        seen = {why: sum(bool(reasons_of(one) & bits) for one in told) for bits, why in REASONS.items()}
+        why = ", ".join(f"{name} after {count} of {len(told)} blocks" for name, count in seen.items() if count)
+        most = [f"at most {max(found):,.0f} {unit}" for found, unit in ((watts, "W"), (celsius, "°C")) if found]
+        if text := ", ".join([*ran, *most]):
+            lines.append(f"{label} {text}{f': {why}' if why else ''}")
+    return lines
 
 
 def _backends(machine: str, records: Iterable[Record]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
 from respeed.machine.energy import FEWEST_UPDATES
-from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe
+from respeed.protocol import REAL, SMOKE, Block, Known, contamination, probed_as, quiet_probe
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
@@ -83,13 +83,20 @@ def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey,
     return found
 
 
-def probes_by_row(numbered: Numbered) -> dict[ProbedRow, list[float]]:
-    """Seconds of all reference probes of each profile and session, from all of its cases and experiments."""
-    probes: dict[ProbedRow, list[float]] = defaultdict(list)
-    for session, record in numbered:
+def known_of(records: Iterable[Record]) -> Known:
+    """What records of one profile and session tell: seconds of all reference probes, from all cases and experiments."""
+    known = Known()
+    for record in records:
         for case in record["cases"]:
-            probes[_probed(session, record)] += [one for block in case["blocks"] for one in block["probe_seconds"]]
-    return probes
+            found = known.probes.setdefault(compared_as(record, case), [])
+            found += [one for block in case["blocks"] for one in block["probe_seconds"]]
+            known.metered.extend([compared_as(record, case)] if case.get("energy_run") else ())
+    return known
+
+
+def compared_as(record: Mapping[str, Any], case: Mapping[str, Any]) -> str:
+    """With what the probes of a case are compared."""
+    return probed_as(record["id"], case["case"], case["workload"], is_cpu=record["profile"]["device"] == "cpu")
 
 
 def _probed(session: int, record: Mapping[str, Any]) -> ProbedRow:
@@ -121,12 +128,24 @@ def _ceilings_by_row(numbered: Numbered) -> dict[ProbedRow, dict[str, float]]:
 
 def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
     """Those of one machine; each with the ceilings of its profile in its session."""
-    quiet = {row: quiet_probe(found) for row, found in probes_by_row(numbered).items() if found}
+    rows: dict[ProbedRow, list[Record]] = defaultdict(list)
+    for session, record in numbered:
+        rows[_probed(session, record)].append(record)
+    quiet = {
+        (row, compared): quiet_probe(found)
+        for row, mine in rows.items()
+        for compared, found in known_of(mine).probes.items()
+        if found
+    }
     ceilings = _ceilings_by_row(numbered)
     for session, record in numbered:
         row = _probed(session, record)
         for case in record["cases"]:
-            yield {"session": session} | ceilings[row] | _round(record, case, quiet.get(row, math.inf))
+            yield (
+                {"session": session}
+                | ceilings[row]
+                | _round(record, case, quiet.get((row, compared_as(record, case)), math.inf))
+            )
 
 
 def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:

@@ -156,6 +156,27 @@ def accelerator_driver() -> str | None:
         return None if version is None else str(version)
 
 
+def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]:
+    """Tells, whenever it is called, what NVML says of the clock of the device at the address (Block.device), each fact
+    as far as it does; nothing of other devices."""
+    with contextlib.suppress(Exception):  # no library, no driver, no right, no such device
+        if split_device(device)[0] == "cuda" and pci is not None:
+            import pynvml
+
+            pynvml.nvmlInit()
+            return functools.partial(_clock, pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(pci.encode()))
+    return dict
+
+
+def _clock(driver: Any, handle: Any) -> dict[str, float]:
+    told: dict[str, float] = {}
+    for fact, (query, of, unit) in _CLOCK:
+        value = ask(driver, query, handle, *of).value
+        if value is not None and 0 <= value * unit <= MOST_TOLD:  # beyond stands what is not available
+            told.setdefault(fact, value * unit)
+    return told
+
+
 def accelerator_bytes() -> dict[str, int]:
     """By name, the memory of one NVIDIA device of those that the driver shows; empty where none tells."""
     with nvml() as driver:
@@ -167,6 +188,16 @@ def accelerator_bytes() -> dict[str, int]:
 # What a record says of an NVIDIA device, by the query of NVML, what is asked of it, and what is made of the answer.
 _COMPUTE_MODES = ("default", "exclusive thread", "prohibited", "exclusive process")
 _SM, _MEMORY, _CORE = 1, 2, 0  # NVML_CLOCK_SM, NVML_CLOCK_MEM; NVML_TEMPERATURE_GPU
+# Of a device's clock: the query, what of, and the unit. Reasons have had the second name before driver 535.
+_CLOCK: tuple[tuple[str, tuple[str, tuple[int, ...], float]], ...] = (
+    ("sm_mhz", ("DeviceGetClockInfo", (_SM,), 1)),
+    ("highest_sm_mhz", ("DeviceGetMaxClockInfo", (_SM,), 1)),
+    ("watts", ("DeviceGetPowerUsage", (), 1e-3)),
+    ("celsius", ("DeviceGetTemperature", (_CORE,), 1)),
+    ("reasons", ("DeviceGetCurrentClocksEventReasons", (), 1)),
+    ("reasons", ("DeviceGetCurrentClocksThrottleReasons", (), 1)),
+)
+MOST_TOLD = 1e6
 _FACTS: dict[str, tuple[str, tuple[int, ...], Callable[[Any], Any]]] = {
     "name": ("DeviceGetName", (), str),
     "memory_bytes": ("DeviceGetMemoryInfo", (), lambda told: int(told.total)),

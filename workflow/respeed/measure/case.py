@@ -15,12 +15,13 @@ import numpy as np
 
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable, is_of_the_disk
+from respeed.machine.accelerators import clock_reader
 from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
 from respeed.machine.software import blas_libraries, package_versions, telling_environment
 from respeed.model.paper import Case, number_bytes
-from respeed.protocol import REAL, Block, contamination, quiet_probe
+from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet_probe
 from respeed.schedule.spec import RoundSpec, untimed
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
 from respeed.timing.clock import seconds_now
@@ -50,7 +51,7 @@ MORE_ATTEMPTS = 2
 CHECK_FACTOR = 2
 
 # A first step is timed if it takes more than so many times as long as a block. The process is warm by then, what a
-# first step loads was rehearsed, and all memory was written to when the program was built.
+# first step loads was rehearsed, and all memory was written to when the program was built. A device's clock is not.
 FIRST_COUNTS = 1.0
 
 # A counter of energy that would take longer is not waited for.
@@ -73,23 +74,23 @@ class WrongResult(Exception):
 
 @dataclass(frozen=True)
 class Bench:
-    """`probes` collects the seconds of every probe of the process, after those of its profile in this session so far;
-    `rehearsed` the workloads that it has run before."""
+    """`known` is what the session knows of the profile, and collects every probe of the process; `rehearsed` the
+    workloads that it has run before."""
 
     backend: BackendContract
     probe: Probe
-    probes: list[float]
+    known: Known
     rehearsed: set[str] = field(default_factory=set)
     meter: Meter = NO_METER
 
 
 def make_bench(
-    backend: BackendContract, probes: Sequence[float] = (), meter: Meter = NO_METER
+    backend: BackendContract, known: Known | None = None, meter: Meter = NO_METER
 ) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
     program = MATMUL.build(backend, PROBE, MATMUL.inputs(PROBE, seed=0))
-    probe = make_probe(program.step, backend.sync)
-    return Bench(backend, probe, list(probes), meter=meter), prove_threads(probe)
+    probe = make_probe(program.step, backend.sync, synchronous=backend.synchronous)
+    return Bench(backend, probe, known or Known(), meter=meter), prove_threads(probe)
 
 
 def shares_cores(backend: BackendContract) -> bool:
@@ -138,10 +139,10 @@ def _copy_rate(backend: BackendContract) -> float:
     return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)
 
 
-def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Callable[..., None]) -> None:
+def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[..., None]) -> None:
     """Measure the rounds, all of one profile, and tell what is found as events: `ready` or `not-run`, `ceilings`, a
     `begin` and a `case` for each case, and at the end `again` for those that were disturbed and measured once more.
-    `probes` are those of the profile in this session so far."""
+    `known` is what this session knows of the profile so far."""
     profile = specs[0].profile
     try:
         backend = make_backend(
@@ -152,8 +153,9 @@ def measure_rounds(specs: Sequence[RoundSpec], probes: Sequence[float], emit: Ca
             seed=derive_seed(specs[0], "draws"),
         )
         described: dict[str, Any] = dict(backend.describe())
-        meter, energy = make_meter(*energy_counters(profile.device, described.get("pci")))
-        bench, threads_proof = make_bench(backend, probes, meter)
+        device = profile.device, described.get("pci")
+        meter, energy = make_meter(*energy_counters(*device), clock_reader(*device))
+        bench, threads_proof = make_bench(backend, known, meter)
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
@@ -243,7 +245,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     program = workload.build(backend, case, inputs)
     if reason := _why_plain(backend):
         facts["graphs"] = f"no: {reason}"
-    timer = _timer(spec, program, bench)
+    timer = _timer(spec, case, program, bench)
     first = timer.first_step()
     state = dict(program.state())
     errors = state_errors(inputs, state, workload.reference(case, inputs, state))
@@ -252,7 +254,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if reason := what_is_wrong(errors, facts["tolerance"]):
         raise WrongResult(reason)
     del inputs, state
-    if first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
+    if backend.synchronous and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
         alone, counted = backend.synchronous, []
@@ -300,7 +302,13 @@ def _not_finite(program: Program) -> str | None:
     return f"after the timed steps {name} has numbers that are not finite" if name else None
 
 
-def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
+def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[float]:
+    """Those that the probes of the case are compared with."""
+    compared = probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
+    return bench.known.probes.setdefault(compared, [])
+
+
+def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
     helpers = getattr(program, "helpers", ())
     # Replicas on devices have one each, and the counter is that of one.
     metered = spec.profile.is_cpu or not helpers
@@ -312,7 +320,7 @@ def _timer(spec: RoundSpec, program: Program, bench: Bench) -> Timer:
         step_seconds=math.inf,
         protocol=spec.timing,
         probe=bench.probe,
-        probes=bench.probes,
+        probes=_probes(spec, case.name, case.workload, bench),
         helpers=helpers,
         is_shared=shares_cores(bench.backend),
         meter=bench.meter if metered else NO_METER,
@@ -331,7 +339,7 @@ def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:
     blocks = [Block(**block) for block in facts["blocks"]]
     if facts["status"] != "measured" or spec.whole_steps:
         return False
-    quiet = quiet_probe(bench.probes)
+    quiet = quiet_probe(_probes(spec, facts["case"], facts["workload"], bench))
     return all(contamination(block, spec.threads, quiet, spec.timing) for block in blocks)
 
 

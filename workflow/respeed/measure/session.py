@@ -5,7 +5,6 @@ process of its own, in another order each time; all rounds in one file.
 
 import random
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.hardware_sheet import disturbed_profiles
+from respeed.analysis.rounds import known_of
 from respeed.errors import NotMeasurable, UserError
 from respeed.machine.accelerators import accelerator_bytes
 from respeed.machine.cpu import cache_bytes, usable_cores
@@ -160,8 +160,8 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
         ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    probes = plan.session_probes(turn.profile, utc_now(), clock_facts())
-    for round_id, record in measure_turn(specs, lock, probes, progress.watch):
+    known = plan.known(turn.profile, utc_now(), clock_facts())
+    for round_id, record in measure_turn(specs, lock, known, progress.watch):
         write_record(round_path(round_id), record)
         plan.add(record)
     progress.clear()
@@ -211,16 +211,14 @@ def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
 def _passes(gauge: Gauge, lock: Held) -> list[dict[str, Any]]:
     """The records of all processes, those that are measured once before the others. After the least number of passes,
     another one only if it ends in time. What was disturbed is measured again in the next pass."""
-    probes: dict[str, list[float]] = defaultdict(list)
     records: list[dict[str, Any]] = []
 
     def measure(specs: Sequence[RoundSpec], number: int) -> None:
         for spec in random.Random(number).sample(specs, len(specs)):
             own = replace(spec, id=replace(spec.id, index=number))
             # Beside the probes of this row so far.
-            record = dict(measure_turn([own], lock, probes[spec.profile.name]))[own.id]
-            blocks = (block for case in record["cases"] for block in case["blocks"])
-            probes[spec.profile.name] += [one for block in blocks for one in block["probe_seconds"]]
+            known = known_of(record for record in records if record["id"]["profile"] == spec.profile.name)
+            record = dict(measure_turn([own], lock, known))[own.id]
             provenance = {key: value for key, value in record["provenance"].items() if key not in SHARED}
             records.append(record | {"provenance": provenance})
 

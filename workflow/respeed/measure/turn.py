@@ -17,6 +17,7 @@ from respeed.machine.software import source_commit
 from respeed.measure.lock import Held, machine_lock
 from respeed.measure.worker import process_options
 from respeed.paths import ROOT, RoundId
+from respeed.protocol import Known
 from respeed.records.models import SCHEMA
 from respeed.schedule.availability import describe_as
 from respeed.schedule.spec import RoundSpec, untimed
@@ -41,16 +42,16 @@ def measure_spec(spec: RoundSpec) -> dict[str, Any]:
 
 
 def measure_turn(
-    specs: list[RoundSpec], lock: Held, probes: Sequence[float] = (), watch: Watch = lambda *_: None
+    specs: list[RoundSpec], lock: Held, known: Known | None = None, watch: Watch = lambda *_: None
 ) -> Iterator[tuple[RoundId, dict[str, Any]]]:
     """The record of each round as soon as its last case is done, and again where a case of it was measured again.
 
     The rounds are those of one profile, and share a process: to start one and to load its libraries takes as long as
-    many a case. `probes` are the profile's reference probes of this session so far: what is quiet shows only in
-    comparison. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
+    many a case. `known` is what this session knows of the profile so far: what is quiet shows only in comparison. The
+    process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
     """
     refuse_pretended(ROOT, smoke=all(spec.id.smoke for spec in specs))
-    turn = _Turn([_shuffled(spec) for spec in specs], lock, list(probes), watch)
+    turn = _Turn([_shuffled(spec) for spec in specs], lock, known or Known(), watch)
     # A case that takes the process down (out of memory, a crash in a library) fails alone: the others get a new one.
     while turn.now < len(specs):
         yield from turn.run_process()
@@ -59,8 +60,8 @@ def measure_turn(
 class _Turn:
     """Where a turn is: `now` is the round that is being measured, `done` has the facts of its cases so far."""
 
-    def __init__(self, specs: list[RoundSpec], lock: Held, probes: list[float], watch: Watch) -> None:
-        self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
+    def __init__(self, specs: list[RoundSpec], lock: Held, known: Known, watch: Watch) -> None:
+        self.specs, self.lock, self.known, self.watch = specs, lock, known, watch
         self.now, self.done = 0, list[dict[str, Any]]()
         self.records: dict[RoundId, dict[str, Any]] = {}
         self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
@@ -74,7 +75,7 @@ class _Turn:
         left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
         refused, told = "", False
         kills, began = memory_kills(), seconds_now()
-        with _worker(left, self.lock, self.probes) as worker:
+        with _worker(left, self.lock, self.known) as worker:
             for event in _events(worker):
                 told = True
                 match event.pop("event"):
@@ -175,7 +176,7 @@ def _of_cases(spec: RoundSpec, places: Sequence[int]) -> RoundSpec:
 
 
 @contextlib.contextmanager
-def _worker(specs: list[RoundSpec], lock: Held, probes: list[float]) -> Iterator[subprocess.Popen[str]]:
+def _worker(specs: list[RoundSpec], lock: Held, known: Known) -> Iterator[subprocess.Popen[str]]:
     """A fresh measuring process that knows what to measure. It ends with whoever stops listening."""
     command = [sys.executable, "-P", "-m", "respeed.measure.worker"]
     options = process_options(specs[0].threads, lock)
@@ -183,7 +184,7 @@ def _worker(specs: list[RoundSpec], lock: Held, probes: list[float]) -> Iterator
         assert worker.stdin is not None
         try:
             with contextlib.suppress(BrokenPipeError):
-                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "probes": probes}))
+                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "known": asdict(known)}))
                 worker.stdin.close()
             yield worker
         except BaseException:

@@ -92,7 +92,7 @@ def _run(text: str, events: TextIO) -> None:
 
     if not text.endswith("}"):  # whoever started this process was stopped before it had said what to measure
         return
-    specs, probes = order_from_json(text)
+    specs, known = order_from_json(text)
     bind(specs[0].cpus)
 
     from respeed.measure.case import measure_rounds
@@ -101,7 +101,7 @@ def _run(text: str, events: TextIO) -> None:
         events.write(json.dumps({"event": event, **facts}, allow_nan=False) + "\n")
         events.flush()
 
-    measure_rounds(specs, probes, emit)
+    measure_rounds(specs, known, emit)
 
 
 if __name__ == "__main__":

@@ -148,6 +148,8 @@ Count = Annotated[int, Field(ge=0, le=2**63)]
 Whole = Annotated[int, Field(ge=1, le=2**63)]
 Scalar = str | bool | int | float | None
 Joules = dict[str, Annotated[float, Field(ge=0, le=1e12)]]
+ToldOfDevice = Literal["sm_mhz", "highest_sm_mhz", "watts", "celsius", "reasons"]
+Told = Annotated[float, Field(ge=0, le=1e6)]
 Samples = Annotated[list[Sample], Field(min_length=1), FailFast()]
 
 
@@ -176,6 +178,7 @@ class Block(Facts):
     part_seconds: list[Annotated[list[Seconds], FailFast()]] = _MAYBE
     joules: Joules = _MAYBE
     slept_seconds: Seconds | None = None
+    device: Annotated[list[dict[ToldOfDevice, Told]], Field(max_length=2)] = _MAYBE
 
 
 class Warmup(Facts):

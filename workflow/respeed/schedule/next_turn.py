@@ -28,14 +28,15 @@ from respeed.analysis.rounds import (
     first_rounds,
     in_order,
     key_of,
+    known_of,
     number_sessions,
-    probes_by_row,
     read_rounds,
 )
 from respeed.analysis.speedups import Samples, compare_to_fastest_cpu
 from respeed.analysis.totals import make_totals
 from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
+from respeed.protocol import Known
 from respeed.records.store import MachineRecords, read_machine
 from respeed.schedule.selection import Work, by_experiment
 from respeed.schedule.spec import Digest, current_digests
@@ -266,16 +267,13 @@ class Plan:
 
     # What else is asked of the records.
 
-    def session_probes(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> list[float]:
-        """The reference probes of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that
-        nobody can set, `clock`) belongs to: none of yesterday's, when the machine may have been faster."""
+    def known(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> Known:
+        """What is known of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that nobody
+        can set, `clock`) belongs to: no probes of yesterday's, when the machine may have been faster."""
         current, numbered = self._sessions(now, clock)
-        return [
-            seconds
-            for (session, name, _, _), found in probes_by_row(numbered).items()
-            if (session, name) == (current, profile)
-            for seconds in found
-        ]
+        return known_of(
+            record for session, record in numbered if (session, record["id"]["profile"]) == (current, profile)
+        )
 
     def sessions_before(self, now: str, clock: Mapping[str, Any] | None = None) -> int:
         """How many sessions measured something, but for the one that goes on `now`."""

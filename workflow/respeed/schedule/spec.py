@@ -19,7 +19,7 @@ from respeed.inputs.profiles import Profile, load_profile
 from respeed.inputs.registry import runs
 from respeed.model.paper import Case, Experiment, Paper
 from respeed.paths import RoundId
-from respeed.protocol import REAL, SMOKE, TimingProtocol
+from respeed.protocol import REAL, SMOKE, Known, TimingProtocol
 from respeed.schedule.availability import read_answers, resolve_described, resolve_threads
 
 # The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.
@@ -158,10 +158,10 @@ def current_digests(seed: int, papers: Mapping[str, Paper], resolve: Resolve | N
     return digest
 
 
-def order_from_json(text: str) -> tuple[list[RoundSpec], list[float]]:
-    """The inverse of json.dumps({"specs": [asdict(spec), ...], "probes": [...]})."""
+def order_from_json(text: str) -> tuple[list[RoundSpec], Known]:
+    """The inverse of json.dumps({"specs": [asdict(spec), ...], "known": asdict(known)})."""
     order = json.loads(text)
-    return [_spec(**spec) for spec in order["specs"]], order["probes"]
+    return [_spec(**spec) for spec in order["specs"]], Known(**order["known"])
 
 
 def _spec(**data: Any) -> RoundSpec:

@@ -5,7 +5,7 @@ device synchronised at both ends. Counters of energy are read at the ends of blo
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -51,10 +51,13 @@ def warm_up(
 
     `first_seconds` is what the step before took. If that is longer than a window, it counts as the first window.
     """
-    began = seconds_now()
-    steps, previous = 0, first_seconds if first_seconds > protocol.warmup_window_seconds else math.nan
+    began, window = seconds_now(), protocol.warmup_window_seconds
+    steps, previous = int(not synchronous), first_seconds if first_seconds > window else math.nan
+    # A device's first step waited for a cold clock, and nothing tells yet how many fit a window.
+    median = math.inf if synchronous else _window(step, sync, 0.0, 1)[0]
     while True:
-        median, count = _window(step, sync, protocol.warmup_window_seconds, 1 if synchronous else AHEAD)
+        together = 1 if synchronous else min(AHEAD, max(1, int(window / median)))
+        median, count = _window(step, sync, window, together)
         steps += count
         elapsed = seconds_now() - began
         if median > protocol.block_seconds:
@@ -81,10 +84,11 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 @dataclass(frozen=True)
 class Meter:
     """The counters of a row, the slowest of which moves every `update_seconds`. Without any, every block has used
-    nothing that is known."""
+    nothing that is known. `device` tells of the device's clock, as far as that is told."""
 
     counters: tuple[EnergyCounter, ...] = ()
     update_seconds: float = 0.0
+    device: Callable[[], dict[str, float]] = dict
 
     def read(self) -> Reading:
         return tuple(_read(counter) for counter in self.counters), seconds_now() if self.counters else 0.0
@@ -104,14 +108,16 @@ class Meter:
 NO_METER = Meter()
 
 
-def make_meter(counters: Sequence[EnergyCounter], why_not: str) -> tuple[Meter, dict[str, Any]]:
+def make_meter(
+    counters: Sequence[EnergyCounter], why_not: str, device: Callable[[], dict[str, float]] = dict
+) -> tuple[Meter, dict[str, Any]]:
     """The meter of a row, and its facts for the record: how often each counter moves, or why there is no meter."""
     periods = {counter.domain: _period(counter) for counter in counters}
     still = [domain for domain, period in periods.items() if period is None]
     if still:
         why_not = f"the counter of {still[0]} stands still"
     slowest = max(filter(None, periods.values()), default=0.0)
-    meter = NO_METER if why_not else Meter(tuple(counters), slowest)
+    meter = Meter(device=device) if why_not else Meter(tuple(counters), slowest, device)
     return meter, {"update_seconds": {} if why_not else periods, "reason": why_not or None}
 
 
@@ -146,7 +152,10 @@ class Timer:
 
     `meter` is read at both ends of a block.
 
-    `probes` collects those of the whole round: what is quiet shows only in comparison.
+    `probes` collects all that these are compared with: what is quiet shows only in comparison.
+
+    A device's clock follows what it just did. So its probes come directly after steps, that before a block is the one
+    after the block before it; and the probe's own light work is made up for by steps for a window before a block.
     """
 
     parts: tuple[Callable[[], None], ...]
@@ -163,7 +172,7 @@ class Timer:
 
     def first_step(self) -> Block:
         """A block of one step: the program's first, which is yet to be checked."""
-        return self._samples(1, 1)
+        return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
 
     def measure(self, first: Iterable[Block] = ()) -> tuple[Block, ...]:
         """Blocks after the `first` ones, until enough of all are clean, or the cap on their total is reached.
@@ -179,7 +188,7 @@ class Timer:
             enough = sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds
             if enough and len(blocks) >= protocol.least_blocks:
                 break
-            blocks.append(self._block(per_block))
+            blocks.append(self._block(per_block, blocks[-1].probe_seconds[1] if blocks else None))
         return tuple(blocks)
 
     def measure_whole(self, steps: int) -> tuple[Block, ...]:
@@ -196,19 +205,24 @@ class Timer:
         quiet = quiet_probe(self.probes)
         return sum(block.seconds for block in blocks if not contamination(block, self.threads, quiet, self.protocol))
 
-    def _block(self, steps: int) -> Block:
-        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices.
-        refill = self.step_seconds < self.protocol.slow_step_seconds
+    def _block(self, steps: int, last_probe: float | None) -> Block:
         if not self.synchronous:
-            return self._samples(steps, 1, refill=refill)
+            is_long = self.step_seconds > self.protocol.block_seconds
+            again = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
+            return self._samples(steps, 1, refill=again, last_probe=last_probe)
+        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices.
+        refill = int(self.step_seconds < self.protocol.slow_step_seconds)
         per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
 
-    def _samples(self, steps: int, count: int, *, refill: bool = False) -> Block:
+    def _samples(self, steps: int, count: int, *, refill: int = 0, last_probe: float | None = None) -> Block:
         samples: list[list[float]] = []
-        probe_before = self.probe.seconds()
-        if refill:
-            self._run(1)
+        probe_before = self.probe.seconds() if last_probe is None else last_probe
+        told = self.meter.device()
+        end = seconds_now() + (0.0 if self.synchronous else self.protocol.warmup_window_seconds)
+        while refill:
+            self._run(refill)
+            refill *= seconds_now() < end
         self.sync()
         energy = self.meter.read()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
@@ -216,11 +230,12 @@ class Timer:
             samples.append(self._run(steps))
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared))
         joules = self.meter.joules(energy, self.meter.read())
+        device = tuple(filter(None, (told, self.meter.device())))
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
         seconds = tuple(math.fsum(sample) for sample in samples)
         parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
-        return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules)
+        return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
 
     def _run(self, steps: int) -> list[float]:
         """Seconds of `steps` steps, by part. A step in one part is not waited for until the last one is on its way."""

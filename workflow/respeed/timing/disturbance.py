@@ -20,6 +20,8 @@ SHORTEST_SLEEP = 0.1
 PROBE_SECONDS = 0.01
 # Long enough for every thread of a pool to be seen at work.
 PROOF_SECONDS = 0.05
+# A device raises or lowers its clock for what it has to do within some 0.1 s.
+LOAD_SECONDS = 0.2
 REPEATS = 3
 
 _TASKS = Path("/proc/self/task")
@@ -123,10 +125,13 @@ class Probe:
         return (seconds_now() - start) / self.repeats
 
 
-def make_probe(product: Callable[[], None], sync: Callable[[], None]) -> Probe:
+def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchronous: bool = True) -> Probe:
     """Warm the product up and choose how often to repeat it."""
-    for _ in range(5):
-        one = Probe(product, sync, 1).seconds()
+    if synchronous:
+        for _ in range(5):
+            one = Probe(product, sync, 1).seconds()
+    else:
+        one = seconds_under_load(product, sync)
     return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
 
 
@@ -157,4 +162,21 @@ def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats
         sync()
         if run >= 2:
             best = min(best, seconds_now() - start)
+    return best
+
+
+def seconds_under_load(step: Callable[[], None], sync: Callable[[], None]) -> float:
+    """Seconds a step of a device that has done nothing else for LOAD_SECONDS, the fastest of the REPEATS batches after
+    that; of each as many are queued at once as take PROBE_SECONDS: one that is waited for alone is mostly waiting."""
+    count, end, last, best = 1, seconds_now() + LOAD_SECONDS, 0, math.inf
+    while last < REPEATS:
+        start = seconds_now()
+        for _ in range(count):
+            step()
+        sync()
+        now = seconds_now()
+        one = (now - start) / count
+        if start >= end:
+            best, last = min(best, one), last + 1
+        count = max(1, math.ceil(PROBE_SECONDS / one))
     return best

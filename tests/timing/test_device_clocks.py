@@ -1,0 +1,132 @@
+"""A model of four GPUs, whose clocks follow what they do, drives the real warm-up, probe and blocks; and what tables
+make of these: a clock that a heavy load always lowers keeps its blocks, heat and a neighbour lose theirs."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from respeed.analysis.hardware import describe_machine
+from respeed.analysis.rounds import known_of, read_rounds
+from respeed.protocol import POWER_CAP, REAL, TOO_HOT, probed_as
+from respeed.timing import blocks, disturbance
+from respeed.timing.blocks import Meter, Timer, warm_up
+from respeed.timing.disturbance import PROBE_SECONDS, make_probe
+from tests.conftest import MakeRecord
+
+QUIET = {
+    "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0,
+    "slept_seconds": 0.0,
+}  # fmt: skip
+# Seconds at the highest clock; of a synchronisation; that the host builds and checks for; until a device's clock has
+# followed its load, and how many times as fast it comes back.
+PRODUCT, STEP, SYNC, PAUSE, LAG, BACK = 40e-6, 2e-3, 20e-6, 1.0, 0.05, 10
+ROUNDS, DISTURBED = 6, (1, 4)
+
+
+class GPU:
+    """`kind` is what lowers its clock to 1 / `slower`: capped, a heavy load; boosting, a pause; thermal and shared, in
+    the rounds DISTURBED, heat and a neighbour."""
+
+    def __init__(self, kind: str, slower: float) -> None:
+        self.kind, self.slower, self.now, self.busy, self.heavy, self.round = kind, slower, 0.0, 0.0, 0.0, 1
+
+    @property
+    def is_slow(self) -> bool:
+        match self.kind:
+            case "capped":
+                return self.heavy > LAG
+            case "boosting":
+                return self.busy < LAG
+        return self.round in DISTURBED
+
+    def run(self, seconds: float, *, heavy: bool = False) -> None:
+        took = seconds * (self.slower if self.is_slow else 1.0)
+        self.now += took
+        self.busy += took
+        self.heavy = min(2 * LAG, self.heavy + took) if heavy else max(0.0, self.heavy - BACK * took)
+
+    def pause(self) -> None:
+        self.now += PAUSE
+        self.busy = self.heavy = 0.0
+
+    def sync(self) -> None:
+        self.now += SYNC
+
+    def told(self) -> dict[str, float]:
+        bits = {"capped": POWER_CAP, "thermal": TOO_HOT & 0x40}.get(self.kind, 0) if self.is_slow else 0
+        clock = 1590 / self.slower if self.is_slow and self.kind != "shared" else 1590
+        return {"sm_mhz": clock, "highest_sm_mhz": 1590, "watts": 70.0, "reasons": bits}
+
+
+def records_of(gpu: GPU, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Rounds of cases that are light and heavy by turns, each built and checked while the device does nothing."""
+    for module in (blocks, disturbance):
+        monkeypatch.setattr(module, "seconds_now", lambda: gpu.now)
+    monkeypatch.setattr(blocks, "take_snapshot", lambda *_, **__: None)
+    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET)
+    records: list[dict[str, Any]] = []
+    for gpu.round in range(1, ROUNDS + 1):
+        gpu.pause()
+        probe, known = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False), known_of(records)
+        assert probe.repeats == pytest.approx(PROBE_SECONDS / PRODUCT, rel=0.01) or gpu.is_slow
+        record = make_record([0.1], index=gpu.round, profile="gpu", device="cuda", architecture="gpu")
+        (like,) = record["cases"]
+        record["cases"] = []
+        for number in range(4):
+
+            def step(heavy: bool = number % 2 > 0) -> None:
+                gpu.run(STEP, heavy=heavy)
+
+            name = f"case-{number}"
+            compared = known.probes.setdefault(probed_as(record["id"], name, "rbm", is_cpu=False), [])
+            timer = Timer(
+                parts=(step,), sync=gpu.sync, synchronous=False, threads=1, step_seconds=1e9, protocol=REAL,
+                probe=probe, probes=compared, meter=Meter(device=gpu.told),
+            )  # fmt: skip
+            gpu.pause()
+            timer.first_step()
+            gpu.pause()
+            warm = warm_up(step, timer.sync, REAL, synchronous=False)
+            timed = replace(timer, step_seconds=warm.step_seconds).measure()
+            record["cases"].append(like | {"case": name, "blocks": [asdict(block) for block in timed]})
+        records.append(record)
+    return records
+
+
+@pytest.mark.parametrize(
+    ("kind", "slower", "causes"),
+    [
+        ("capped", 1.1, {}),
+        ("capped", 1.5, {}),
+        ("capped", 3.0, {}),
+        ("boosting", 2.0, {}),
+        ("thermal", 1.2, {"the device was too hot"}),
+        ("shared", 2.0, {"slow reference probe"}),
+    ],
+)
+def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_neighbours_are(
+    kind: str, slower: float, causes: set[str], make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = records_of(GPU(kind, slower), make_record, monkeypatch)
+    rounds = read_rounds(records)
+    lost = rounds["round"].isin(DISTURBED if causes else ())
+    assert (rounds["discarded"] == rounds["blocks"].where(lost, 0)).all()
+    assert set().union(*rounds["cause_counts"]) == set(causes)
+    # What counts is the time at the clock that the load leaves, from the first step of a block to the last.
+    expected = STEP * (slower if kind == "capped" else 1.0)
+    heavy = rounds["case"].isin(["case-1", "case-3"]) & ~lost
+    assert rounds.loc[heavy, "seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
+    facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)["facts"]}
+    told = facts["clocks under load"]
+    assert told.startswith("label of gpu ran at ")
+    assert " of 1,590 MHz" in told
+    reasons = {"capped": "power cap after 12 of 24 blocks", "thermal": "too hot after "}
+    assert reasons.get(kind, " W") in told
+
+
+def test_rows_on_a_cpu_are_compared_over_all_their_cases_and_tell_no_clock(make_record: MakeRecord) -> None:
+    records = [make_record([0.1], index=index) for index in range(1, 7)]
+    assert known_of(records).probes == {"": [0.004] * 12}
+    facts = describe_machine("box", records, read_rounds(records), None)["facts"]
+    assert "clocks under load" not in {one["fact"] for one in facts}
