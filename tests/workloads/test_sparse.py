@@ -125,7 +125,7 @@ def test_the_lagrange_dual_finds_the_best_bases() -> None:
         {"type": "ineq", "fun": lambda flat, row=row: 1 - (flat.reshape(6, 9)[row] ** 2).sum()} for row in range(6)
     ]
     first = program.first_bases.ravel().astype(np.float64)
-    best = minimize(value, first, constraints=[norms], method="SLSQP", options={"maxiter": 500})
+    best = minimize(value, first, constraints=norms, method="SLSQP", options={"maxiter": 500})
     assert value(program.bases.ravel()) <= best.fun * (1 + 1e-4)
 
 
