@@ -6,21 +6,19 @@
     with copies       steps on examples that come from pinned memory meanwhile, over those on examples on the device
     and of a plain profile of graphs: the share of the device's time that products have, and that nothing runs
 ./run python bench/gpu.py --minutes 3    as far as that gets, and 75 if not far; fp32 and the largest size first
-./run python bench/gpu.py --but FILE     and nothing that FILE, what this printed before, says was begun
 ./run python bench/gpu.py --smoke        the smallest size of the smoke preset: shows that it works
 """
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from paired import Step, paired_ratio
-from stages import TIME_UP
 
 from respeed.backends import BackendContract, make_backend
 from respeed.backends._torch import is_out_of_memory
@@ -60,11 +58,6 @@ def many_steps(backend: BackendContract, workload: str, case: Case) -> Step:
     return run
 
 
-def heading(case: Case, precision: str) -> str:
-    """The line under which a comparison stands."""
-    return f"  {case.name:<12} {precision}"
-
-
 def compare(case: Case, precision: str) -> None:
     """A line of ratios for one size in one precision, with their 95 % intervals."""
     gc.collect()  # a program and its graphs hold one another: lets go of the last size's
@@ -72,7 +65,7 @@ def compare(case: Case, precision: str) -> None:
     plain.captured = lambda step: step
     ours = many_steps(backend, "rbm", case)
     ratio = partial(paired_ratio, ours=ours, pairs=PAIRS)
-    print(heading(case, precision), flush=True)
+    print(f"  {case.name:<12} {precision}", flush=True)
     print(f"    step / products   {paired_ratio(ours, many_steps(backend, 'cd1_products', case), PAIRS)}", flush=True)
     print(f"    plain / graph     {ratio(many_steps(plain, 'rbm', case))}", flush=True)
     print(f"    with copies       {ratio(many_steps(backend, 'rbm_streamed', case))}", flush=True)
@@ -114,7 +107,6 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no comparison after so long")
     offered = (*PRECISIONS, *SLOW)
     parser.add_argument("--precision", choices=offered, action="append", help="only this one; may be repeated")
-    parser.add_argument("--but", type=Path, help="what this printed before: what it has begun is not compared again")
     parser.add_argument("--smoke", action="store_true", help="the smallest size of the smoke preset")
     options = parser.parse_args()
     try:
@@ -125,15 +117,11 @@ def main() -> int:
     deadline = seconds_now() + 60 * options.minutes
     table = load_paper("raina2009").experiments["rbm"]
     cases = table.smoke_cases[:1] if options.smoke else table.cases[::-1]
-    # Also one that ended the process: those after it come first.
-    begun = options.but.read_text(errors="replace").splitlines() if options.but and options.but.exists() else []
     ended = 0
     for precision, case in product(options.precision or PRECISIONS, cases):
-        if heading(case, precision) in begun:
-            continue
         if seconds_now() > deadline:
             print(f"  {case.name} {precision}: not compared, the minutes are up", flush=True)
-            ended = ended or TIME_UP
+            ended = ended or os.EX_TEMPFAIL
             continue
         try:
             with machine_lock():

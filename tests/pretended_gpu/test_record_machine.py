@@ -4,19 +4,18 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT, Project
 from tests.pretended_gpu.environment import environment
 
-STAGES = ["device", "first", "conformance", "gpu", "rounds", "learning"]
+FIRST = (["gpu", "torch-all"], ["torch-all", "gpu"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
-def test_a_machine_with_a_gpu_goes_through_all_stages_and_its_bundle_is_imported(
+def test_a_machine_with_a_gpu_has_a_first_table_then_all_and_its_bundle_is_imported(
     project: Project, tmp_path: Path
 ) -> None:
     for name in ("bench", "tests"):
@@ -30,17 +29,12 @@ def test_a_machine_with_a_gpu_goes_through_all_stages_and_its_bundle_is_imported
         "PATH": os.environ["PATH"],
     }
     added["PYTHONPATH"] = os.pathsep.join([str(project.folder / "workflow"), added["PYTHONPATH"]])
-    command = ("python", "bench/record_machine.py", "--preset", "smoke", "--minutes", "24", "--bundle", str(bundle))
+    command = ("python", "bench/record_machine.py", "--preset", "smoke", "--minutes", "90", "--bundle", str(bundle))
 
-    done = project.run(*command, check=False, **added)
-    log: list[dict[str, Any]] = json.loads(bundle.with_name("records-stages.json").read_text())
-    assert [(one["stage"], one["ended"]) for one in log] == [(stage, "passed") for stage in STAGES], done.stdout
-    assert done.returncode == 0
-    assert "no profile: the device is pretended" in bundle.with_name("records-gpu.txt").read_text()
-
-    again = project.run(*command, check=False, **added)
-    assert json.loads(bundle.with_name("records-stages.json").read_text()) == log
-    assert again.returncode == 0
+    said = project.run(*command, **added).stdout
+    assert {line.rpartition(": ")[2] for line in said.splitlines() if line.startswith("record_machine: ")} == {"done"}
+    assert "no profile: the device is pretended" in said
+    assert [line.split(", ")[1] for line in said.splitlines() if line.startswith("respeed: turn ")][:2] in FIRST
 
     copy = tmp_path / "copy"
     copy.mkdir()
