@@ -108,6 +108,32 @@ Rbm.inputs = inputs
     assert "killed" in found["64x256"]["reason"]
 
 
+@pytest.mark.parametrize(("is_lost", "processes"), [(True, 2), (False, 1)], ids=["lost", "out of memory"])
+def test_a_case_that_leaves_its_process_without_the_device_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool, processes: int
+) -> None:
+    """An error after which every call fails: the case has it as its reason, and the next ones a new process."""
+    error = "CUDA error: an illegal memory access was encountered" if is_lost else "CUDA out of memory"
+    failing = f"""
+import os
+from respeed.backends._cpu import OnHost
+from respeed.workloads.rbm import Rbm
+open({str(tmp_path / "processes")!r}, 'a').write(f'{{os.getpid()}}\\n')
+original, failed = Rbm.inputs, []
+def inputs(self, case, seed):
+    if case.name == '64x256': failed.append(True)
+    if case.name == '64x256' or failed and {is_lost}: raise RuntimeError({error!r})
+    return original(self, case, seed)
+def sync(self):
+    if failed and {is_lost}: raise RuntimeError({error!r})
+Rbm.inputs, OnHost.sync = inputs, sync
+"""
+    plant(monkeypatch, tmp_path / "failing", failing)
+    told = {case["case"]: case["reason"] for case in measured(tmp_path)["cases"]}
+    assert told == {"36x64": None, "64x256": f"RuntimeError: {error}", "144x1000": None, "256x688": None}
+    assert len((tmp_path / "processes").read_text().split()) == processes
+
+
 @pytest.mark.parametrize(("attempts", "clean"), [(0, True), (2, True), (5, False)])
 def test_rounds_of_a_profile_share_a_process_and_what_was_disturbed_is_measured_again_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, clean: bool

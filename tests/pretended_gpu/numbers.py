@@ -115,7 +115,8 @@ class Numbers(TorchDispatchMode):
         if not to.is_cuda:
             if source.dtype != to.dtype or not source.is_contiguous():
                 to.copy_(self._here(source))  # torch has waited for the device
-            return lambda: None
+            # To memory that is not pinned it has waited in any case: nothing is left to be done.
+            return (lambda: None) if to.is_pinned() else None
         if to.is_contiguous():
             return lambda: None
         here, taken = self._here(to), source.clone()

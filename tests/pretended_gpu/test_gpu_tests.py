@@ -11,7 +11,7 @@ from tests.pretended_gpu.build import CannotBuildError, build
 from tests.pretended_gpu.environment import ORDERS
 from tests.pretended_gpu.inner import run_tests
 
-ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py")
+ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py", "tests/pretended_gpu/test_timed.py")
 # Those of more than one stream, which the order of streams is about.
 STREAMS = ("tests/conformance/test_devices.py", "tests/conformance/test_graphs.py")
 # Ten steps of these take as long as all other tests together.

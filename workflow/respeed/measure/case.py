@@ -142,7 +142,8 @@ def _copy_rate(backend: BackendContract) -> float:
 def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[..., None]) -> None:
     """Measure the rounds, all of one profile, and tell what is found as events: `ready` or `not-run`, `ceilings`, a
     `begin` and a `case` for each case, and at the end `again` for those that were disturbed and measured once more.
-    `known` is what this session knows of the profile so far."""
+    `lost` after one that left the process without its device: the cases to come need another. `known` is what this
+    session knows of the profile so far."""
     profile = specs[0].profile
     try:
         backend = make_backend(
@@ -184,8 +185,21 @@ def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[...,
             emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=attempt > 0)
             facts[number, index] = measure_case(spec, index, bench)
             emit("again" if attempt else "case", round=number, facts=facts[number, index])
+            if facts[number, index]["status"] != "measured" and _is_lost(bench):
+                emit("lost")
+                return
         # By now there are more probes to compare with, and who disturbed may be gone.
         left = [place for place in left if is_disturbed(specs[place[0]], facts[place], bench)]
+
+
+def _is_lost(bench: Bench) -> bool:
+    """Whether the device refuses all that this process still asks: after some errors, such as an access where nothing
+    is or one that its memory could not correct, each call fails with the same error. Want of memory is none of them."""
+    try:
+        bench.probe.seconds()
+    except Exception:  # of any library
+        return True
+    return False
 
 
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:

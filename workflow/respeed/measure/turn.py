@@ -52,7 +52,8 @@ def measure_turn(
     """
     refuse_pretended(ROOT, smoke=all(spec.id.smoke for spec in specs))
     turn = _Turn([_shuffled(spec) for spec in specs], lock, known or Known(), watch)
-    # A case that takes the process down (out of memory, a crash in a library) fails alone: the others get a new one.
+    # A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others
+    # get a new one.
     while turn.now < len(specs):
         yield from turn.run_process()
 
@@ -73,7 +74,7 @@ class _Turn:
         """Measure what is left in a fresh process, until it is done or the process dies."""
         now, *later = self.specs[self.now :]
         left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
-        refused, told = "", False
+        refused, told, lost = "", False, False
         kills, began = memory_kills(), seconds_now()
         with _worker(left, self.lock, self.known) as worker:
             for event in _events(worker):
@@ -90,13 +91,16 @@ class _Turn:
                         yield from self._finished()
                     case "again":
                         yield self._merged(left[event["round"]].id, event["facts"])
+                    case "lost":
+                        lost = True
+                        worker.kill()  # which may take long to let go of such a device by itself
                     case "refused":
                         raise UserError(event["line"])
                     case "not-run":
                         refused = event["reason"]
         if refused:
             yield from self._give_up("not-run", refused, everything=True)
-        elif self.now < len(self.specs):
+        elif self.now < len(self.specs) and not lost:
             # A process that said nothing at all would say nothing again.
             how = how_it_ended(worker.returncode, lacked_memory=memory_kills() != kills)
             yield from self._give_up("failed", how, everything=not told)
