@@ -61,6 +61,15 @@ def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(machine: D
     assert machine["backends"][0]["library"] == "MKL 0.3.30 or MKL 0.3.31"
 
 
+def test_a_package_that_is_not_of_the_lock_is_told_apart(make_record: MakeRecord) -> None:
+    records = [make_record([0.1], index=index) for index in (1, 2)]
+    for record, number, own in zip(records, ("2.15.0", "2.13.0+cpu"), ({}, {"own_python": ["torch"]}), strict=True):
+        record["provenance"] |= {"versions": {"numpy": "2.4", "torch": number}, **own}
+    found = described(records)
+    assert facts_of(found)["torch"] == "2.15.0, 2.13.0+cpu of the user's own Python"
+    assert found["hardware"][0]["software"] == "numpy 2.4; torch 2.15.0, 2.13.0+cpu of the user's own Python"
+
+
 def test_some_bytes_of_memory_more_after_a_boot_are_no_second_value(machine: Described) -> None:
     assert machine["hardware"][0]["memory_bytes"] == str(16 * GIB + 2)
     assert facts_of(machine)["memory"] == "16.0 GiB"

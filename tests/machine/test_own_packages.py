@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from respeed.cli import machine as doctor
 from respeed.machine.own_packages import own_packages_first, own_path
+from respeed.machine.software import packages_of_own_python
 
 
 def modules(folder: Path, *names: str) -> str:
@@ -39,6 +41,24 @@ def test_another_pythons_packages_are_not_ours_wherever_they_lie(
     monkeypatch.setattr("sys.path", [*others, *ours])
     own_packages_first()
     assert sys.path[-2:] == others
+
+
+def test_packages_that_the_environment_was_made_upon_belong_to_it_and_are_told_without_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, theirs = modules(tmp_path / "own", "click.py"), modules(tmp_path / "theirs", "torch/__init__.py")
+    (tmp_path / "theirs/torch-2.13.0+cpu.dist-info").mkdir()
+    (tmp_path / "theirs/torch-2.13.0+cpu.dist-info/METADATA").write_text("Name: torch\nVersion: 2.13.0+cpu\n")
+    (tmp_path / "own/_respeed_upon.pth").write_text(f"{theirs}\n")
+    hiding = modules(tmp_path / "hiding", "torch.py")
+    ours = list(sys.path)
+    assert packages_of_own_python() == []
+    monkeypatch.setattr("site.getsitepackages", lambda: [own])
+    monkeypatch.setattr("sys.path", [hiding, own, theirs, *ours])
+    own_packages_first()
+    assert sys.path.index(theirs) < sys.path.index(hiding)
+    assert packages_of_own_python() == ["torch"]
+    assert doctor._packages().found.startswith(f"torch 2.13.0+cpu of {theirs} (RESPEED_PYTHON)")
 
 
 def test_pythons_own_folders_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,7 @@ def good_files(make_record: MakeRecord) -> dict[str, Any]:
     record["provenance"] |= {
         "energy": {"reason": None, "update_seconds": {"package-0": 0.001}},
         "versions": {"torch": "2.9"},
+        "own_python": ["torch"],
         "libraries": [{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],
         "environment": {"OMP_NUM_THREADS": "1"},
     }

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+import venv
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -18,6 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import requirements_upon
 from tests.signals import CODES, hear_all, still_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +75,7 @@ class Clone:
         for tool in TOOLS:
             if found := shutil.which(tool):
                 (self.path / tool).symlink_to(found)
-        for file in ("run", "requirements-uv.txt", "pyproject.toml", "README.md"):
+        for file in ("run", "requirements-uv.txt", "requirements_upon.py", "pyproject.toml", "README.md"):
             shutil.copy(ROOT / file, self.folder)
         (self.folder / "requirements.lock").write_text("# empty\n")
         (self.folder / "workflow/respeed/cli/main.py").write_text(TELL)
@@ -126,9 +129,15 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
-def write_wheel(path: Path, name: str, version: str, files: dict[str, str]) -> str:
+def metadata(name: str, version: str, *needs: str) -> str:
+    return "\n".join(
+        ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *map("Requires-Dist: {}".format, needs), ""]
+    )
+
+
+def write_wheel(path: Path, name: str, version: str, files: dict[str, str], *needs: str) -> str:
     """Write a wheel; its hash, as a lock has it. Scripts in it may be run."""
-    about = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "RECORD": ""}
+    about = {"METADATA": metadata(name, version, *needs), "RECORD": ""}
     about["WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     with zipfile.ZipFile(path, "w") as file:
         for place, text in ({f"{name}-{version}.dist-info/{key}": text for key, text in about.items()} | files).items():
@@ -453,3 +462,226 @@ def test_what_the_shell_says_of_another_python_and_of_letters_is_dropped(clone: 
     executable(clone.folder / ".venv/bin/tell", told)
     said = clone.run("tell", PYTHONPATH="/modules", PYTHONHOME="/modules", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
     assert said.stdout.split() == ["none", "none", "1"]
+
+
+def test_what_is_named_as_the_users_python_and_cannot_be_is_one_line(ready: Clone) -> None:
+    executable(ready.path / "old", "#!/bin/sh\nexit 2\n")
+    # The stub of the environment's own Python says as much as one would that is asked for its prefix.
+    executable(ready.folder / ".venv/bin/own", "#!/bin/sh\nexit 3\n")
+    for python, said in {
+        "nowhere": "does not run, or is older than Python 3.11: name the Python that has your torch",
+        "old": "does not run, or is older than Python 3.11: name the Python that has your torch",
+        ".venv/bin/own": "is this folder's own environment: name the Python that has your torch, by its path or after "
+        "`deactivate`",
+    }.items():
+        python = f"{ready.folder}/{python}" if "/" in python else python
+        told = ready.run("python", RESPEED_PYTHON=python)
+        assert (told.returncode, told.stdout, told.stderr) == (2, "", f"run: RESPEED_PYTHON={python} {said}\n")
+    assert ready.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("smi", "lock", "said"),
+    [
+        ("exit 9", "cuda-toolkit==13.2.2", "no NVIDIA driver that tells its version; the lock's torch is for CUDA 13,"),
+        ("echo 550.54.15, 7.5", "cuda-toolkit==13.2.2", "NVIDIA driver 550.54.15, where that needs 580 or later;"),
+        ("echo 550.54.15, 7.5", "cuda-toolkit==12.8.1", None),
+        ("echo 580.95.05, 7.0", "cuda-toolkit==13.2.2", "compute capability 7.0, where that needs 7.5 or later;"),
+        ("echo 580.95.05, 7.0; echo 580.95.05, 12.0", "cuda-toolkit==13.2.2", None),
+        ("echo 580.95.05, 7.5", "cuda-toolkit==13.2.2", None),
+        ("exit 9", "torch==2.15.0", None),
+    ],
+)  # fmt: skip
+def test_before_torch_is_fetched_one_line_says_what_here_cannot_use_it_and_what_to_do_and_it_goes_on(
+    clone: Clone, smi: str, lock: str, said: str | None
+) -> None:
+    if not Path("/proc/version").exists() or (smi == "exit 9" and Path("/proc/driver/nvidia/version").exists()):
+        pytest.skip("not Linux, or a driver is there")
+    executable(clone.path / "nvidia-smi", f"#!/bin/sh\n{smi}\n")
+    (clone.folder / "requirements.lock").write_text(f"{lock} ; sys_platform == 'linux'\n")
+    told = clone.run("python")
+    lines = [line for line in told.stderr.splitlines() if line.startswith("run: here is ")]
+    assert (told.returncode, len(lines)) == (0, said is not None)
+    if said:
+        assert said in lines[0]
+        assert all(word in lines[0] for word in ("RESPEED_PYTHON=python3", "--torch-backend auto", "GB"))
+    assert clone.calls() == MADE
+
+
+def test_the_lock_is_for_a_cuda_whose_least_driver_and_gpu_the_script_knows() -> None:
+    (cuda,) = re.findall(r"(?m)^cuda-toolkit==(\d+)", (ROOT / "requirements.lock").read_text())
+    assert f"        {cuda}) driver=" in (ROOT / "run").read_text()
+
+
+# --- upon another Python's packages
+
+# A lock, with who asks for a package, and what that asks for in turn.
+LOCKED = {
+    "hatchling==1.33.0": (["respeed (pyproject.toml)"], []),
+    "packaging==25.0": (["hatchling"], []),
+    "torch==2.15.0": (["respeed (pyproject.toml)"], ["nvidia-cublas", "triton==3.9.0"]),
+    "nvidia-cublas==13.4.1": (["torch"], []),
+    "triton==3.9.0": (["respeed (pyproject.toml)", "torch"], []),
+    "numpy==2.4.6": (["respeed (pyproject.toml)", "scipy", "numba"], []),
+    "scipy==1.17.1": (["respeed (pyproject.toml)"], ["numpy>=1.26.4"]),
+    "numba==0.68.1": (["respeed (pyproject.toml)"], ["numpy<2.6,>=2.1"]),
+    "jinja2==3.1.6": (["respeed (pyproject.toml)", "torch"], []),
+    "snakemake==9.27.1": (["respeed (pyproject.toml)"], []),
+    "snakemake-executor-plugin-slurm==2.8.0": (["respeed (pyproject.toml)"], ["numpy>=2.4.5"]),
+}
+# What is installed above their packages in any case.
+ALWAYS = {"hatchling", "packaging", "numba", "snakemake"}
+CUDA = {"torch", "nvidia-cublas", "triton"}
+SLURM = "snakemake-executor-plugin-slurm"
+THEIRS = {"torch": "2.13.0+cpu", "numpy": "2.3.5", "scipy": "1.16.3", "jinja2": "3.1.2", "snakemake": "9.20"}
+
+
+class OtherPython:
+    """An environment of the user's own, with packages that say no more than their versions."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder)
+        self.python = folder / "bin/python"
+        (self.folder,) = folder.glob("lib/python3*/site-packages")
+
+    def has(self, name: str, version: str, *needs: str, code: str = "") -> None:
+        for old in self.folder.glob(f"{name}*"):
+            shutil.rmtree(old)
+        (self.folder / name).mkdir()
+        (self.folder / name / "__init__.py").write_text(f"{code}\n__version__ = '{version}'\n")
+        about = self.folder / f"{name}-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(metadata(name, version, *needs))
+        commands = f"[console_scripts]\n{name} = {name}:main\n" if name == "snakemake" else ""
+        (about / "entry_points.txt").write_text(commands)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> OtherPython:
+    made = OtherPython(tmp_path / "other")
+    for name, version in THEIRS.items():
+        made.has(name, version)
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of what is locked, and the lock."""
+    folder = tmp_path_factory.mktemp("wheels")
+    lock = []
+    for pin, (askers, needs) in LOCKED.items():
+        name, version = pin.split("==")
+        module = name.replace("-", "_")
+        files = {f"{module}/__init__.py": f"__version__ = '{version}'\n"}
+        if name in ("hatchling", "packaging"):  # the real ones, of the environment of these tests
+            files = {f"zz_{name}.pth": f"{distribution(name).locate_file('')}\n"}
+        digest = write_wheel(folder / f"{module}-{version}-py3-none-any.whl", module, version, files, *needs)
+        lock += [f"{pin} \\", f"    --hash={digest}", "    # via", *(f"    #   {asker}" for asker in askers)]
+    (folder / "requirements.lock").write_text("\n".join([*lock, ""]))
+    return folder
+
+
+@pytest.fixture
+def upon(tmp_path: Path, wheels: Path) -> Callable[..., tuple[set[str], list[str], list[str]]]:
+    """Runs what tells the versions of torch, NumPy and SciPy; gives what is installed, what `run` said and those."""
+    if REAL_UV is None:
+        pytest.skip("no uv on the PATH or in .tools")
+    clone = Clone(tmp_path, REAL_UV)
+    shutil.copy(wheels / "requirements.lock", clone.folder)
+    tell = "import torch, numpy, scipy; print(torch.__version__, numpy.__version__, scipy.__version__)"
+
+    def run(python: Path | str | None, returncode: int = 0) -> tuple[set[str], list[str], list[str]]:
+        told = clone.run(
+            "python", "-c", tell, RESPEED_PYTHON=None if python is None else str(python), UV_OFFLINE="1",
+            UV_NO_INDEX="1", UV_FIND_LINKS=str(wheels), UV_PYTHON_DOWNLOADS="never",
+            PATH=f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}",
+        )  # fmt: skip
+        assert told.returncode == returncode, told.stderr
+        about = (clone.folder / ".venv").glob("lib/python3*/site-packages/*.dist-info/METADATA")
+        names = {re.findall(r"(?m)^Name: (.+)", one.read_text())[0].replace("_", "-") for one in about} - {"respeed"}
+        return names, [line for line in told.stderr.splitlines() if line.startswith("run: ")], told.stdout.split()
+
+    run.clone = clone  # type: ignore[attr-defined]
+    return run
+
+
+def test_torch_numpy_and_scipy_of_the_users_python_stay_and_only_what_it_lacks_is_installed(
+    upon: Callable[..., tuple[set[str], list[str], list[str]]], other: OtherPython
+) -> None:
+    """Neither CUDA nor Triton beside a torch that has its own or none; also later, and when the lock has changed."""
+    installed, said, versions = upon(other.python)
+    assert (installed, versions) == (ALWAYS, ["2.13.0+cpu", "2.3.5", "1.16.3"])
+    assert said[-2:-1] == [
+        f"run: .venv uses torch 2.13.0+cpu, numpy 2.3.5 and scipy 1.16.3 of {other.python}; without "
+        "snakemake-executor-plugin-slurm, which needs numpy>=2.4.5. RESPEED_PYTHON= ./run ... goes back to the lock's"
+    ]
+    assert upon(other.python) == upon(None) == (ALWAYS, [], versions)
+    with (upon.clone.folder / "requirements.lock").open("a") as lock:
+        lock.write("# changed\n")
+    installed, said, versions = upon(None)
+    assert said[0] == f"run: bringing .venv up to date with requirements.lock upon {other.python}"
+    assert (installed, versions) == (ALWAYS, ["2.13.0+cpu", "2.3.5", "1.16.3"])
+    # The user's own pip: what is installed here does not go with it any more.
+    other.has("numpy", "2.0.2")
+    installed, said, versions = upon(None)
+    assert (installed, versions) == (ALWAYS | {"numpy", SLURM}, ["2.13.0+cpu", "2.4.6", "1.16.3"])
+    assert "not its numpy 2.0.2, as numba needs numpy<2.6,>=2.1" in said[-2]
+    # And back.
+    installed, _, versions = upon("")
+    assert installed == {pin.split("==")[0] for pin in LOCKED}
+    assert versions == ["2.15.0", "2.4.6", "1.17.1"]
+    assert upon(None)[1:] == ([], versions)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "installed", "told"),
+    [
+        ({}, set(), "torch 2.13.0+cpu, numpy 2.3.5 and scipy 1.16.3 of it; without"),
+        ({"torch": ("2.9.0a0+git1",)}, CUDA, "; not its torch 2.9.0a0+git1, as respeed needs torch>=2.9;"),
+        ({"torch": ("2.10.0a0+nv1",), "triton": ("3.5",)}, set(), "torch 2.10.0a0+nv1, numpy"),
+        ({"torch": ()}, CUDA, "numpy 2.3.5 and scipy 1.16.3 of it; it has no torch;"),
+        ({"scipy": ("1.14.0", "numpy<2.3")}, set(), "and scipy 1.14.0 of it; without"),
+        (
+            {"numpy": ("2.0.2",), "scipy": ("1.14.0", "numpy<2.3")}, {"numpy", "scipy", SLURM},
+            "; not its numpy 2.0.2, as numba needs numpy<2.6,>=2.1; not its scipy 1.14.0, as it needs numpy<2.3.",
+        ),
+        (
+            {"numpy": ("1.26.4",), "scipy": ("1.11.1",)},
+            {"numpy", "scipy", SLURM},
+            "uses torch 2.13.0+cpu of it; not its numpy 1.26.4, as respeed needs numpy>=2.0; not its scipy 1.11.1,",
+        ),
+    ],
+)  # fmt: skip
+def test_a_package_of_the_users_python_gives_way_where_its_version_will_not_do_and_a_line_says_why(
+    other: OtherPython, tmp_path: Path, theirs: dict[str, tuple[str, ...]], installed: set[str], told: str
+) -> None:
+    for name, (version, *needs) in {name: (one or ("0",)) for name, one in theirs.items()}.items():
+        other.has(name, version, *needs)
+        if not theirs[name]:
+            shutil.rmtree(next(other.folder.glob(f"{name}-*")))
+    lock, there = {}, tmp_path / "there"
+    for pin, (askers, needs) in LOCKED.items():
+        name, version = pin.split("==")
+        lock[name] = [f"{pin} \\", "    # via", *(f"    #   {asker}" for asker in askers)]
+        about = there / f"{name.replace('-', '_')}-{version}.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(metadata(name, version, *needs))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = requirements_upon.find([str(other.folder)])
+    # Once nothing is installed yet, and once all is.
+    choice = requirements_upon.choose(lock, found, {}, project, {})
+    choice = requirements_upon.choose(lock, found, requirements_upon.find([str(there)]), project, choice._asdict())
+    assert choice.installed == ALWAYS | installed
+    assert told in requirements_upon.told("it", choice, found)
+
+
+def test_a_torch_of_the_users_python_that_cannot_be_imported_ends_the_set_up_with_one_line_before_anything_is_fetched(
+    upon: Callable[..., tuple[set[str], list[str], list[str]]], other: OtherPython
+) -> None:
+    other.has("torch", "2.13.0", code="raise ImportError('libcublas.so.12: cannot open shared object file')")
+    other.has("packaging", str(distribution("packaging").version))
+    shutil.copytree(distribution("packaging").locate_file("packaging"), other.folder / "packaging", dirs_exist_ok=True)
+    installed, said, versions = upon(other.python, returncode=2)
+    reason = "ImportError: libcublas.so.12: cannot open shared object file"
+    assert (installed, versions) == (set(), [])
+    assert said[1:] == [f"run: torch 2.13.0 of {other.python} cannot be imported: {reason}"]

@@ -46,8 +46,9 @@ def describe_machine(
     seen = {fact: _values(fact, facts) or _values(fact, [hardware]) for fact in (*FIELDS, *OF_ROUNDS)}
     versions: dict[str, dict[str, None]] = defaultdict(dict)
     for record in records:
+        own = record["provenance"].get("own_python", ())
         for name, number in record["provenance"].get("versions", {}).items():
-            versions[name][number] = None
+            versions[name][f"{number} of the user's own Python" if name in own else number] = None
     numbers = {name: ", ".join(found) for name, found in versions.items()}
     libraries, fused, plain = _libraries(records), _between_products(records), _plain_steps(records)
     days = sorted(record["started"][:10] for record in records)

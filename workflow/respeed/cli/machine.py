@@ -19,7 +19,8 @@ from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, u
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
 from respeed.machine.limits import cpu_quota, memory_left
-from respeed.machine.software import library_label
+from respeed.machine.own_packages import upon
+from respeed.machine.software import library_label, package_versions, packages_of_own_python
 from respeed.measure.case import make_bench
 from respeed.measure.lock import Holder, who_measures
 from respeed.protocol import REAL, quiet_probe
@@ -105,7 +106,7 @@ class Finding(NamedTuple):
 def examine() -> int:
     """Print what was found and what to do about it; the exit code is 1 if the machine is not fit."""
     holder = who_measures()
-    findings = [*_cpu(), *_others(), *_system(), _jax(), _lock(holder), *_steadiness(holder)]
+    findings = [*_cpu(), *_others(), *_system(), _packages(), _jax(), _lock(holder), *_steadiness(holder)]
     rows = [(subject, found, advice or "–") for subject, found, advice in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
@@ -167,6 +168,13 @@ def _system() -> Iterator[Finding]:
             "this kernel does not tell how long threads wait for a core",
             "only the reference probe can see a busy neighbour here; keep the machine idle",
         )
+
+
+def _packages() -> Finding:
+    versions, own = package_versions(), packages_of_own_python()
+    told = ", ".join(f"{name} {versions[name]}" for name in own or versions if name not in ("python", "respeed"))
+    whose = f" of {', '.join(upon())} (RESPEED_PYTHON); RESPEED_PYTHON= ./run goes back to the lock's" if own else ""
+    return Finding("packages", f"{told}{whose or ', all of this environment'}")
 
 
 def _jax() -> Finding:

@@ -8,6 +8,8 @@ import os
 import site
 import sys
 
+# Folders of another Python's packages, which `run` made this environment upon (RESPEED_PYTHON), a line each.
+UPON = "_respeed_upon.pth"
 # Python looks for these along the whole path by design.
 _ANYBODYS = {"__pycache__", "sitecustomize", "usercustomize", "respeed"}
 
@@ -26,6 +28,18 @@ def own_path(path: str) -> str:
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if folder and not _hides(folder, environment))
 
 
+def upon() -> list[str]:
+    """The folders of another Python's packages that belong to this environment: after its own, before any others."""
+    found = []
+    for folder in site.getsitepackages():
+        try:
+            with open(os.path.join(folder, UPON), encoding="utf-8") as file:
+                found += file.read().splitlines()
+        except OSError:
+            continue
+    return found
+
+
 def _environment() -> frozenset[str]:
     """The names of what can be imported here: of Python itself, and what is installed."""
     installed = [folder for folder in sys.path if _is_installed(folder)]
@@ -36,7 +50,7 @@ def _is_installed(folder: str) -> bool:
     """Whether it is where this environment's packages are, or lies in there. Another Python's may lie beside it, or
     below the same prefix, such as /usr."""
     path = os.path.realpath(folder)
-    own = [os.path.realpath(one) for one in site.getsitepackages()]
+    own = [os.path.realpath(one) for one in (*site.getsitepackages(), *upon())]
     return any(path == one or path.startswith(one + os.sep) for one in own)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from threadpoolctl import LibController, ThreadpoolController, threadpool_info
 
+from respeed.machine.own_packages import upon
+
 # What a record keeps of the environment: what steers threads, memory and precision as it was set for the measurement,
 # which devices are meant, and what was loaded before all else. Nothing besides, however useful it looks: the same
 # families have variables that name hosts, networks and folders.
@@ -55,6 +57,17 @@ def package_versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def packages_of_own_python() -> list[str]:
+    """Those of them that are not of this environment, but of the Python that the user had it made upon."""
+    folders = {os.path.realpath(folder) for folder in upon()}
+    names = package_versions().keys() - {"python", "respeed"} if folders else set[str]()
+    return sorted(name for name in names if os.path.realpath(_folder(name)) in folders)
+
+
+def _folder(package: str) -> str:
+    return str(importlib.metadata.distribution(package).locate_file(""))
 
 
 def blas_libraries() -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from respeed.machine.accelerators import clock_reader
 from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
-from respeed.machine.software import blas_libraries, package_versions, telling_environment
+from respeed.machine.software import blas_libraries, package_versions, packages_of_own_python, telling_environment
 from respeed.model.paper import Case, number_bytes
 from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet_probe
 from respeed.schedule.spec import RoundSpec, untimed
@@ -170,6 +170,7 @@ def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[...,
         environment=telling_environment(),
         affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
+        **({"own_python": own} if (own := packages_of_own_python()) else {}),
     )
     if complaint := thread_complaint(specs[0], threads_proof, is_shared=shares_cores(backend)):
         emit("not-run", reason=complaint)

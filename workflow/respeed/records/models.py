@@ -290,6 +290,8 @@ class Provenance(Facts):
     libraries: list[dict[str, Scalar]] = _MAYBE
     environment: dict[str, str] = _MAYBE
     energy: Energy = _MAYBE
+    # Of `versions`, those that are not from the lock but of the Python that the user had.
+    own_python: Annotated[list[Name], Field(max_length=16)] = _MAYBE
 
 
 class CommittedProvenance(Provenance):
