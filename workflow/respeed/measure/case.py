@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet
 from respeed.schedule.spec import RoundSpec, untimed
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
 from respeed.timing.clock import seconds_now
-from respeed.timing.disturbance import Probe, make_probe, prove_threads, shortest_seconds
+from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
 from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, part_weights
 from respeed.workloads._common import CHUNK, Drawn
 from respeed.workloads.matmul import Matmul
@@ -42,6 +43,10 @@ PRODUCT_SECONDS = 0.005
 SIDES = (1024, 2048, 4096, 8192)
 # Several times larger than any cache but the largest; read and written once each.
 COPY_BYTES = 64 * 2**20
+# On a device, whose caches may be as large; and the most of its free memory that an array of a ceiling takes.
+DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
+# Columns of the two thin matrices that a device multiplies for a large one: from the host it would take seconds.
+THIN = 16
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them.
@@ -117,7 +122,10 @@ def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool 
 
 def measure_ceilings(backend: BackendContract) -> dict[str, float]:
     """Measured in every round: `flops_per_second` of a square product, and `bytes_per_second` of a copy, of which bytes
-    read and written both count."""
+    read and written both count. A device's are those under load, many queued at once: waited for one by one, on a clock
+    that has just woken, both come out low."""
+    if not backend.synchronous:
+        return _device_ceilings(backend)
     return {"flops_per_second": _product_rate(backend), "bytes_per_second": _copy_rate(backend)}
 
 
@@ -131,6 +139,28 @@ def _product_rate(backend: BackendContract) -> float:
         if seconds >= PRODUCT_SECONDS:
             break
     return best
+
+
+def _device_ceilings(backend: BackendContract) -> dict[str, float]:
+    """Of arrays that are made there."""
+    width = number_bytes(backend.describe()["precision"])
+    most, random, best = MOST_OF_FREE * (backend.bytes_free() or math.inf), np.random.default_rng(0), 0.0
+    for side in SIDES:
+        if side > SIDES[0] and side**2 * width > most:
+            break
+        a, b, out = (backend.zeros(side, side) for _ in range(3))
+        for square in (a, b):
+            left, right = (random.standard_normal(shape, dtype=np.float32) for shape in ((side, THIN), (THIN, side)))
+            backend.gemm(backend.array(left), backend.array(right), square)
+        seconds = seconds_under_load(partial(backend.gemm, a, b, out), backend.sync)
+        best = max(best, 2 * side**3 / seconds)
+        if seconds >= PRODUCT_SECONDS:
+            break
+    rows = int(min(DEVICE_COPY_BYTES, max(COPY_BYTES, most)) / (1024 * width))
+    source, copied = backend.zeros(rows, 1024), backend.zeros(rows, 1024)
+    backend.copy(backend.array(np.ones((1, 1024), dtype=np.float32)), source)
+    seconds = seconds_under_load(partial(backend.copy, source, copied), backend.sync)
+    return {"flops_per_second": best, "bytes_per_second": 2 * rows * 1024 * width / seconds}
 
 
 def _copy_rate(backend: BackendContract) -> float:
