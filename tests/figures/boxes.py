@@ -19,24 +19,19 @@ def words_of(figure: Figure) -> list[Text]:
     return [text for text in texts if text.get_visible() and text.get_text().strip() and text.get_text() != STAMP_TEXT]
 
 
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """Texts that lie on one another."""
-    boxes = {id(text): (text.get_text(), _box(text)) for text in words_of(figure)}
-    return [
-        (first, second)
-        for (first, one), (second, other) in combinations(boxes.values(), 2)
-        if one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
-    ]
+def texts_of(figure: Figure) -> set[str]:
+    return {text.get_text() for text in words_of(figure)}
 
 
-def outside(figure: Figure) -> list[str]:
-    """Texts that the edge of the page cuts."""
-    page = figure.bbox
-    return [
-        text.get_text()
-        for text in words_of(figure)
-        if (box := _box(text)).x0 < page.x0 or box.x1 > page.x1 or box.y0 < page.y0 or box.y1 > page.y1
-    ]
+def assert_legible(figure: Figure, name: object = "") -> None:
+    """No text lies on another, or is cut by the edge of the page."""
+    page, boxes = figure.bbox, {id(text): (text.get_text(), _box(text)) for text in words_of(figure)}
+    for (first, one), (second, other) in combinations(boxes.values(), 2):
+        apart = one.x0 >= other.x1 or other.x0 >= one.x1 or one.y0 >= other.y1 or other.y0 >= one.y1
+        assert apart, f"{name}: {first!r} and {second!r}"
+    for text, box in boxes.values():
+        assert page.x0 <= box.x0 <= box.x1 <= page.x1, f"{name}: {text!r}"
+        assert page.y0 <= box.y0 <= box.y1 <= page.y1, f"{name}: {text!r}"
 
 
 def _box(text: Text) -> Bbox:

@@ -1,7 +1,6 @@
 """Records of machines that measured everything a paper has, to draw figures of."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from respeed.machine.energy import FEWEST_UPDATES
 from respeed.paths import RoundId, description_path, round_path
 from respeed.protocol import Block
 from respeed.records.store import write_json
-
-MakeRecord = Callable[..., dict[str, Any]]
+from tests.conftest import MakeRecord
 
 CPU = ("openblas-1", "openblas-all", "torch-1", "torch-all")
 ALL = (*CPU, "gpu", "gpu-tf32", "gpu-bf16", "gpu-fp16")

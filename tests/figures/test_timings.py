@@ -1,7 +1,5 @@
 """What the two figures of a table are about, by what a machine has."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,15 +12,9 @@ from respeed.inputs.papers import load_papers
 from respeed.output import build_tables
 from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json
+from tests.conftest import MakeRecord
 from tests.derived import NOISE
 from tests.figures.machines import ALL, CPU, RATES, write_machine
-
-MakeRecord = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def chosen(experiment: str, paper: str = "raina2009") -> tuple[Speedups, Outcome]:

@@ -36,11 +36,6 @@ HERE = {"cpu": "A CPU", "memory_bytes": 2**34, "host": "7f3a" * 4}
 OTHER_HOST = "0123" * 4
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def of(**keys: Any) -> Profile:
     return replace(load_profile("torch-all"), **keys)
 

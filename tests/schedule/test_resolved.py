@@ -26,11 +26,6 @@ PROFILES = load_profiles()
 NODE = SlurmNode(partition="gpu", minutes=60)
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def target(*profiles: str, **node: Any) -> Target:
     config = replace(load_config(), profiles=profiles or ("openblas-1", "gpu"))
     return Target(config, load_papers(["raina2009"]), PROFILES, "far", replace(NODE, **node))
@@ -107,7 +102,14 @@ def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_t
 
 def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
     nodes = {"a": SlurmNode(), "b": SlurmNode("gpu", gres="gpu:1", nodelist="n7", cpus=8, memory_gb=2, minutes=9)}
-    run = Workflow(load_config(), {"machine": "a"}, {}, PROFILES, "a", nodes)
+    run = Workflow(
+        load_config(overrides={"profiles": "openblas-1"}),
+        {"machine": "a"},
+        load_papers(["raina2009"]),
+        PROFILES,
+        "a",
+        nodes,
+    )
 
     def asked(machine: str, short: bool = False) -> Mapping[str, object]:
         return {key: of(SimpleNamespace(machine=machine)) for key, of in run.resources(short).items()}

@@ -19,11 +19,6 @@ from respeed.schedule.workflow import Workflow
 from tests.conftest import MakeRecord, write_machines
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def work_of(*papers: str, profile: str = "torch-1") -> Work:
     preset = Preset("test", rounds=1, most=1, minutes=2, sizes="paper", whole=False)
     config = replace(load_config(), preset=preset, papers=papers, profiles=(profile,))
