@@ -39,9 +39,16 @@ def test_only_profiles_are_measured_that_are_asked_for_and_that_the_machine_and_
     assert load_config(overrides={"profiles": "cpu-bf16"}).profiles == ("cpu-bf16",)
     assert work_of("cnn-benchmarks").profiles == ["torch-1"]
     assert work_of("cnn-benchmarks", profile="openblas-1").cells == ()
-    for reason, profiles in (("no CUDA device", []), (None, ["gpu"])):
+    tf32 = {"reasons": {"tf32": "TF32 needs another GPU"}}
+    for reason, found, profiles in (
+        ("no CUDA device", {}, {}), (None, {}, {"gpu", "gpu-tf32"}), (None, tf32, {"gpu"}),
+        (None, {"reason": "stuck"}, {}),
+    ):  # fmt: skip
         monkeypatch.setattr("respeed.schedule.availability.missing_device", lambda device, reason=reason: reason)
-        assert work_of("raina2009", profile="gpu").profiles == profiles
+        monkeypatch.setattr("respeed.schedule.availability.probe_device", lambda *asked, found=found: found)
+        assert {name for one in ("gpu", "gpu-tf32") for name in work_of("raina2009", profile=one).profiles} == set(
+            profiles
+        )
 
 
 def test_a_wrong_file_of_a_machine_leaves_the_others(

@@ -15,6 +15,7 @@ All operations write into arrays that exist already: a step that is built from t
 """
 
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypedDict, TypeVar
@@ -22,6 +23,7 @@ from typing import Any, Literal, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from respeed.kernels.compiled import Workers
+from respeed.machine.process import die_with_parent, private_stdout
 from respeed.machine.software import LIBRARIES, OF_BEFORE, scipy_library
 from respeed.model.paper import number_bytes
 from respeed.paths import class_name
@@ -351,6 +353,16 @@ def make_backend(name: str, *, device: str, precision: str, threads: int, seed: 
     make = found if isinstance(found, type) else found.Backend
     backend: BackendContract = make(device=device, precision=precision, threads=threads, seed=seed)
     return backend
+
+
+def probe(backend: str, device: str) -> None:
+    """Print as a line of JSON what the backend finds who uses the device for a moment (`reasons` by precision, None
+    where nothing speaks against it; `lasting`); nothing where a backend has no such question."""
+    answers = private_stdout()
+    die_with_parent()
+    found = find_named("respeed.backends", FAMILIES, backend)
+    if hasattr(found, "probe"):
+        answers.write(json.dumps(found.probe(device)) + "\n")
 
 
 def find_named(package: str, families: Mapping[str, Sequence[str]], name: str) -> Any:

@@ -7,6 +7,8 @@ written down, as they follow from the key that they were made of.
 """
 
 import functools
+import importlib.util
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NotRequired, cast
@@ -19,7 +21,7 @@ import numpy as np
 from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import NAMES, split_device, too_high
+from respeed.machine.accelerators import NAMES, device_facts, old_driver, split_device, too_high
 
 
 class Touched:
@@ -169,6 +171,11 @@ def _uniform(key: Any, shape: tuple[int, ...]) -> Any:
 
 # JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
+# The packages by which JAX reaches devices of a kind, and what to install for each.
+PLUGINS = {
+    "cuda": {f"jax_{name}_plugin": f"jax[{name}]" for name in ("cuda13", "cuda12", "rocm7")},
+    "tpu": {"libtpu": "jax[tpu]"},
+}
 
 
 class JaxFacts(Facts):
@@ -301,10 +308,44 @@ def find_device(kind: str, index: int | None) -> Any:
     try:
         devices = jax.devices(PLATFORMS[kind])
     except RuntimeError as error:
-        raise NotMeasurable(f"no {NAMES[kind]} device that jax {jax.__version__} can use") from error
+        says = str(error).strip().splitlines()[0][:200]
+        told = _unfit_jax(kind) or f"no {NAMES[kind]} device that jax {jax.__version__} can use: {says}"
+        raise NotMeasurable(told) from error
     if reason := too_high(kind, index or 0, len(devices)) if index else None:
         raise NotMeasurable(reason)
     return devices[index or 0]
+
+
+def _unfit_jax(kind: str) -> str | None:
+    """What JAX lacks for a device that is there, or why the driver is too old for it; None if that is not it."""
+    plugins = PLUGINS.get(kind, {})
+    found = next((name for name in plugins if importlib.util.find_spec(name)), None)
+    if plugins and not found:
+        there = str(next(iter(device_facts()), {}).get("driver_cuda", "13")).partition(".")[0]
+        older = kind == "cuda" and int(there) < 13
+        fitting = list(plugins.values())[older]
+        return f"jax {jax.__version__} has no plugin for {NAMES[kind]}: install {fitting} (docs/adding.md)"
+    cuda = re.search("cuda([0-9]+)", found or "")
+    return old_driver("jax", cuda[1], "jax[cuda{}] (docs/adding.md)") if cuda else None
+
+
+def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
+    """What a process finds that uses the device for a moment: of each precision why it cannot be measured, None if it
+    can, and whether that stays so until driver, JAX or device change."""
+    kind, index = split_device(device)
+    reason, lasting = None, True
+    try:
+        here = find_device(kind, index)
+        square = np.arange(16, dtype=np.float32).reshape(4, 4)
+        there = jax.device_put(square, here)
+        if not np.array_equal(np.asarray(there @ there), square @ square):
+            reason, lasting = f"a small product on it is wrong, with jax {jax.__version__}", False
+    except NotMeasurable as error:
+        reason, lasting = str(error), bool(_unfit_jax(kind))
+    except Exception as error:  # of the device, its driver or its libraries
+        says = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason, lasting = f"a small product on it fails, with jax {jax.__version__}: {says}", False
+    return {"reasons": dict.fromkeys(precisions, reason), "lasting": lasting}
 
 
 @functools.cache

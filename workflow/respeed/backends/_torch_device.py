@@ -5,6 +5,7 @@ Copies run beside the computing there. An array may have a twin in the host's me
 """
 
 import gc
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -18,7 +19,10 @@ from respeed.backends._cpu import Copies
 from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import NAMES, split_device, too_high
+from respeed.machine.accelerators import NAMES, accelerator_names, has_amd, old_driver, split_device, too_high
+
+# What to do where another torch would do.
+OWN_TORCH = "RESPEED_PYTHON=..."
 
 
 class HostTwin:
@@ -325,8 +329,79 @@ def missing(kind: str, index: int | None) -> str | None:
     """Why torch has no such device; None if it has."""
     # Versions differ in whether torch.mps says so itself.
     if not (torch.backends.mps if kind == "mps" else getattr(torch, kind)).is_available():
-        return f"no {NAMES[kind]} device that torch {torch.__version__} can use"
+        return _unfit_torch(kind) or f"no {NAMES[kind]} device that torch {torch.__version__} can use{_complaint(kind)}"
     return too_high(kind, index or 0, 1 if kind == "mps" else getattr(torch, kind).device_count())
+
+
+def _unfit_torch(kind: str) -> str | None:
+    """Why a device that is there is none for this torch, which another torch or driver would mend; None if torch would
+    fit, or nothing is there."""
+    if kind == "xpu" and not getattr(torch.version, "xpu", None):
+        return f"torch {torch.__version__} is built without XPU: {OWN_TORCH} with one that has it (README)"
+    names, cuda, hip = accelerator_names(), torch.version.cuda, torch.version.hip
+    if kind != "cuda" or not (names or has_amd()):
+        return None
+    name = names[0] if names else "an AMD GPU"
+    if not cuda and not hip:
+        fitting = "a torch for CUDA" if names else "a ROCm torch"
+        return f"{name}; this torch ({torch.__version__}) is built for CPUs alone: {OWN_TORCH} with {fitting} (README)"
+    if names and hip:
+        return f"{name}; this torch is built for ROCm {hip}: {OWN_TORCH} with a torch for CUDA (README)"
+    if cuda and not names:
+        return f"{name}; this torch is built for CUDA {cuda}: {OWN_TORCH} with a ROCm torch (README)"
+    return old_driver("torch", str(cuda), f"{OWN_TORCH} with a torch for CUDA {{}} (README)")
+
+
+def _complaint(kind: str) -> str:
+    """What torch itself says when it begins to use such devices."""
+    try:
+        getattr(torch, kind).init()
+    except Exception as error:  # of the driver, the runtime or torch
+        return f": {_in_words(first_cause(error))}"
+    return ""
+
+
+def _lacks_code() -> str | None:
+    """Why no kernel of this torch runs on the current CUDA device; None if some do. Code for one capability
+    runs on those of the same first number that are not lower, PTX on all that are not lower."""
+    capability = torch.cuda.get_device_capability()
+    found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)", arch) for arch in torch.cuda.get_arch_list()]
+    codes = [(one[1], (int(one[2]), int(one[3]))) for one in found if one]
+    runs = [code <= capability and (kind == "compute" or code[0] == capability[0]) for kind, code in codes]
+    if torch.version.hip or not codes or any(runs):
+        return None
+    least, most, mine = (".".join(map(str, one)) for one in (min(codes)[1], max(codes)[1], capability))
+    has = f"{least} and later" if capability < min(codes)[1] else f"{least} to {most}"
+    name = torch.cuda.get_device_name()
+    return (
+        f"{name} (compute capability {mine}): this torch ({torch.__version__}) has code for {has}: "
+        f"{OWN_TORCH} with a torch that has code for {mine} (README)"
+    )
+
+
+def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
+    """What a process finds that uses the device for a moment: of each precision why it cannot be measured, None if it
+    can, and whether that stays so until driver, torch or device change."""
+    kind, index = split_device(device)
+    reason, lasting = missing(kind, index), bool(_unfit_torch(kind))
+    if not reason:
+        if index is not None:
+            getattr(torch, kind).set_device(index)
+        reason = lacking = _lacks_code() if kind == "cuda" else None
+        reason = reason or _wrong_product(kind)
+        lasting = bool(lacking) or not reason
+    return {"reasons": {one: reason or why_not(kind, one) for one in precisions}, "lasting": lasting}
+
+
+def _wrong_product(device: str) -> str | None:
+    """Why a small product on the device, with another operation after it, is not what it is on the host."""
+    try:
+        square = torch.arange(16.0).reshape(4, 4)
+        there = square.to(device)
+        right = torch.equal((there @ there + 1).cpu(), square @ square + 1)
+    except Exception as error:  # of the device, its driver or its libraries
+        return f"a small product on it fails, with torch {torch.__version__}: {_in_words(first_cause(error))}"
+    return None if right else f"a small product on it is wrong, with torch {torch.__version__}"
 
 
 def _never_held(of: Any, device: torch.device) -> int:

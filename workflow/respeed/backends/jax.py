@@ -5,6 +5,7 @@ It is loaded by nothing but its own rows.
 
 import importlib.util
 import os
+from typing import Any
 
 from respeed.backends import Required
 from respeed.backends._jax_pool import set_pool
@@ -25,16 +26,30 @@ PACKAGE = "jax"
 ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 
+def probe(device: str) -> dict[str, Any]:
+    """What `respeed.backends.probe` prints."""
+    _prepare(1, device)
+
+    from respeed.backends._jax import probe_device
+
+    return probe_device(device, PRECISIONS)
+
+
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Required:  # noqa: N802, as the contract has it
     """JAX on the device; NotMeasurable with the reason if it is not installed, or has no such device."""
     if importlib.util.find_spec(PACKAGE) is None:
         raise NotMeasurable(f"needs the Python package {PACKAGE}, which is not installed")
+    _prepare(threads, device)
+
+    from respeed.backends._jax_steps import JaxSteps
+
+    return JaxSteps(device, precision, threads, seed)
+
+
+def _prepare(threads: int, device: str) -> None:
+    """Before JAX is loaded."""
     set_pool(threads)
     if device == "cpu" and threads == 1:
         os.environ.setdefault("XLA_FLAGS", ONE_BY_ONE)
     # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-
-    from respeed.backends._jax_steps import JaxSteps
-
-    return JaxSteps(device, precision, threads, seed)

@@ -11,7 +11,7 @@ from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps, OnHost
 from respeed.backends._torch import Torch, TorchFacts
 from respeed.backends._torch_between import ByTorch
-from respeed.backends._torch_device import OnAccelerator
+from respeed.backends._torch_device import OnAccelerator, probe_device
 from respeed.backends._torch_steps import LOW, Mixed
 from respeed.errors import NotMeasurable
 
@@ -36,6 +36,11 @@ def Backend(*, device: str, precision: str, threads: int, seed: int) -> BackendC
     if precision == "tf32":
         raise NotMeasurable("TF32 is a precision of GPUs")
     return MixedOnCpu("cpu", precision, threads, seed) if low else OnCpu(precision, threads, seed)
+
+
+def probe(device: str) -> dict[str, Any]:
+    """What `respeed.backends.probe` prints."""
+    return probe_device(device, PRECISIONS)
 
 
 class MixedOnDevice(OnAccelerator, Mixed):

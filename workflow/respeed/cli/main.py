@@ -148,6 +148,12 @@ FOR_RULES = {
         "write what this machine is, and which profiles it cannot run",
         _takes("path", type=Path, help="results/records/<machine>/machine.json"),
     ),
+    "probe": _command(
+        "backends:probe",
+        "say whether a backend can use a device, for all precisions, in a line of JSON",
+        _takes("backend", help="such as torch"),
+        _takes("device", help="such as cuda or cuda:1"),
+    ),
     "gauge": _command(
         "cli.measure:gauge",
         "measure in a minute what this machine reaches: rates, memory, latencies, scaling",

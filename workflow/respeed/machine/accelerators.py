@@ -25,6 +25,8 @@ _TPUS = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}
 # The kernel's drivers of GPUs that torch calls cuda, where NVML does not tell of them: AMD's; NVIDIA's, whose library
 # may be missing or of another version than the driver; Jetson's; WSL2's.
 _NODES = ("/dev/kfd", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg")
+# The first drivers for each major version of CUDA (NVIDIA: CUDA Compatibility, "Minor Version Compatibility", table 1).
+LEAST_DRIVERS = {11: 450, 12: 525, 13: 580}
 # What the library of the pretended GPU alone has, whatever it is called.
 SYMBOL = "respeed_pretended_gpu"
 # Set by tests to the copy of the project that they measure in, for the smoke preset, whose tables say "No measurement".
@@ -247,6 +249,29 @@ def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
 def cuda_version(number: int) -> str:
     """As people write it: "12.4" of 12040."""
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def old_driver(package: str, cuda: str, instead: str) -> str | None:
+    """Why the driver runs nothing of a package that was built for this CUDA; None if it is new enough, or does not
+    tell. CUDA of one major version runs on the drivers of that version, and on all later ones. `instead` is the way to
+    a build of it for the CUDA {} that there is."""
+    facts = next(iter(device_facts()), {})
+    there = str(facts.get("driver_cuda", cuda))
+    needed, found = (int(version.partition(".")[0]) for version in (cuda, there))
+    if found >= needed:
+        return None
+    update = (
+        f"update the driver to {LEAST_DRIVERS[needed]} or later" if needed in LEAST_DRIVERS else "update the driver"
+    )
+    return (
+        f"driver {facts.get('driver', 'of unknown version')} (CUDA {there}) is too old for this {package} "
+        f"(CUDA {cuda}): {update}, or {instead.format(found)}"
+    )
+
+
+def has_amd() -> bool:
+    """Whether the kernel has its driver of AMD's GPUs."""
+    return Path("/dev/kfd").exists()
 
 
 def device_counts() -> dict[str, int | None]:

@@ -3,24 +3,39 @@
 Its description (`machine.json`) keeps that, for tables, and for the head of a cluster, which plans with it.
 """
 
+import contextlib
+import functools
 import hashlib
 import importlib.util
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.machines import told_of
 from respeed.inputs.profiles import Profile, other_library
-from respeed.machine.accelerators import missing_device, refuse_pretended
+from respeed.machine.accelerators import (
+    accelerator_driver,
+    accelerator_names,
+    is_pretended,
+    missing_device,
+    refuse_pretended,
+)
 from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_list, show_list, socket_of
 from respeed.machine.description import describe_machine
+from respeed.machine.process import private_folder
+from respeed.machine.software import telling_environment
 from respeed.paths import MACHINES, ROOT, parse_description_path
 from respeed.records.fingerprint import HOST, difference, free_name, name_of
 from respeed.records.store import MachineRecords, described_machines, read_description, read_machine, write_record
 
+# A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
+PROBE_SECONDS = 120.0
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
     "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
@@ -65,22 +80,73 @@ def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> 
     return f"{advice} --config machine={name} (or machine: {name} in config.yaml)"
 
 
-def why_not(profile: Profile, facts: Mapping[str, Any] | None = None) -> str | None:
-    """The reason why this machine cannot measure the profile; None if it can. Who asks of many has its `facts`."""
+def why_not(profile: Profile, facts: Mapping[str, Any] | None = None, *, tried: bool = True) -> str | None:
+    """The reason why this machine cannot measure the profile; None if it can. Who asks of many has its `facts`. If not
+    `tried`, what is there is thought to work."""
     try:
-        resolve_threads(profile, facts)
+        resolve_threads(profile, facts, tried=tried)
     except NotMeasurable as reason:
         return str(reason)
     return None
 
 
-def resolve_threads(profile: Profile, facts: Mapping[str, Any] | None = None) -> tuple[int, tuple[int, ...]]:
+def resolve_threads(
+    profile: Profile, facts: Mapping[str, Any] | None = None, *, tried: bool = True
+) -> tuple[int, tuple[int, ...]]:
     """The number of threads, and the CPUs to run on (`place`); NotMeasurable, with the reason, if this machine cannot
     measure the profile."""
     facts = facts or describe_machine()
-    if reason := missing_device(profile.device) or unmet(profile, facts):
+    if reason := missing_device(profile.device) or unmet(profile, facts) or (tried and unusable(profile)):
         raise NotMeasurable(reason)
     return place(profile, facts)
+
+
+@functools.cache
+def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
+    """What the backend finds that uses the device for a moment (`backends.probe`): once in a process, and where it
+    stays so, not again until driver, package or devices change. Nothing where the backend has no such question.
+
+    In a process of its own: an error of a device stays with the process that had it, and to load the package is slow.
+    """
+    known = {
+        "asked": [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix],
+        "packages": sorted(
+            (one.name, one.version) for one in distributions() if str(one.name).lower().startswith(backend)
+        ),
+    }
+    name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+    kept = None if is_pretended() else private_folder("devices") / f"{name}.json"
+    with contextlib.suppress(OSError, ValueError):
+        if kept and not anew:
+            answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+            return answer
+    answer = _ask_process(backend, device)
+    if kept and answer.get("lasting"):
+        with contextlib.suppress(OSError):
+            kept.write_text(json.dumps(answer), encoding="utf-8")
+    return answer
+
+
+def _ask_process(backend: str, device: str) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", "respeed", "probe", backend, device]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"reason": f"a small product on it was not done in {PROBE_SECONDS:g} s"}
+    if done.returncode:
+        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        return {"reason": f"a process that used it for a moment ended: {said[:200]}"}
+    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    return answer
+
+
+def unusable(profile: Profile) -> str | None:
+    """Why the profile's device, which is there, cannot be used, by a moment's trial; None if it can."""
+    if profile.is_cpu:
+        return None
+    answer = probe_device(profile.backend, profile.device)
+    reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
+    return reason
 
 
 def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:

@@ -101,10 +101,11 @@ def plan_gauge(machine: str, smoke: bool) -> Gauge:
         for threads in (ends if kind[1] == "cpu" else ends[-1:])
         if (cases := rate_cases(*kind, threads))
     ]
+    # What the sheet is of does not depend on what a driver of today can do.
+    digest = _digest([one for one in (*often, *once) if not why_not(one.profile, facts, tried=False)])
     why = {one.id.profile: reason for one in (*often, *once) if (reason := why_not(one.profile, facts))}
     absent = tuple((one, why[one.id.profile]) for one in (*often, *once) if one.id.profile in why)
     often, once = ([one for one in specs if one.id.profile not in why] for specs in (often, once))
-    digest = _digest([*often, *once])
     often, once = ([replace(one, digest=digest) for one in specs] for specs in (often, once))
     return Gauge(tuple(often), tuple(once), absent, digest)
 
@@ -121,7 +122,7 @@ def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any], smoke: bool)
         if backend not in optional - others
         for device in its.devices
         if device == "cpu" or not smoke
-        if device in named or why_not(_profile((backend, device, "fp32"), 1, backend), facts) is None
+        if device in named or why_not(_profile((backend, device, "fp32"), 1, backend), facts, tried=False) is None
         for precision in its.precisions
         if not (device == "cpu" and precision == "tf32")  # a precision of GPUs
     ]
@@ -158,7 +159,8 @@ def why_due(path: Path, machine: str, gauge: Gauge, elsewhere: Mapping[str, Any]
         return reason
     if elsewhere is not None:
         return None
-    if sheet["digest"] != gauge.digest:
+    now = {one.id.profile for one in (*gauge.often, *gauge.once)}
+    if sheet["digest"] != gauge.digest or now & {one["profile"]["name"] for one in sheet["absent"]}:
         return "something else is measured by now"
     return "everything was disturbed on one thread or on all" if is_lost(sheet) else None
 
