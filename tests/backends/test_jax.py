@@ -18,6 +18,7 @@ from respeed.backends import make_backend
 from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import workloads
+from respeed.machine import accelerators
 from tests.conformance.programs import build, case_of
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
@@ -37,7 +38,7 @@ def test_without_jax_its_rows_cannot_be_measured(monkeypatch: pytest.MonkeyPatch
 
 @needs_jax
 def test_a_device_that_is_not_there_cannot_be_measured() -> None:
-    with pytest.raises(NotMeasurable, match=r"^no TPU device that jax .* can use$"):
+    with pytest.raises(NotMeasurable, match=r"^jax .* has no plugin for TPU: install jax\[tpu\]"):
         make(device="tpu")
 
 
@@ -217,3 +218,30 @@ def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_be
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("plugin", "driver", "device", "reason", "lasting"),
+    [
+        ("", "13.0", "cuda", "has no plugin for CUDA: install jax[cuda13] (docs/adding.md)", True),
+        ("", "12.4", "cuda", "has no plugin for CUDA: install jax[cuda12] (docs/adding.md)", True),
+        ("", "12.4", "tpu", "has no plugin for TPU: install jax[tpu] (docs/adding.md)", True),
+        ("jax_cuda13_plugin", "12.4", "cuda", "driver 550 (CUDA 12.4) is too old for this jax (CUDA 13): "
+         "update the driver to 580 or later, or jax[cuda12] (docs/adding.md)", True),
+        ("jax_cuda13_plugin", "13.0", "cuda", "can use: Unknown backend", False),
+        ("libtpu", "", "tpu", "can use: Backend 'tpu' failed to initialize", False),
+        ("", "", "cpu", None, True),
+    ],
+)  # fmt: skip
+def test_a_device_that_jax_cannot_use_has_the_true_reason(
+    monkeypatch: pytest.MonkeyPatch, plugin: str, driver: str, device: str, reason: str | None, lasting: bool
+) -> None:
+    from respeed.backends import _jax
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == plugin or None)
+    for module in (_jax, accelerators):
+        monkeypatch.setattr(module, "device_facts", lambda: [{"driver": "550", "driver_cuda": driver}])
+    found = _jax.probe_device(device, ["fp32"])
+    assert found["lasting"] == lasting
+    assert found["reasons"]["fp32"] is None if reason is None else reason in found["reasons"]["fp32"]

@@ -15,6 +15,7 @@ from respeed.backends._torch_device import Graphs, finds_generators, first_cause
 from respeed.backends._torch_fused import between_for
 from respeed.backends._torch_steps import Mixed
 from respeed.errors import NotMeasurable
+from respeed.machine import accelerators
 
 
 def with_devices(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:
@@ -38,6 +39,74 @@ def test_a_device_is_there_if_torch_counts_so_many(
     with_devices(monkeypatch, count)
     found = _torch_device.missing("cuda", index)
     assert found is None if reason is None else (found or "").startswith(reason)
+
+
+OLD = [{"driver": "550.54", "driver_cuda": "12.4"}]
+
+
+@pytest.mark.parametrize(
+    ("names", "amd", "cuda", "hip", "driver", "reason"),
+    [
+        (("Tesla T4",), False, "13.2", None, OLD, "driver 550.54 (CUDA 12.4) is too old for this torch (CUDA 13.2): "
+         "update the driver to 580 or later, or RESPEED_PYTHON=... with a torch for CUDA 12 (README)"),
+        (("Tesla T4",), False, "12.6", None, OLD, "no CUDA device that torch "),  # any minor version will do
+        (("Tesla T4",), False, "13.2", None, [{"untold": {}}], "no CUDA device that torch "),
+        (("Tesla T4",), False, None, None, OLD, "Tesla T4; this torch (2.0) is built for CPUs alone: RESPEED_PYTHON"),
+        (("Tesla T4",), False, None, "7.0", OLD, "Tesla T4; this torch is built for ROCm 7.0: RESPEED_PYTHON=... "),
+        ((), True, "13.2", None, [], "an AMD GPU; this torch is built for CUDA 13.2: RESPEED_PYTHON=... with a ROCm"),
+        ((), True, None, "7.0", [], "no CUDA device that torch 2.0 can use: RuntimeError: nothing to begin with"),
+        ((), False, "13.2", None, [], "no CUDA device that torch 2.0 can use: RuntimeError: nothing to begin with"),
+    ],
+)  # fmt: skip
+def test_a_device_that_torch_cannot_use_has_a_reason_and_something_to_do(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], amd: bool, cuda: str, hip: str, driver: Any, reason: str
+) -> None:
+    def refuse() -> None:
+        raise RuntimeError("nothing to begin with\nand more of it")
+
+    with_devices(monkeypatch, 0)
+    monkeypatch.setattr(torch.cuda, "init", refuse, raising=False)
+    monkeypatch.setattr(torch, "version", SimpleNamespace(cuda=cuda, hip=hip))
+    monkeypatch.setattr(torch, "__version__", "2.0")
+    monkeypatch.setattr(_torch_device, "accelerator_names", lambda: names)
+    monkeypatch.setattr(_torch_device, "has_amd", lambda: amd)
+    monkeypatch.setattr(accelerators, "device_facts", lambda: driver)
+    assert str(_torch_device.missing("cuda", None)).startswith(reason)
+    found = _torch_device.probe_device("cuda", ["fp32"])
+    assert str(found["reasons"]["fp32"]).startswith(reason)
+    # What changes by itself, such as a device that is busy, is asked again.
+    assert found["lasting"] == ("RESPEED_PYTHON" in reason)
+
+
+@pytest.mark.parametrize(
+    ("capability", "codes", "has"),
+    [
+        ((7, 0), "sm_75 sm_80", "7.5 and later"), ((8, 9), "sm_75 sm_80", ""), ((9, 0), "sm_75 sm_80", "7.5 to 8.0"),
+        ((12, 1), "sm_75 compute_120", ""), ((12, 0), "sm_75 compute_121", "7.5 to 12.1"), ((7, 5), "", ""),
+        ((9, 0), "sm_75 sm_90a", "7.5 to 7.5"),
+    ],
+)  # fmt: skip
+def test_a_device_that_no_code_of_torchs_was_built_for_is_known_without_trying(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], codes: str, has: str
+) -> None:
+    with_devices(monkeypatch, 1)
+    for name, told in {
+        "device_name": "Tesla V100",
+        "device_capability": capability,
+        "arch_list": codes.split(),
+    }.items():
+        monkeypatch.setattr(torch.cuda, f"get_{name}", lambda told=told: told, raising=False)
+    mine, found = "{}.{}".format(*capability), _torch_device._lacks_code()
+    assert found is None if not has else f"Tesla V100 (compute capability {mine}): this torch " in str(found)
+    assert has in str(found)
+
+
+def test_a_product_that_is_wrong_or_fails_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _torch_device._wrong_product("cpu") is None
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "equal", lambda *_: False)
+        assert str(_torch_device._wrong_product("cpu")).startswith("a small product on it is wrong")
+    assert str(_torch_device._wrong_product("nowhere")).startswith("a small product on it fails")
 
 
 def test_what_a_device_can_do_is_asked_of_the_one_that_the_row_names(monkeypatch: pytest.MonkeyPatch) -> None:

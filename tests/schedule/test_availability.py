@@ -1,10 +1,13 @@
 """Which profiles a machine can run, how many threads each has there and on which CPUs, and whether it is the machine
 that its name says."""
 
+import json
 import re
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from respeed.measure.session import measure_gauge
 from respeed.paths import RoundId, description_path, round_path
 from respeed.records.fingerprint import FIELDS
 from respeed.records.store import read_machine, write_json
+from respeed.schedule import availability
 from respeed.schedule.availability import check_same_machine, describe_as, place, unmet, write_description
 from respeed.schedule.messages import announcement
 from respeed.schedule.next_turn import read_plan
@@ -231,3 +235,60 @@ def test_a_description_is_written_where_it_belongs_alone() -> None:
     }
     with pytest.raises(UserError, match="must look like results/records/"):
         write_description(Path("elsewhere.json"), {})
+
+
+# A device is tried once.
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Counts the processes that try a device, which all answer the same; and starts anew, as another command would."""
+    answers: dict[str, Any] = {}
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        commands.append(command[-2:])
+        if answers.get("hangs"):
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        told = json.dumps(answers, default=str)
+        return SimpleNamespace(returncode=answers.get("code", 0), stdout=told, stderr="one\ntwo\n")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(availability, "accelerator_driver", lambda: answers.get("driver"))
+    monkeypatch.setattr(availability, "distributions", lambda: answers.get("packages", []))
+
+    def unusable(device: str = "cuda", **told: Any) -> tuple[str | None, int]:
+        answers.clear()
+        answers.update(told)
+        availability.probe_device.cache_clear()
+        reasons = [availability.unusable(of(device=device)) for _ in range(2)]
+        assert reasons[0] == reasons[1]
+        return reasons[0], len(commands)
+
+    yield unusable
+    availability.probe_device.cache_clear()
+
+
+def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_device_change(tried: Any) -> None:
+    no = {"reasons": {"fp32": "too old"}, "lasting": True}
+    torch = SimpleNamespace(name="torch", version="2.0")
+    assert tried(**no) == ("too old", 1)
+    assert tried(**no) == ("too old", 1)
+    assert tried("cuda:1", **no) == ("too old", 2)
+    assert tried(driver="580", reasons={"fp32": None}, lasting=True) == (None, 3)
+    assert tried(packages=[torch], **no) == ("too old", 4)
+    assert tried(packages=[torch, SimpleNamespace(name="other", version="2")], **no) == ("too old", 4)
+    assert tried("cpu") == (None, 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"reasons": {"fp32": "busy"}, "lasting": False}, "busy"),
+        ({"code": -11}, "a process that used it for a moment ended: two"),
+        ({"hangs": True}, "a small product on it was not done in 120 s"),
+    ],
+)
+def test_what_may_pass_by_itself_is_asked_once_a_command(tried: Any, told: dict[str, Any], reason: str) -> None:
+    assert [tried(**told), tried(**told)] == [(reason, 1), (reason, 2)]

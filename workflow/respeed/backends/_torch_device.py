@@ -349,7 +349,7 @@ def _unfit_torch(kind: str) -> str | None:
         return f"{name}; this torch is built for ROCm {hip}: {OWN_TORCH} with a torch for CUDA (README)"
     if cuda and not names:
         return f"{name}; this torch is built for CUDA {cuda}: {OWN_TORCH} with a ROCm torch (README)"
-    return old_driver("torch", str(cuda), f"{OWN_TORCH} with a torch for CUDA {{}} (README)")
+    return old_driver("torch", cuda, f"{OWN_TORCH} with a torch for CUDA {{}} (README)") if cuda else None
 
 
 def _complaint(kind: str) -> str:
@@ -368,10 +368,11 @@ def _lacks_code() -> str | None:
     found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)", arch) for arch in torch.cuda.get_arch_list()]
     codes = [(one[1], (int(one[2]), int(one[3]))) for one in found if one]
     runs = [code <= capability and (kind == "compute" or code[0] == capability[0]) for kind, code in codes]
-    if torch.version.hip or not codes or any(runs):
+    if not codes or any(runs):
         return None
-    least, most, mine = (".".join(map(str, one)) for one in (min(codes)[1], max(codes)[1], capability))
-    has = f"{least} and later" if capability < min(codes)[1] else f"{least} to {most}"
+    known = sorted(code for _, code in codes)
+    least, most, mine = (".".join(map(str, one)) for one in (known[0], known[-1], capability))
+    has = f"{least} and later" if capability < known[0] else f"{least} to {most}"
     name = torch.cuda.get_device_name()
     return (
         f"{name} (compute capability {mine}): this torch ({torch.__version__}) has code for {has}: "
