@@ -124,8 +124,24 @@ def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
     # There it is told to measure, as long as its job lasts, what that machine is asked for.
     words = ["--budget", "360s", "--config", 'machine="b"', "cluster=false"]
     assert run.how_to_measure(SimpleNamespace(machine="b")) == words
-    assert replace(run, nodes={}).how_to_measure(None) == ["--config", 'machine="a"']
     assert replace(run, nodes={}).resources() == {}
+
+
+def test_with_an_accelerator_a_run_says_what_its_first_table_is_and_reports_it_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Target, "why_not", lambda target, profile: None)
+    monkeypatch.setattr(Target, "gauge_due", None)
+    config = load_config()
+    for preset, rows, words in (
+        ("quick", ("openblas-1", "gpu"), ["--report", "--config"]),
+        ("quick", ("openblas-1", "torch-1"), ["--config"]),
+        ("smoke", ("openblas-1", "gpu"), ["--config"]),
+    ):
+        asked = replace(config, preset=config.presets[preset], profiles=rows)
+        run = Workflow(asked, {"machine": "box"}, load_papers(["raina2009"]), PROFILES, "box")
+        assert run.how_to_measure(None) == [*words, 'machine="box"']
+        assert ("  first a table of rbm on openblas-1 and gpu: about" in announcement(run)) == ("gpu" in rows)
 
 
 def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them(
