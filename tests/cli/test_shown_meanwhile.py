@@ -37,10 +37,12 @@ def test_on_a_bare_machine_without_network_all_is_measured_and_packed_and_a_line
 
 
 @pytest.mark.slow
-def test_a_report_is_made_meanwhile(project: Project) -> None:
-    said = project.run("python", "-m", "respeed", "measure", "--report", *ASKED, CUDA_VISIBLE_DEVICES="").stdout
-    assert said.count("what is measured so far is in report/smoke.pdf") == 1
-    assert (project.folder / "report/smoke.pdf").read_bytes().startswith(b"%PDF")
+def test_a_report_is_made_meanwhile_and_where_nothing_is_left_if_there_is_none(project: Project) -> None:
+    for _ in "once", "again":
+        said = project.run("python", "-m", "respeed", "measure", "--report", *ASKED, CUDA_VISIBLE_DEVICES="").stdout
+        assert said.count("what is measured so far is in report/smoke.pdf") == 1
+        assert (project.folder / "report/smoke.pdf").read_bytes().startswith(b"%PDF")
+        (project.folder / "report/smoke.pdf").unlink()
 
 
 def test_a_report_is_made_of_the_first_table_then_in_a_twentieth_of_the_time_and_at_the_end(
@@ -62,7 +64,9 @@ def test_a_report_is_made_of_the_first_table_then_in_a_twentieth_of_the_time_and
         now += 10.0
         shown.after_turn(SimpleNamespace(left_of_first_table=["a cell"] if turn < 4 else []))  # type: ignore[arg-type]
     assert ran[:3] == ["tables", "figures", "report"]
+    shown.end()
+    assert made.pop() == now
     assert made[0] == 56.0  # at once after the fifth turn, within 6 s
-    assert len(made) == len(ran) / 3
+    assert len(made) == len(ran) / 3 - 1
     assert {later - earlier for earlier, later in pairwise(made)} == {126.0}
-    assert shown.is_old
+    assert not shown.is_old

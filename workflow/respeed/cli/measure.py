@@ -56,8 +56,8 @@ def measure(
         made = Shown(workflow, report, bundle, say)
         outcome = measure_session(work, budget_seconds, say, wait_seconds, made.after_turn)
         say(f"respeed: {outcome}")
-        if made.is_old and session is None:  # a run of Snakemake makes the last one itself
-            made.build_report()
+        if session is None:  # a run of Snakemake makes the last one itself
+            made.end()
     if session and not outcome.is_whole:
         return UNFINISHED
     if session:
@@ -85,6 +85,10 @@ class Shown:
                 self.say(f"respeed: not packed: {error}")
         self.is_old = self.report and not plan.left_of_first_table
         if self.is_old and seconds_now() >= self._due:
+            self.build_report()
+
+    def end(self) -> None:
+        if self.is_old or (self.report and not Path(f"{self.workflow.document}.pdf").exists()):
             self.build_report()
 
     def build_report(self) -> None:
