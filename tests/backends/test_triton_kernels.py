@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,10 +19,19 @@ from respeed.backends._torch_fused import between_for, why_not
 
 NUMBERS = Path(__file__).with_name("triton_numbers.py")
 CUDA = torch.device("cuda")
+GPU = SimpleNamespace(name="NVIDIA T4", major=7, minor=5)
 
 
 def no_scratch(like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
     raise AssertionError("nothing is computed")
+
+
+@pytest.fixture(autouse=True)
+def _device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that nothing was proved on."""
+    monkeypatch.setattr(_torch_fused, "_keep_to_ourselves", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: GPU)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
 
 
 def test_the_kernels_agree_with_torchs_operations_and_write_nowhere_else() -> None:
@@ -73,6 +83,45 @@ def test_kernels_that_fail_in_a_process_of_their_own_are_not_tried_in_this_one(m
     monkeypatch.setattr(_torch_fused, "prove", lambda *arguments: pytest.fail("it is tried"))
     found = between_for(CUDA, torch.float32, no_scratch)
     assert (type(found), found.facts) == (ByTorch, "torch: AcceleratorError: an illegal memory access")
+
+
+def test_kernels_are_proved_apart_again_only_where_text_versions_device_or_numbers_are_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    triton = pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
+    from respeed.backends import _triton_kernels
+
+    apart: list[str | None] = []
+    answers = ["a fault", None]
+
+    def prove_apart(*_: object) -> str | None:
+        apart.append(answers.pop(0) if answers else None)
+        return apart[-1]
+
+    monkeypatch.setattr(_torch_fused, "proved_apart", prove_apart)
+
+    def asked(dtype: torch.dtype = torch.float32, *, fails: bool = False) -> int:
+        """How often, by a new process."""
+        _torch_fused._proved_here.cache_clear()
+        monkeypatch.setattr(_torch_fused, "prove", lambda *_: raised(AssertionError("wrong")) if fails else None)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+        before = len(apart)
+        between_for(CUDA, dtype, no_scratch)
+        return len(apart) - before
+
+    assert [asked(), asked(fails=True), asked(), asked(), asked()] == [1, 1, 1, 0, 0]
+    assert [asked(torch.bfloat16), asked(torch.bfloat16)] == [1, 0]
+    for change in (
+        lambda: monkeypatch.setattr(torch, "__version__", "0.1"),
+        lambda: monkeypatch.setattr(triton, "__version__", "0.1"),
+        lambda: monkeypatch.setattr(_torch_fused, "accelerator_driver", lambda: "580.1"),
+        lambda: monkeypatch.setattr(GPU, "minor", 6),
+        lambda: monkeypatch.setattr(GPU, "name", "NVIDIA L4"),
+        lambda: monkeypatch.setattr(_triton_kernels, "__file__", str(Path(__file__))),
+    ):
+        change()
+        assert [asked(), asked()] == [1, 0]
+    _torch_fused._proved_here.cache_clear()
 
 
 def between_where(monkeypatch: pytest.MonkeyPatch, prove: Callable[..., None]) -> ByTorch:

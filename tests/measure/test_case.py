@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.analysis.rounds import step_energy
+from respeed.analysis.rounds import known_of, step_energy
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable
 from respeed.machine.energy import FEWEST_UPDATES, EnergyCounter
@@ -281,6 +281,22 @@ def test_a_device_whose_counter_is_slow_runs_on_until_it_tells() -> None:
     # Each of its steps is counted once: one takes about as long as a timed one.
     timed_step = min(block.seconds / block.steps for block in blocks)
     assert 0.6 < run["seconds"] / run["steps"] / timed_step < 1.6
+
+
+def test_a_case_whose_energy_the_session_knows_has_no_run_for_it_again() -> None:
+    meter = Meter((EnergyCounter("GPU", lambda: WATTS * time.perf_counter()),), 0.1)
+    one, spec = bench(meter=meter), on_device("cuda")
+    record = asdict(spec) | {"cases": [measure_case(spec, 0, one)]}
+    (case,) = record["cases"]
+    assert case["energy_run"]
+    quiet = {"run_delay_seconds": 0.0, "probe_seconds": (0.004, 0.004), "minor_faults": 0, "quota_throttles": 0}
+    case["blocks"] = [block | quiet for block in case["blocks"]]
+    known = known_of([record])
+    assert known.metered == [*known.probes]
+    assert "energy_run" not in measure_case(spec, 0, replace(one, known=known))
+    # One beside a block that does not count says nothing.
+    case["blocks"][-1]["slept_seconds"] = 9.0
+    assert known_of([record]).metered == []
 
 
 @pytest.mark.parametrize(("device", "update"), [("cpu", 0.1), ("cuda", 0.45), ("cuda", 0.001)])

@@ -84,13 +84,19 @@ def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey,
 
 
 def known_of(records: Iterable[Record]) -> Known:
-    """What records of one profile and session tell: seconds of all reference probes, from all cases and experiments."""
-    known = Known()
+    """What records of one profile and session tell: seconds of all reference probes, from all cases and experiments;
+    and which cases had a run for their energy, beside a block that counts."""
+    known, metered = Known(), list[tuple[str, int, list[Block]]]()
     for record in records:
         for case in record["cases"]:
-            found = known.probes.setdefault(compared_as(record, case), [])
+            compared = compared_as(record, case)
+            found = known.probes.setdefault(compared, [])
             found += [one for block in case["blocks"] for one in block["probe_seconds"]]
-            known.metered.extend([compared_as(record, case)] if case.get("energy_run") else ())
+            if case.get("energy_run"):
+                metered.append((compared, record["threads"], [Block(**block) for block in case["blocks"]]))
+    for compared, threads, blocks in metered:
+        quiet = quiet_probe(known.probes[compared])
+        known.metered.extend(compared for one in blocks[-1:] if not contamination(one, threads, quiet, REAL))
     return known
 
 

@@ -2,12 +2,14 @@
 
 A proof compiles each kernel, runs it, and compares it with torch's operations, first in a process of its own. A kernel
 that reads where nothing is leaves its process without the device, one that hangs never ends, and a compiler may crash:
-none of it may happen where cases are measured. What was compiled there is found in Triton's cache here.
+none of it may happen where cases are measured. What was compiled there is found in Triton's cache here, with a file
+that says that it was proved: the next process proves it once more, but not in another one first, which takes 5 s.
 
 `python -m respeed.backends._torch_fused DEVICE DTYPE` is that process. It prints one line of JSON: why the kernels
 cannot be used (null where they can), the number of the system's error, whether it was want of memory.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -24,6 +26,7 @@ from torch import Tensor
 from respeed.backends._torch import is_out_of_memory
 from respeed.backends._torch_between import ByTorch, Scratch
 from respeed.errors import DISK, is_of_the_disk
+from respeed.machine.accelerators import accelerator_driver
 from respeed.machine.process import die_first_for_memory, die_with_parent, private_folder, private_stdout
 
 # How far two orders of rounding may be apart, relative and absolute.
@@ -159,11 +162,13 @@ def between_for(device: torch.device, dtype: torch.dtype, scratch: Scratch) -> B
     try:
         from respeed.backends._torch_triton import ByTriton
 
+        proof = _proof(device, dtype)
         # What a faulty kernel leaves of a process's device is of no use to anyone.
-        if why := proved_apart(device, dtype):
+        if not proof.exists() and (why := proved_apart(device, dtype)):
             return ByTorch(scratch, why)
         fused = ByTriton(scratch)
         _proved_here(device, dtype)
+        proof.touch()
     except Exception as error:  # no Triton, no C compiler, a GPU that it does not know, a wrong number
         if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
             raise
@@ -178,6 +183,21 @@ def _keep_to_ourselves() -> None:
     home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
     wished = os.environ.get("TRITON_CACHE_DIR") or os.path.join(home, ".triton", "cache")
     os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton", Path(wished)))
+
+
+def _proof(device: torch.device, dtype: torch.dtype) -> Path:
+    """Which file says that the process of its own has proved these kernels: of this text, by these versions, on such a
+    device. It lies beside what that compiled, and goes with it."""
+    import triton
+
+    from respeed.backends import _torch_between, _torch_triton, _triton_kernels
+
+    texts = [Path(str(module.__file__)).read_text() for module in (_torch_between, _torch_triton, _triton_kernels)]
+    of = torch.cuda.get_device_properties(device)
+    versions = torch.__version__, torch.version.cuda, triton.__version__, accelerator_driver(), sys.version
+    facts = [dtype, *versions, of.name, of.major, of.minor, Path(__file__).read_text(), *texts]
+    digest = hashlib.sha256(json.dumps(list(map(str, facts))).encode()).hexdigest()
+    return Path(os.environ["TRITON_CACHE_DIR"], f"respeed-proved-{digest[:32]}")
 
 
 @cache

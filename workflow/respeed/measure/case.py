@@ -315,7 +315,8 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
         raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
-    run = energy_run(spec, program, timer, blocks, facts["parts"])
+    is_metered = _compared_as(spec, case.name, case.workload) in bench.known.metered
+    run = None if is_metered else energy_run(spec, program, timer, blocks, facts["parts"])
     if run and not _not_finite(program):
         facts["energy_run"] = run
 
@@ -347,10 +348,13 @@ def _not_finite(program: Program) -> str | None:
     return f"after the timed steps {name} has numbers that are not finite" if name else None
 
 
+def _compared_as(spec: RoundSpec, name: str, workload: str) -> str:
+    return probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
+
+
 def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[float]:
     """Those that the probes of the case are compared with."""
-    compared = probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
-    return bench.known.probes.setdefault(compared, [])
+    return bench.known.probes.setdefault(_compared_as(spec, name, workload), [])
 
 
 def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
@@ -398,7 +402,7 @@ def energy_run(
     spec: RoundSpec, program: Program, timer: Timer, blocks: Iterable[Block], weights: Mapping[str, float]
 ) -> dict[str, Any] | None:
     """Steps that nobody times, after the blocks of a row on a device, for its counter of energy, which is slow: a GPU's
-    moves every 20 to 100 ms. Blocks long enough for it would make every round longer; one run is enough.
+    moves every 20 to 100 ms. Blocks long enough for it would make every round longer; one run a session is enough.
 
     Its steps, seconds and joules by domain. None where the blocks tell as much, or where the counters tell nothing.
 
