@@ -42,8 +42,14 @@ def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
     return next(row for row in rows if (row.experiment, row.profile, row.case) == ("rbm", profile, case))
 
 
-def seven(make_record: MakeRecord, times: list[float], **facts: Any) -> list[dict[str, Any]]:
-    return [make_record([time, time], index=index, **facts) for index, time in enumerate(times, start=1)]
+def seven(make_record: MakeRecord, times: float | list[float], **facts: Any) -> list[dict[str, Any]]:
+    """A round of each of these seconds a step, or seven of the same."""
+    every = times if isinstance(times, list) else [times] * 7
+    return [make_record([time, time], index=index, **facts) for index, time in enumerate(every, start=1)]
+
+
+def noisy(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
+    return seven(make_record, [seconds * noise for noise in NOISE], **facts)
 
 
 def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: Paper = PAPER) -> pd.DataFrame:

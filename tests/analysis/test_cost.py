@@ -1,5 +1,6 @@
 """What work costs: results/tables/cost.csv, its page, and what is said of it."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.cost import (
-    HOUR,
     cheapest_rows,
     compare_costs,
     currencies_apart,
@@ -27,7 +27,7 @@ from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
 from respeed.output.html import make_cost_page, write_page
-from tests.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, seven
+from tests.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, noisy
 from tests.figures.machines import read_energy
 
 OLDER = "the records were made before energy was read"
@@ -58,30 +58,18 @@ def costs_of(records: list[dict[str, Any]], **prices: Price) -> list[Any]:
     return list(rows_of(make_costs(made.cells, made.samples, LECTURES, made.speedups, told, smoke=False)))
 
 
-def steps_of(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:
-    return seven(make_record, [seconds * noise for noise in NOISE], **facts)
-
-
 def gpu_and_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
     """A machine with a GPU and a CPU of 0.01 and 0.1 s a step, one of 0.05 s, and one that is 1 % faster than that."""
     return [
-        *steps_of(make_record, 0.01, machine="rented", **GPU),
-        *steps_of(make_record, 0.1, machine="rented"),
-        *steps_of(make_record, 0.05, machine="desk"),
-        *steps_of(make_record, 0.0495, machine="twin"),
+        *noisy(make_record, 0.01, machine="rented", **GPU),
+        *noisy(make_record, 0.1, machine="rented"),
+        *noisy(make_record, 0.05, machine="desk"),
+        *noisy(make_record, 0.0495, machine="twin"),
     ]
 
 
 def row(rows: list[Any], machine: str, profile: str = "torch-1") -> Any:
     return next(one for one in rows if (one.machine, one.profile) == (machine, profile))
-
-
-def test_a_million_examples_cost_their_seconds_at_the_price_of_the_hour(make_record: MakeRecord) -> None:
-    found = row(costs_of(steps_of(make_record, 0.1), box=price(7.2)), "box")
-    assert (found.work, found.currency, found.price_source) == ("1 million examples", "USD", "a bill")
-    assert found.seconds == pytest.approx(0.1 * STEPS, rel=0.01)
-    assert found.cost == pytest.approx(found.seconds * 7.2 / HOUR)
-    assert found.cost_low / found.cost == pytest.approx(found.seconds_low / found.seconds)
 
 
 def test_the_dearer_machine_may_be_the_cheaper_one_and_how_sure_that_is_is_said(make_record: MakeRecord) -> None:
@@ -146,24 +134,26 @@ def test_a_machine_without_a_price_says_how_to_tell_one(make_record: MakeRecord)
 
 
 @pytest.mark.parametrize(
-    ("experiment", "work", "steps"),
+    ("paper", "experiment", "work", "steps"),
     [
-        ("digits", "1 million examples", 1e6 / 64),
-        ("product", "10^15 operations", 1e15 / 1e9),
-        ("sum", "10^15 bytes", 1e15 / 1e6),
+        ("raina2009", "rbm", "1 million examples", STEPS),
+        ("lectures", "digits", "1 million examples", 1e6 / 64),
+        ("lectures", "product", "10^15 operations", 1e15 / 1e9),
+        ("lectures", "sum", "10^15 bytes", 1e15 / 1e6),
     ],
 )
-def test_what_is_paid_for_is_what_the_table_counts(
-    make_record: MakeRecord, experiment: str, work: str, steps: float
+def test_what_a_table_counts_costs_its_seconds_at_the_price_of_the_hour(
+    make_record: MakeRecord, paper: str, experiment: str, work: str, steps: float
 ) -> None:
-    case = LECTURES["lectures"].experiments[experiment].cases[0]
-    records = steps_of(make_record, 0.1, case=case.name)
+    case = LECTURES[paper].experiments[experiment].cases[0]
+    records = noisy(make_record, 0.1, case=case.name)
     for record in records:
-        record["id"] |= {"paper": "lectures", "experiment": experiment}
+        record["id"] |= {"paper": paper, "experiment": experiment}
         record["cases"][0] |= {"workload": case.workload, "parameters": dict(case.parameters)}
-    (found,) = costs_of(records, box=price(1.0))
-    assert found.work == work
+    (found,) = costs_of(records, box=price(7.2))
+    assert (found.work, found.currency, found.price_source) == (work, "USD", "a bill")
     assert found.seconds == pytest.approx(0.1 * steps, rel=0.01)
+    assert found.cost == pytest.approx(found.seconds * 7.2 / 3600)
 
 
 def test_joules_are_of_the_same_work_and_name_what_they_are_of(make_record: MakeRecord) -> None:
@@ -192,25 +182,18 @@ def test_all_tables_of_a_page_are_of_the_same_amount_of_work() -> None:
     assert in_bulk("1 million steps", rows) == ("1 million steps", 1.0)
 
 
-def test_the_page_has_the_cheapest_first_and_whose_prices_they_are(make_record: MakeRecord) -> None:
+def test_the_page_has_the_cheapest_first_and_whose_prices_they_are_or_how_to_tell_one(
+    make_record: MakeRecord, tmp_path: Path
+) -> None:
     rows = costs_of(gpu_and_cpu(make_record), rented=price(3.0), desk=price(2.0))
     page = make_cost_page(LECTURES, rows, 0, smoke=False)
     (title,) = set(page.table.index.get_level_values("heading"))
     assert "USD for 1 million examples" in title
-    assert [name.partition(":")[0] for name in page.table.index.get_level_values("name")] == [
-        "rented",
-        "desk",
-        "rented",
-    ]
+    names = [name.partition(":")[0] for name in page.table.index.get_level_values("name")]
+    assert names == ["rented", "desk", "rented"]
     assert "rented: 3.00 USD an hour (a bill, 2026-11-01)." in page.notes
     assert any("twin: no price is told" in note for note in page.notes)
-
-
-def test_without_prices_the_page_says_how_to_tell_them_and_has_no_table(
-    make_record: MakeRecord, tmp_path: Path
-) -> None:
-    page = make_cost_page(LECTURES, costs_of(steps_of(make_record, 0.1)), 0, smoke=False)
-    write_page(tmp_path / "cost.html", page, "")
+    write_page(tmp_path / "cost.html", make_cost_page(LECTURES, costs_of(noisy(make_record, 0.1)), 0, smoke=False), "")
     text = (tmp_path / "cost.html").read_text()
     assert "<table" not in text
     assert "box: no price is told: ./run respeed new machine box." in text
@@ -243,20 +226,20 @@ def test_the_ratio_of_costs_is_that_of_seconds_times_that_of_prices(one: float, 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "prices", "standing"),
+    ("seconds", "prices", "count", "standings"),
     [
-        ({"gpu": 0.5, "cpu": 10.0}, {"gpu": 5.0, "cpu": 0.5}, ("dearer", pytest.approx(0.5))),
-        ({"a": 1.0, "b": 0.5}, {"a": 1.0, "b": 2.0}, ("indistinguishable", pytest.approx(1.0))),
-        ({"a": 1.0, "a bf16": 0.1}, {"a": 1.0}, ("cheaper", pytest.approx(10.0))),
+        # A dear hour may be the cheaper work, and twice as fast at twice the price is as cheap.
+        ({"gpu": 0.5, "cpu": 10.0}, {"gpu": 5.0, "cpu": 0.5}, 7, [("cheapest", 1), ("dearer", 0.5)]),
+        ({"a": 1.0, "b": 0.5}, {"a": 1.0, "b": 2.0}, 7, [("cheapest", 1), ("indistinguishable", 1)]),
+        # Another precision is no measure; too few rounds prove nothing.
+        ({"a": 1.0, "a bf16": 0.1}, {"a": 1.0}, 7, [("cheapest", 1), ("cheaper", 10)]),
+        ({"a bf16": 0.1}, {"a": 1.0}, 7, [("none", math.nan)]),
+        ({"a": 1.0, "b": 5.0}, {"a": 1.0, "b": 1.0}, 2, [("cheapest", 1), ("unproven", 0.199)]),
     ],
-    ids=["a dear hour may be the cheaper work", "twice as fast at twice the price", "another precision is no measure"],
 )
-def test_a_row_stands_beside_the_cheapest(seconds: Any, prices: Any, standing: tuple[str, float]) -> None:
-    first, second = compared(seconds, prices, precision="bf16").values()
-    assert first == ("cheapest", 1.0)
-    assert second == standing
-
-
-def test_too_few_rounds_prove_nothing_and_without_fp32_nothing_is_compared() -> None:
-    assert compared({"a": 1.0, "b": 5.0}, {"a": 1.0, "b": 1.0}, count=2)["b"][0] == "unproven"
-    assert compared({"a bf16": 0.1}, {"a": 1.0}, precision="bf16")["a bf16"][0] == "none"
+def test_a_row_stands_beside_the_cheapest(
+    seconds: dict[str, float], prices: dict[str, float], count: int, standings: list[tuple[str, float]]
+) -> None:
+    found = compared(seconds, prices, precision="bf16", count=count).values()
+    assert [standing for standing, _ in found] == [standing for standing, _ in standings]
+    assert [float(buys) for _, buys in found] == pytest.approx([buys for _, buys in standings], rel=1e-3, nan_ok=True)

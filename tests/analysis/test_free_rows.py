@@ -12,29 +12,25 @@ from respeed.analysis.decomposition import explain, make_factors, make_why
 from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold
-from tests.derived import NOISE, MakeRecord, frames_of, seven, table_of
+from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of
 from tests.inputs.written import DRAFT, DRAFT_CSV
 
-GPU = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
 
-
-def draft(folder: Path, yaml: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper:
+def draft(folder: Path, yaml: str = DRAFT, csv: str = DRAFT_CSV) -> Paper:
     (folder / "draft").mkdir()
     (folder / "draft/paper.yaml").write_text(yaml)
-    if csv is not None:
-        (folder / "draft/published.csv").write_text(csv)
+    (folder / "draft/published.csv").write_text(csv)
     return load_paper("draft", folder)
 
 
 def measured(make_record: MakeRecord, seconds: dict[str, float], **facts: Any) -> list[dict[str, Any]]:
     """Seven rounds of each of these cases of the draft."""
-    hidden = {"small": 500, "large": 5000}
     records = []
     for case, time in seconds.items():
-        sizes = {"visible": 784, "hidden": hidden[case], "batch": 60}
-        for record in seven(make_record, [time * noise for noise in NOISE], case=case, changed=sizes, **facts):
-            record["id"]["paper"] = "draft"
-            records.append(record)
+        sizes = {"visible": 784, "hidden": {"small": 500, "large": 5000}[case], "batch": 60}
+        records += noisy(make_record, time, case=case, changed=sizes, **facts)
+    for record in records:
+        record["id"]["paper"] = "draft"
     return records
 
 
@@ -59,17 +55,10 @@ def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record
     assert found["large"].seconds == pytest.approx(10.0, rel=0.01)
     assert found["small"].published_seconds == pytest.approx(60 / 6573.73)
     assert found["small"].published_row == "cpu"
-
-
-def test_the_interval_of_a_rate_is_that_of_its_time_turned_round(make_record: MakeRecord, tmp_path: Path) -> None:
-    made = made_of(draft(tmp_path), measured(make_record, {"small": 0.01}))
-    cell = next(cell for cell in made if cell.seconds)
-    value, low, high = in_unit(cell, UNITS["examples a second"])
-    assert value
-    assert low
-    assert high
+    # The interval of a rate is that of its time, turned round.
+    value, low, high = in_unit(found["small"], UNITS["examples a second"])
     assert low < value < high
-    assert low == pytest.approx(60 / (cell.seconds_high or 0))
+    assert low == pytest.approx(60 / found["small"].seconds_high)
 
 
 def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_path: Path) -> None:
@@ -113,40 +102,38 @@ def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_
     assert found.here.endswith("(fp32 over fp64)")
 
 
-def test_a_claim_without_a_number_says_where_one_side_begins_to_win(make_record: MakeRecord, tmp_path: Path) -> None:
-    paper = draft(tmp_path, DRAFT.replace("test: faster", "test: crossover"))
-    both = [
-        *measured(make_record, {"small": 0.01, "large": 0.1}),
-        *measured(make_record, {"small": 0.02, "large": 0.01}, **GPU),
-    ]
-    found = claim_of(paper, both)
-    assert (found.verdict, found.reason) == ("reproduced", "faster from large on")
-    assert found.published == ""
+FASTER = "test: faster, experiment: rbm, row: gpu-a, over: [cpu]"
+LIMITED = "test: limited, experiment: rbm, row: cpu, over_case: small, by: hidden"
+MEMORY = "test: memory, experiment: rbm, row: cpu"
+
+
+@pytest.mark.parametrize(
+    ("claim", "cpu", "gpu", "fields"),
+    [
+        # Where one side begins to win.
+        (FASTER.replace("faster", "crossover"), {"small": 0.01, "large": 0.1}, {"small": 0.02, "large": 0.01},
+         {"verdict": "reproduced", "reason": "faster from large on", "published": ""}),
+        # Ten times the hidden units, as if they were threads.
+        (LIMITED, {"small": 0.05, "large": 0.01}, {},
+         {"verdict": "reproduced", "reason": "efficiency 50 %", "profile": "torch-1", "base_profile": "torch-1"}),
+        # A step moves 1e6 bytes, and a copy 1e10 a second: 0.1 ms would be all that the memory can do.
+        (MEMORY, {"large": 0.0001}, {}, {"verdict": "reproduced", "here": "100 % ±0.6 %"}),
+        (MEMORY, {"large": 0.0002}, {},
+         {"verdict": "smaller", "reason": "something else than the memory limits it"}),
+    ],
+)  # fmt: skip
+def test_a_claim_about_rows_and_units_of_its_own_is_judged(
+    make_record: MakeRecord, tmp_path: Path, claim: str, cpu: dict[str, float], gpu: dict[str, float], fields: Any
+) -> None:
+    paper = draft(tmp_path, DRAFT.replace(FASTER, claim))
+    found = claim_of(paper, [*measured(make_record, cpu), *measured(make_record, gpu, **GPU)])
+    assert {name: getattr(found, name) for name in fields} == fields
 
 
 def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
     make_record: MakeRecord, tmp_path: Path
 ) -> None:
-    paper = draft(tmp_path, csv=None)
+    paper = draft(tmp_path, csv=DRAFT_CSV.partition("\n")[0])
     found = claim_of(paper, measured(make_record, {"small": 0.01, "large": 0.1}))
     assert found.verdict == "not testable here"
     assert found.instead == "The fastest CPU program here: 600 to 6,000 examples a second."
-
-
-def test_a_limit_is_judged_between_two_cases_of_one_row(make_record: MakeRecord, tmp_path: Path) -> None:
-    claim = "test: limited, experiment: rbm, row: cpu, over_case: small, by: hidden"
-    paper = draft(tmp_path, DRAFT.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
-    # Ten times the hidden units, as if they were threads.
-    found = claim_of(paper, measured(make_record, {"small": 0.05, "large": 0.01}))
-    assert found.profile == found.base_profile == "torch-1"
-    assert (found.verdict, found.reason) == ("reproduced", "efficiency 50 %")
-
-
-def test_a_share_of_a_copy_s_rate_tells_whether_memory_is_the_limit(make_record: MakeRecord, tmp_path: Path) -> None:
-    claim = "test: memory, experiment: rbm, row: cpu"
-    paper = draft(tmp_path, DRAFT.replace("test: faster, experiment: rbm, row: gpu-a, over: [cpu]", claim))
-    # A step moves 1e6 bytes, and a copy 1e10 a second: 0.1 ms would be all that the memory can do.
-    found = claim_of(paper, measured(make_record, {"large": 0.0001}))
-    assert (found.verdict, found.here.split(" %")[0]) == ("reproduced", "100")
-    slow = claim_of(paper, measured(make_record, {"large": 0.0002}))
-    assert (slow.verdict, slow.reason) == ("smaller", "something else than the memory limits it")

@@ -1,17 +1,12 @@
 """What each machine is, and all that its rounds were made with."""
 
-import csv
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from respeed.analysis.columns import make_frame, write_table
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
+from tests.conftest import MakeRecord
 
-MakeRecord = Callable[..., dict[str, Any]]
 GIB = 2**30
 
 
@@ -27,8 +22,7 @@ def facts_of(rows: Described) -> dict[str, str]:
     return {row["fact"]: row["value"] for row in rows["facts"] if row["part"] != "measured"}
 
 
-@pytest.fixture
-def machine(make_record: MakeRecord) -> Described:
+def of_three_days(make_record: MakeRecord) -> Described:
     """Of three rounds; the last one's path is not that of the one that was measured last."""
     records = []
     for index, day, system, driver in (
@@ -50,7 +44,8 @@ def machine(make_record: MakeRecord) -> Described:
     return described(records)
 
 
-def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(machine: Described) -> None:
+def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(make_record: MakeRecord) -> None:
+    machine = of_three_days(make_record)
     shown = facts_of(machine)
     assert shown["system"] == "Linux 6.1; Linux 6.2; Linux 6.3"
     assert shown["accelerator's driver"] == "550; 570"
@@ -59,6 +54,10 @@ def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time(machine: D
     assert shown["libraries"] == "openblas 0.3.30 (Zen), openblas 0.3.31 (Zen)"
     assert shown["host"] == "7f3a" * 4
     assert machine["backends"][0]["library"] == "MKL 0.3.30 or MKL 0.3.31"
+    # Some bytes of memory more after a boot are no second value.
+    assert (machine["hardware"][0]["memory_bytes"], shown["memory"]) == (str(16 * GIB + 2), "16.0 GiB")
+    (row,) = rows_of(make_frame(machine["hardware"], "hardware"))
+    assert (row.sockets, row.physical_cores, row.software) == (2, None, "numpy 2.1, 2.2, 2.3")
 
 
 def test_a_package_that_is_not_of_the_lock_is_told_apart(make_record: MakeRecord) -> None:
@@ -68,19 +67,6 @@ def test_a_package_that_is_not_of_the_lock_is_told_apart(make_record: MakeRecord
     found = described(records)
     assert facts_of(found)["torch"] == "2.15.0, 2.13.0+cpu of the user's own Python"
     assert found["hardware"][0]["software"] == "numpy 2.4; torch 2.15.0, 2.13.0+cpu of the user's own Python"
-
-
-def test_some_bytes_of_memory_more_after_a_boot_are_no_second_value(machine: Described) -> None:
-    assert machine["hardware"][0]["memory_bytes"] == str(16 * GIB + 2)
-    assert facts_of(machine)["memory"] == "16.0 GiB"
-
-
-def test_hardware_csv_has_the_fingerprint_and_every_value(machine: Described, tmp_path: Path) -> None:
-    write_table(make_frame(machine["hardware"], "hardware"), "hardware", tmp_path)
-    (row,) = csv.DictReader((tmp_path / "hardware.csv").read_text().splitlines())
-    assert (row["sockets"], row["physical_cores"], row["host"]) == ("2", "", "7f3a" * 4)
-    assert row["system"] == "Linux 6.1; Linux 6.2; Linux 6.3"
-    assert row["software"] == "numpy 2.1, 2.2, 2.3"
 
 
 def test_rows_whose_steps_could_not_be_captured_are_named_with_the_reason(make_record: MakeRecord) -> None:

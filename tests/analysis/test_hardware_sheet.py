@@ -24,11 +24,10 @@ from respeed.analysis.hardware_sheet import (
 from respeed.output import build_tables
 from respeed.paths import hardware_path
 from respeed.records.store import write_json
+from tests.conftest import MakeRecord, write_machines
 from tests.conftest import make_record as make_record_fixture
-from tests.conftest import write_machines
 from tests.sheets import ACCELERATOR, HARDWARE, hardware_sheet, no_gpu, rates_of, scaling_of, write_sheet
 
-MakeRecord = Callable[..., dict[str, Any]]
 times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8)
 NO_POINTS = make_frame([], "roofline")
 
@@ -86,11 +85,6 @@ def test_every_row_has_a_number_or_a_reason(make_record: MakeRecord) -> None:
     assert slow["reason"].str.contains("waited for a core").all()
 
 
-def test_of_several_squares_on_a_device_the_fastest_stands_in_the_table(make_record: MakeRecord) -> None:
-    rates = rates_of(hardware_sheet(make_record, gpu=True))
-    assert list(rates["size"][(rates["what"] == PRODUCT) & (rates["device"] == "cuda")]) == ["8192x8192"]
-
-
 def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: MakeRecord) -> None:
     sheet = hardware_sheet(make_record)
     slow = [record for record in sheet["rounds"] if record["threads"] == 2]
@@ -108,10 +102,13 @@ def test_the_ends_of_a_time_and_of_a_speedup_are_said_each_for_itself(make_recor
     assert ends == {1: (RANGE, ""), 2: (INTERVAL, RANGE)}
 
 
-def test_what_does_not_multiply_is_not_called_by_a_blas(make_record: MakeRecord) -> None:
+def test_what_does_not_multiply_is_not_called_by_a_blas_and_of_several_squares_the_fastest_stands_in_the_table(
+    make_record: MakeRecord,
+) -> None:
     rates = rates_of(hardware_sheet(make_record, gpu=True))
     others = rates[rates["unit"].isin(["GB/s", "µs"])]
     assert set(others["library"][others["device"] == "cpu"]) == {"NumPy's copy", "compiled loop"}
+    assert list(rates["size"][(rates["what"] == PRODUCT) & (rates["device"] == "cuda")]) == ["8192x8192"]
 
 
 def page(sheet: dict[str, Any], points: pd.DataFrame = NO_POINTS) -> dict[str, Any]:
@@ -151,6 +148,10 @@ DISTURBED = (
     "No pass was clean on one core and all 2 cores: OpenBLAS fp32 and memory copy; on one core: small step on one "
     "thread; on all 2 cores: small step spread over threads (why: rates.csv)."
 )
+FOUR = {
+    "provenance": {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}},
+    "memory": {"caches": {}, "accelerators": {ACCELERATOR: 80 * 2**30}},
+}
 IN_CACHE = "The two arrays of the memory copy are 1.1 times all of cache L3: a part of them may stay in it."
 
 
@@ -160,16 +161,7 @@ IN_CACHE = "The two arrays of the memory copy are 1.1 times all of cache L3: a p
         (lambda sheet: sheet | {"absent": [no_gpu()]}, ["Nothing was measured on cuda: no CUDA device."]),
         (lambda sheet: disturb(sheet, 1, 2), [DISTURBED]),
         (lambda sheet: sheet | {"memory": sheet["memory"] | {"caches": {"L1": 98304, "L3": 480 * 2**20}}}, [IN_CACHE]),
-        (
-            lambda sheet: (
-                sheet
-                | {
-                    "provenance": {"machine": HARDWARE | {"accelerators": [ACCELERATOR] * 4}},
-                    "memory": sheet["memory"] | {"accelerators": {ACCELERATOR: 80 * 2**30}},
-                }
-            ),
-            [f"Of 4 {ACCELERATOR} the first one alone was measured."],
-        ),
+        (lambda sheet: sheet | FOUR, [f"Of 4 {ACCELERATOR} the first one alone was measured."]),
     ],
 )
 def test_what_a_sheet_lacks_is_said_in_one_line(
@@ -181,16 +173,15 @@ def test_what_a_sheet_lacks_is_said_in_one_line(
     assert (shown["missing_points"], shown["no_curve"]) == ([], "disturbed in every pass" if DISTURBED in lines else "")
 
 
-def test_a_device_that_was_disturbed_throughout_is_there_all_the_same(make_record: MakeRecord) -> None:
+def test_a_device_that_was_disturbed_throughout_is_there_all_the_same_and_points_that_a_curve_lacks_are_named(
+    make_record: MakeRecord,
+) -> None:
     sheet = hardware_sheet(make_record, (1, 2, 4), gpu=True)
     sheet["rounds"][-1]["threads"] = 64
-    (line,) = page(disturb(sheet, 64))["missing"]
-    assert line.startswith(f"No pass was clean on {ACCELERATOR}: PyTorch fp32, memory copy, ")
-
-
-def test_points_that_a_curve_lacks_are_named(make_record: MakeRecord) -> None:
-    (line,) = page(disturb(hardware_sheet(make_record, (1, 2, 4)), 2))["missing_points"]
-    assert line.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
+    shown = page(disturb(sheet, 2, 64))
+    ((device,), (points,)) = shown["missing"], shown["missing_points"]
+    assert device.startswith(f"No pass was clean on {ACCELERATOR}: PyTorch fp32, memory copy, ")
+    assert points.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
 
 
 @pytest.mark.parametrize(

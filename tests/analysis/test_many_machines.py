@@ -12,9 +12,8 @@ import pytest
 from respeed.output import build_tables
 from respeed.paths import description_path, results_folder
 from respeed.records.store import write_json
-from tests.conftest import write_machines
-
-MakeRecord = Callable[..., dict[str, Any]]
+from tests.conftest import MakeRecord, write_machines
+from tests.derived import STEPS
 
 
 @pytest.fixture(autouse=True)
@@ -58,47 +57,31 @@ def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: Mak
     assert ten_more == pytest.approx(2 * five_more, rel=0.05)
 
 
-def test_machines_are_compared_with_the_fastest_and_not_with_one_another(make_record: MakeRecord) -> None:
+@pytest.fixture
+def twelve(make_record: MakeRecord) -> None:
+    """Tables of machines whose steps take 0.1 s, 0.2 s, ...; box-07 is shown in full."""
     write_machines(make_record, 12)
-    build_tables(smoke=False, machine="box-00")
+    build_tables(smoke=False, machine="box-07")
+
+
+@pytest.mark.usefixtures("twelve")
+def test_machines_are_compared_with_the_fastest_and_not_with_one_another() -> None:
     rows = {row["machine"]: row for row in rows_of("machines.csv")}
-    assert len(rows) == 12
     assert {row["base_machine"] for row in rows.values()} == {"box-00"}
-    assert [rows[f"box-{number:02}"]["verdict"] for number in (0, 1, 11)] == ["base", "slower", "slower"]
+    assert [row["verdict"] for row in rows.values()] == ["base"] + 11 * ["slower"]
     second = [float(rows["box-01"][name]) for name in ("speedup_low", "speedup", "speedup_high")]
     assert second == sorted(second)
     assert second[1] == pytest.approx(0.5)
-
-
-def test_a_machines_standing_is_its_share_of_the_fastest_speed(make_record: MakeRecord) -> None:
-    write_machines(make_record, 6)  # box-00 takes 0.1 s a step, box-01 0.2 s, ...
-    build_tables(smoke=False, machine="box-00")
-    standings = {row["machine"]: row for row in rows_of("standings.csv")}
-    assert [standings[f"box-{number:02}"]["rank"] for number in range(6)] == ["1", "2", "3", "4", "5", "6"]
-    assert float(standings["box-03"]["share"]) == pytest.approx(1 / 4)
-
-
-def test_a_machine_without_every_case_has_a_share_and_no_rank(make_record: MakeRecord) -> None:
-    write_machines(make_record, 3, cases=("576x1024", "1024x4096"))
-    write_machines(make_record, 1, first=3)
-    build_tables(smoke=False)
-    last = rows_of("standings.csv")[-1]
-    assert (last["machine"], last["rank"], last["machines"], last["cases"]) == ("box-03", "", "3", "1")
-
-
-def test_the_spread_of_a_case_is_over_every_machines_fastest_row(make_record: MakeRecord) -> None:
-    write_machines(make_record, 5)
-    build_tables(smoke=False)
+    standings = [(row["machine"], row["rank"], float(row["share"])) for row in rows_of("standings.csv")]
+    assert standings[:6] == [(f"box-{n:02}", str(n + 1), pytest.approx(1 / (n + 1))) for n in range(6)]
     (row,) = rows_of("spread.csv")
-    steps = 1_000_000 / 192
-    assert (row["case"], row["quantity"], row["machines"]) == ("576x1024", "seconds", "5")
-    found = [float(row[name]) / steps for name in ("lowest", "lower_quartile", "median", "upper_quartile", "highest")]
-    assert found == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert (row["case"], row["quantity"], row["machines"]) == ("576x1024", "seconds", "12")
+    found = [float(row[name]) / STEPS for name in ("lowest", "lower_quartile", "median", "upper_quartile", "highest")]
+    assert found == pytest.approx([0.1, 0.375, 0.65, 0.925, 1.2])
 
 
-def test_tables_for_people_leave_out_what_tables_for_tools_have(make_record: MakeRecord) -> None:
-    write_machines(make_record, 12)
-    build_tables(smoke=False, machine="box-07")
+@pytest.mark.usefixtures("twelve")
+def test_tables_for_people_leave_out_what_tables_for_tools_have() -> None:
     assert {row["source"] for row in rows_of("raina2009/rbm.csv")} == {"paper", *(f"box-{n:02}" for n in range(12))}
     tables = results_folder(smoke=False) / "tables"
     for name in ("raina2009/rbm.md", "raina2009/rbm.tex", "raina2009/rbm.html", "cells.html", "speedups.html"):
@@ -107,6 +90,14 @@ def test_tables_for_people_leave_out_what_tables_for_tools_have(make_record: Mak
     for name in ("claims.html", "cost.html", "front.html", "../README.md"):
         text = (tables / name).read_text()
         assert ("box-07" in text, "box-08" in text) == (True, False), name
+
+
+def test_a_machine_without_every_case_has_a_share_and_no_rank(make_record: MakeRecord) -> None:
+    write_machines(make_record, 3, cases=("576x1024", "1024x4096"))
+    write_machines(make_record, 1, first=3)
+    build_tables(smoke=False)
+    last = rows_of("standings.csv")[-1]
+    assert (last["machine"], last["rank"], last["machines"], last["cases"]) == ("box-03", "", "3", "1")
 
 
 def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:

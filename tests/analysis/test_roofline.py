@@ -1,6 +1,6 @@
 """Rooflines: each case under the roof of its own profile, the paper's under the paper's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isclose
 from types import SimpleNamespace
@@ -24,12 +24,7 @@ from respeed.analysis.roofline import (
 )
 from respeed.inputs.papers import load_papers
 from respeed.model.paper import Paper
-from tests.derived import changed, frames_of
-
-MakeRecord = Callable[..., dict[str, Any]]
-PAPERS = load_papers(["raina2009"])
-PAPER = PAPERS["raina2009"]
-ALL = {"profile": "torch-all", "architecture": "multi-cpu"}
+from tests.derived import PAPER, PAPERS, MakeRecord, changed, frames_of, seven
 
 positive = st.floats(1e-3, 1e9)
 
@@ -37,13 +32,6 @@ positive = st.floats(1e-3, 1e9)
 def derive(records: list[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS) -> list[Any]:
     cells, _, rounds = frames_of(records)
     return list(rows_of(make_roofline(cells, rounds, papers)))
-
-
-def seven(make_record: MakeRecord, seconds: float, bandwidth: float = 1e10, **facts: Any) -> list[dict[str, Any]]:
-    records = [make_record([seconds, seconds], index=index, **facts) for index in range(1, 8)]
-    for record in records:
-        record["ceilings"]["bytes_per_second"] = bandwidth
-    return records
 
 
 def roof(peak: float, bandwidth: float, profile: str = "one") -> dict[str, Any]:
@@ -68,25 +56,6 @@ def test_the_line_to_draw_has_a_corner_at_the_ridge_if_that_is_within() -> None:
     assert corners(one, 20, 1000) == [(20, 100), (1000, 100)]
 
 
-def test_a_case_lies_at_its_flop_a_byte_under_the_ceilings_of_its_own_profile(make_record: MakeRecord) -> None:
-    records = [
-        *seven(make_record, 0.1, 1e9, peak=2e11),
-        *seven(make_record, 0.05, 2e9, peak=3e11, **ALL),
-    ]
-    for record in records:
-        record["cases"][0] |= {"flops": 1e9, "traffic_bytes": 2e7}
-    ours = {point.profile: point for point in derive(records) if point.machine == "box"}
-    assert {point.intensity for point in ours.values()} == {50.0}
-    single, multi = ours["torch-1"], ours["torch-all"]
-    assert (single.gflops, multi.gflops) == pytest.approx((10, 20))
-    assert (single.peak_gflops, multi.peak_gflops) == pytest.approx((200, 300))
-    assert (single.bandwidth_gbytes, multi.bandwidth_gbytes) == pytest.approx((1, 2))
-    assert (single.roof_gflops, multi.roof_gflops) == pytest.approx((50, 100))  # the memory is the limit
-    assert (single.share, multi.share) == pytest.approx((0.2, 0.2))
-    (beyond,) = [point for point in derive(seven(make_record, 0.1, peak=2e10)) if point.machine == "box"]
-    assert (beyond.intensity, beyond.roof_gflops, beyond.share) == pytest.approx((1000, 20, 0.5))
-
-
 def test_ceilings_of_two_sessions_are_each_rounds_own(make_record: MakeRecord) -> None:
     """Two rounds on a slow day, five on a fast one: the median of the rounds' ceilings, not the highest of any day."""
     records = seven(make_record, 0.1, peak=2e11)
@@ -95,20 +64,6 @@ def test_ceilings_of_two_sessions_are_each_rounds_own(make_record: MakeRecord) -
         record["ceilings"]["flops_per_second"] = 9e11
     (point,) = [point for point in derive(records) if point.machine == "box"]
     assert point.peak_gflops == pytest.approx(200)
-
-
-def test_the_papers_cases_have_our_intensity_and_the_papers_peaks(make_record: MakeRecord) -> None:
-    records = seven(make_record, 0.1)
-    for record in records:
-        record["cases"][0]["traffic_bytes"] = 2e7
-    theirs = {point.profile: point for point in derive(records) if point.machine == "paper"}
-    assert set(theirs) == {"single-cpu", "multi-cpu", "gpu"}
-    gpu = theirs["gpu"]
-    assert (gpu.intensity, gpu.peak_gflops, gpu.bandwidth_gbytes) == pytest.approx((50, 622, 141.7))
-    assert gpu.gflops == pytest.approx(1_000_000 / 192 / 38.6)
-    assert gpu.share == pytest.approx(gpu.gflops / 622)
-    assert theirs["single-cpu"].peak_gflops == pytest.approx(25.3)
-    assert (gpu.experiment, gpu.case, gpu.precision, gpu.paper) == ("rbm", "576x1024", "fp32", "raina2009")
 
 
 @pytest.mark.parametrize(
@@ -143,11 +98,6 @@ def test_what_is_not_known_has_no_place(
         record["cases"][0] |= fields
         record |= ceilings
     assert {point.machine for point in derive(records)} == there
-
-
-def test_a_case_that_two_tables_show_stands_where_it_was_measured(make_record: MakeRecord) -> None:
-    records = seven(make_record, 0.1, case="4096x11008", changed={"visible": 4096, "hidden": 11008})
-    assert [point.experiment for point in derive(records) if point.machine == "box"] == ["rbm"]
 
 
 def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:

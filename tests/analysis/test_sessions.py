@@ -65,20 +65,13 @@ def test_a_day_whose_date_was_wrong_is_not_mixed_with_the_day_it_claims_to_be() 
     assert sorted(map(sorted, sessions.values())) == [["a"], ["b"]]
 
 
-def test_records_of_before_which_tell_no_clock_go_by_their_date() -> None:
-    assert told([record(0, boot=None), record(10)]) == [(0, "at 0"), (0, "at 10")]
-    bare = record(0)
-    del bare["clock"]
-    assert told([record(-10, boot=None), bare]) == [(0, "at -10"), (0, "at 0")]
-
-
 @pytest.mark.parametrize(
     "clock", [None, 1, "", {}, {"boot": 1, "seconds": 1.0}, {"boot": "a", "seconds": "x"}, {"boot": "", "seconds": 1},
               {"boot": "a", "seconds": float("nan")}, {"boot": "a", "seconds": -1.0}, {"boot": "a", "seconds": None}],
 )  # fmt: skip
-def test_a_clock_that_is_none_is_as_if_it_were_not_there(clock: object) -> None:
-    odd = record(5) | {"clock": clock}
-    assert told([record(0, boot=None), odd]) == [(0, "at 0"), (0, "at 5")]
+def test_a_record_whose_clock_is_none_goes_by_its_date(clock: object) -> None:
+    for odd in (record(5) | {"clock": clock}, {key: one for key, one in record(5).items() if key != "clock"}):
+        assert told([odd, record(0, boot=None)]) == told([odd, record(0)]) == [(0, "at 0"), (0, "at 5")]
 
 
 def test_the_order_does_not_depend_on_that_of_the_files() -> None:

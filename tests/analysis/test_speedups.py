@@ -1,6 +1,5 @@
 """From cells to speedups over the fastest CPU row."""
 
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from tests.derived import (
     GPU_BF16,
     LATER,
     NOISE,
+    STEPS,
     MakeRecord,
     derive,
     frames_of,
@@ -61,23 +61,21 @@ def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(m
     assert among.speedup_high - among.speedup_low > alone.speedup_high - alone.speedup_low
 
 
-def test_faster_is_not_said_of_an_interval_that_includes_one(make_record: MakeRecord) -> None:
-    noisy = [0.06 * factor for factor in (0.97, 1.02, 0.99, 1.04, 1.01, 0.98, 1.03)]
-    _, ratios = derive(chain(seven(make_record, [0.06] * 7, **ALL), seven(make_record, noisy)))
-    row = one(ratios, "torch-1")
-    assert row.speedup_low < 1 < row.speedup_high
-    assert row.verdict in {"indistinguishable", "base"}
-
-
-def test_drift_that_hits_all_profiles_alike_makes_no_speedup(make_record: MakeRecord) -> None:
-    drift = [1, 1, 1.02, 1.1, 1.15, 1.08, 1]
-    _, ratios = derive(
-        chain(seven(make_record, [0.1 * d for d in drift], **ALL), seven(make_record, [0.01 * d for d in drift], **GPU))
-    )
-    row = one(ratios, "gpu")
-    assert row.speedup == pytest.approx(10)
-    assert row.speedup_low < 10 < row.speedup_high
-    assert row.verdict == "faster"
+@pytest.mark.parametrize(
+    ("noise", "row", "speedup", "verdict"),
+    [
+        # Drift that hits all profiles alike makes no speedup, and faster is not said of an interval that includes 1.
+        ([1, 1, 1.02, 1.1, 1.15, 1.08, 1], GPU, 10, "faster"),
+        ([0.97, 1.02, 0.99, 1.04, 1.01, 0.98, 1.03], FP64, 1, "indistinguishable"),
+    ],
+)
+def test_a_verdict_is_of_the_interval_of_rounds_beside_one_another(
+    make_record: MakeRecord, noise: list[float], row: dict[str, Any], speedup: float, verdict: str
+) -> None:
+    base, other = [0.1 * one for one in noise], [0.1 / speedup * one for one in noise]
+    found = one(derive([*seven(make_record, base), *seven(make_record, other, **row)])[1], row["profile"])
+    assert (found.speedup, found.verdict) == (pytest.approx(speedup), verdict)
+    assert found.speedup_low < speedup < found.speedup_high
 
 
 def test_a_day_that_was_slow_for_all_makes_no_speedup(make_record: MakeRecord) -> None:
@@ -119,3 +117,10 @@ def test_the_share_of_the_peak_is_over_the_peak_of_its_own_session(make_record: 
     fast = seven(make_record, [0.1] * 7, peak=2e10)
     slow = [make_record([0.2] * 2, index=10 + n, started=LATER, peak=1e10) for n in range(7)]
     assert one(derive([*fast, *slow])[0], "torch-1").peak_share == pytest.approx(0.5)
+
+
+def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round(make_record: MakeRecord) -> None:
+    skewed = [make_record([0.1, 0.1, 0.4], index=index) for index in range(1, 8)]
+    made, ratios = derive([*skewed, *seven(make_record, 0.05, **ALL)])
+    assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
+    assert one(ratios, "torch-1").speedup == pytest.approx(0.5)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from respeed.text import (
     NO_INTERVAL,
     Value,
+    format_duration,
     format_measured,
     format_number,
     group_thousands,
@@ -45,6 +46,14 @@ def test_a_value_keeps_its_interval_apart() -> None:
 def test_the_interval_that_is_shown_reaches_the_farther_end(value: float, share: float) -> None:
     shown = measured_value(value, value * (1 - share), value * (1 + share / 2)).interval
     assert float(shown.strip("± %")) == pytest.approx(100 * share, rel=0.06, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(30.0, "30.0 seconds"), (5400, "1.50 hours"), (86400, "1.00 days"), (30 * 86400, "4.29 weeks")],
+)
+def test_a_duration_is_said_in_the_unit_that_people_use(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
