@@ -6,28 +6,20 @@ import pytest
 import torch
 from convnet_peers import NaiveTorch
 
-from respeed.backends import make_backend
 from respeed.model.paper import Case
 from respeed.workloads import convnet
 from respeed.workloads._networks import Linear, Network
+from tests.conformance.programs import make
+from tests.workloads.test_convnet import NETWORKS, SMALL, case_of
 
-TINY = {
-    "width": 0.07, "batch": 5, "side": 64, "classes": 7,
-    "update": "none", "learning_rate": 0.0, "gradients": "parameters-and-images",
-}  # fmt: skip
-LEARNING = TINY | {"width": 1.0, "side": 28, "update": "sgd", "learning_rate": 0.1, "gradients": "parameters"}
-CASES = [
-    Case(name, "convnet", (LEARNING if name in ("lenet", "digits") else TINY) | {"network": name})
-    for name in convnet.PARAMETERS["network"]
-]
+CASES = [case_of(name, gradients="parameters" if name in SMALL else "parameters-and-images") for name in NETWORKS]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does(case: Case) -> None:
     inputs = convnet.inputs(case, seed=3)
-    backend = make_backend("torch", device="cpu", precision="fp64", threads=1, seed=1)
-    ours = convnet.build(backend, case, inputs)
+    ours = convnet.build(make("torch", precision="fp64"), case, inputs)
     ours.step()
     theirs = NaiveTorch(case, inputs)
     theirs.model.double()

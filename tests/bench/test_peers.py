@@ -1,17 +1,19 @@
-"""The peers that our RBM step is timed beside do the same work."""
+"""The peers that our steps of an RBM and of a multi-layer perceptron are timed beside do the same work."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from mlp_peers import TutorialNumPy, TutorialTorch
 from rbm_peers import NaiveNumPy, NaiveTorch, _scikit_learn
 
-from respeed.backends import make_backend
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import Arrays
+from respeed.workloads.mlp import BATCHES, Mlp
 from respeed.workloads.rbm import Rbm
+from tests.conformance.programs import make
 
 CASE = Case("odd", "rbm", {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05})
 
@@ -29,7 +31,7 @@ def changes_in_float64(inputs: Arrays, sample: np.ndarray) -> list[np.ndarray]:
 @pytest.mark.parametrize("peer", [NaiveTorch, NaiveNumPy])
 def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_draws(peer: Any) -> None:
     inputs = Rbm().inputs(CASE, seed=1)
-    ours = Rbm().build(make_backend("openblas", device="cpu", precision="fp32", threads=1, seed=1), CASE, inputs)
+    ours = Rbm().build(make("openblas"), CASE, inputs)
     ours.step()
     sample = (ours.draws.last() < ours.h0).astype(np.float32)
     drawn = sample if peer is NaiveNumPy else torch.from_numpy(sample)
@@ -58,3 +60,24 @@ def test_scikit_learns_step_computes_in_the_precision_that_its_line_names(precis
     parameters = (model.components_, model.intercept_visible_, model.intercept_hidden_, model.h_samples_)
     assert {array.dtype for array in parameters} == {np.dtype(precision)}
     assert not np.array_equal(model.components_, np.asarray(inputs["weights"]).T)
+
+
+@pytest.mark.parametrize("peer", [TutorialTorch, TutorialNumPy])
+@pytest.mark.parametrize("size", ["smoke", "odd"])
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
+def test_a_tutorials_steps_change_the_parameters_as_ours_do(peer: Any, size: str, activation: str) -> None:
+    steps = BATCHES + 1
+    parameters: Any = Mlp().TESTS[size] | {"activation": activation}
+    case = Case(size, "mlp", parameters)
+    inputs = Mlp().inputs(case, seed=1)
+    theirs = peer(case, inputs)
+    ours = Mlp().build(make("openblas"), case, inputs)
+    for _ in range(steps):
+        theirs.step()
+        ours.step()
+    state = ours.state()
+    for place, found in enumerate(theirs.parameters()):
+        for name, after in zip((f"weights{place}", f"bias{place}"), found, strict=True):
+            change = np.subtract(state[name], inputs[name], dtype=np.float64)
+            difference = np.abs(np.subtract(after, inputs[name], dtype=np.float64) - change).max()
+            assert difference <= steps * TOLERANCE["fp32"] * np.abs(change).max(), name

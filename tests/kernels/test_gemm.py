@@ -12,37 +12,28 @@ from respeed.kernels.blas import make_gemm
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 sgemm = make_gemm(FLOAT32)
-sizes, factors = st.integers(1, 9), st.sampled_from([0.0, 1.0, -0.5])
+sizes, factors, switch = st.integers(1, 9), st.sampled_from([0.0, 1.0, -0.5]), st.booleans()
 
 
 @pytest.mark.parametrize(("dtype", "margin"), [(FLOAT32, 1e-5), (FLOAT64, 1e-14)])
-@given(sizes, sizes, sizes, st.booleans(), st.booleans(), factors, factors, st.integers(0, 2**31))
+@given(st.tuples(sizes, sizes, sizes), st.tuples(switch, switch), st.tuples(factors, factors), st.integers(0, 2**31))
 def test_a_product_is_what_numpy_makes_of_it(
-    dtype: np.dtype[Any],
-    margin: float,
-    m: int,
-    k: int,
-    n: int,
-    transpose_a: bool,
-    transpose_b: bool,
-    alpha: float,
-    beta: float,
-    seed: int,
-) -> None:
+    dtype: np.dtype[Any], margin: float, size: tuple[int, ...], transpose: tuple[bool, bool],
+    factor: tuple[float, float], seed: int,
+) -> None:  # fmt: skip
+    (m, k, n), (alpha, beta) = size, factor
     random = np.random.default_rng(seed)
     a, b, before = (random.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n), (m, n)))
     out = before.copy()
-    left, right = (np.ascontiguousarray(a.T) if transpose_a else a), (np.ascontiguousarray(b.T) if transpose_b else b)
-    make_gemm(dtype)(left, right, out, transpose_a, transpose_b, alpha, beta)
+    left, right = (np.ascontiguousarray(x.T) if turned else x for x, turned in zip((a, b), transpose, strict=True))
+    make_gemm(dtype)(left, right, out, *transpose, alpha, beta)
     wanted = alpha * (a.astype(np.float64) @ b) + beta * before.astype(np.float64)
     np.testing.assert_allclose(out, wanted, rtol=margin, atol=margin)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "out"), [((2, 3), (4, 5), (2, 5)), ((2, 3), (3, 5), (5, 2)), ((2, 3), (3, 5), (2, 4))]
-)
-def test_shapes_that_do_not_fit_are_refused(a: tuple[int, int], b: tuple[int, int], out: tuple[int, int]) -> None:
-    arrays = [np.zeros(shape, np.float32) for shape in (a, b, out)]
+@pytest.mark.parametrize("shapes", [("23", "45", "25"), ("23", "35", "52"), ("23", "35", "24")], ids="-".join)
+def test_shapes_that_do_not_fit_are_refused(shapes: tuple[str, ...]) -> None:
+    arrays = [np.zeros([int(size) for size in shape], np.float32) for shape in shapes]
     with pytest.raises(ValueError, match="shapes do not fit"):
         sgemm(*arrays, False, False, 1.0, 0.0)
 

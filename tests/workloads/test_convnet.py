@@ -23,11 +23,12 @@ TINY = {
 }  # fmt: skip
 LEARNING = TINY | {"width": 1.0, "side": 28, "update": "sgd", "learning_rate": 0.1}
 WHOLE = TINY | {"width": 1.0, "batch": 16, "side": 224, "classes": 1000}
+SMALL = ("lenet", "digits")
 NETWORKS = convnet.PARAMETERS["network"]
 
 
 def case_of(network: str, parameters: dict[str, Any] | None = None, **other: Any) -> Case:
-    chosen = parameters or (LEARNING if network in ("lenet", "digits") else TINY)
+    chosen = parameters or (LEARNING if network in SMALL else TINY)
     return Case(network, "convnet", chosen | {"network": network} | other)
 
 
