@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,27 +20,24 @@ from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import workloads
 from respeed.machine import accelerators
+from tests.conformance import programs
 from tests.conformance.programs import build, case_of
 
-needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 WORKLOADS = [name for name, facts in workloads().items() if "jax" in facts.backends and name != "small_step"]
 QUICK = ["inverse", "matmul", "memory_copy", "rbm"]
-
-
-def make(**changed: Any) -> Any:
-    return make_backend("jax", **{"device": "cpu", "precision": "fp32", "threads": 1, "seed": 1} | changed)
+make = partial(programs.make, "jax")  # the test is skipped where there is none
 
 
 def test_without_jax_its_rows_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(NotMeasurable, match="needs the Python package jax, which is not installed"):
-        make()
+        make_backend("jax", device="cpu", precision="fp32", threads=1, seed=1)
 
 
-@needs_jax
 def test_a_device_that_is_not_there_cannot_be_measured() -> None:
+    pytest.importorskip("jax")
     with pytest.raises(NotMeasurable, match=r"^jax .* has no plugin for TPU: install jax\[tpu\]"):
-        make(device="tpu")
+        make_backend("jax", device="tpu", precision="fp32", threads=1, seed=1)
 
 
 places = st.one_of(
@@ -52,15 +50,15 @@ places = st.one_of(
 )
 
 
-@needs_jax
 @settings(max_examples=12)  # each is compiled
 @given(place=places, inner=st.one_of(st.none(), st.slices(2)))
 def test_what_is_written_to_a_part_of_an_array_is_in_the_array(place: Any, inner: slice | None) -> None:
+    made = make()
     from respeed.backends._jax import Box
 
     values = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     wanted = values.copy()
-    whole = Box(make().array(values).get())
+    whole = Box(made.array(values).get())
     part, same = whole[place], wanted[place]
     if inner is not None and len(same):
         part, same = part[inner], same[inner]
@@ -70,7 +68,6 @@ def test_what_is_written_to_a_part_of_an_array_is_in_the_array(place: Any, inner
     assert part.shape == same.shape
 
 
-@needs_jax
 def test_what_is_written_in_another_shape_is_in_the_array() -> None:
     made = make()
     array = made.zeros(2, 3)
@@ -80,7 +77,6 @@ def test_what_is_written_in_another_shape_is_in_the_array() -> None:
     np.testing.assert_array_equal(made.host(array), [[0, 1, 2], [7, 7, 7]])
 
 
-@needs_jax
 def test_an_array_is_a_copy_of_what_it_was_made_of() -> None:
     made, values = make(), np.ones((256, 256), np.float32)
     array = made.array(values)
@@ -91,7 +87,6 @@ def test_an_array_is_a_copy_of_what_it_was_made_of() -> None:
     np.testing.assert_array_equal(made.host(array), 2)
 
 
-@needs_jax
 def test_a_step_that_fails_to_be_captured_leaves_the_arrays_as_they_were() -> None:
     made = make()
     array = made.array(np.ones((2, 2)))
@@ -105,15 +100,13 @@ def test_a_step_that_fails_to_be_captured_leaves_the_arrays_as_they_were() -> No
     np.testing.assert_array_equal(made.host(array), 1)
 
 
-@needs_jax
 @pytest.mark.parametrize(
     "workload", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in WORKLOADS]
 )
 def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
     workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import jax
-
+    jax = pytest.importorskip("jax")
     program = build(made := make(), case_of(workload, "large"))
     compiled: list[str] = []
     monkeypatch.setattr(jax.stages.Lowered, "compile", lambda self: compiled.append(self.as_text()))
@@ -137,23 +130,19 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
         assert after == before
 
 
-@needs_jax
 def test_mini_batches_share_one_program() -> None:
     build(made := make(), case_of("rbm", "smoke"))
     assert len(made._programs) == 1
 
 
-@needs_jax
 def test_what_is_told_of_a_row_names_its_versions_its_pool_and_its_precision() -> None:
-    import jax
-    import jaxlib
+    jax, jaxlib = pytest.importorskip("jax"), pytest.importorskip("jaxlib")
 
     facts = make().describe()
     assert (facts["package"], facts["library"]) == (f"jax {jax.__version__}", f"XLA (jaxlib {jaxlib.__version__})")
     assert facts["default_matmul_precision"] == "highest"
 
 
-@needs_jax
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="this kernel does not show threads")
 def test_the_pools_threads_are_counted_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     before = make().describe()["threads_set"]
@@ -174,15 +163,13 @@ def test_where_no_thread_is_shown_the_environment_says_how_many_the_pool_has(tmp
     assert pool_size(tmp_path) == 2
 
 
-@needs_jax
 def test_a_row_in_fp32_after_one_in_fp64_is_in_fp32_throughout() -> None:
-    import jax
-    import jax.numpy as jnp
+    jax = pytest.importorskip("jax")
 
     assert make(precision="fp64").zeros(1).get().dtype == np.float64
     make()
     assert not jax.config.jax_enable_x64
-    assert jnp.asarray(np.ones(1)).dtype == np.float32
+    assert jax.numpy.asarray(np.ones(1)).dtype == np.float32
 
 
 # In a process of its own: how many devices a CPU passes for is read once. JAX takes the first by itself, as it takes a
@@ -207,20 +194,16 @@ for name in sys.argv[1:]:
 """
 
 
-@needs_jax
 @pytest.mark.parametrize("workloads", [QUICK, pytest.param(WORKLOADS, marks=pytest.mark.slow)], ids=["quick", "all"])
 def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_begins_with(workloads: list[str]) -> None:
+    pytest.importorskip("jax")
+    two = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *workloads],
-        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", CODE, *workloads], env=two, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
 
-@needs_jax
 @pytest.mark.parametrize(
     ("plugin", "driver", "device", "reason", "lasting"),
     [
@@ -237,6 +220,7 @@ def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_be
 def test_a_device_that_jax_cannot_use_has_the_true_reason(
     monkeypatch: pytest.MonkeyPatch, plugin: str, driver: str, device: str, reason: str | None, lasting: bool
 ) -> None:
+    pytest.importorskip("jax")
     from respeed.backends import _jax
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == plugin or None)

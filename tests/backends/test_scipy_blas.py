@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +31,6 @@ def is_of(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
 @pytest.fixture
 def on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """As where SciPy computes with Accelerate; what each thread was told, and by which."""
-    import threading
-
     told: list[tuple[int, int]] = []
 
     def setter(model: int) -> int:
@@ -121,8 +120,6 @@ class Library(SimpleNamespace):
     internal_api, num_threads = "mkl", 4
 
     def set_num_threads(self, number: int) -> None:
-        import threading
-
         if not self.by_thread or threading.current_thread() is threading.main_thread():
             self.num_threads = number
 
@@ -155,19 +152,13 @@ def built_with(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(scipy, "show_config", lambda mode: config)
 
 
-@pytest.mark.parametrize(
-    ("name", "library"),
-    [
-        ("scipy-openblas", "openblas"),
-        ("openblas", "openblas"),
-        ("accelerate", "accelerate"),
-        ("Accelerate", "accelerate"),
-        ("mkl-sdl", "mkl"),
-        ("mkl-dynamic-lp64-iomp", "mkl"),
-        ("blis", "blis"),
-        ("FlexiBLAS", "flexiblas"),
-    ],
-)
+WHEELS = {
+    "scipy-openblas": "openblas", "openblas": "openblas", "accelerate": "accelerate", "Accelerate": "accelerate",
+    "mkl-sdl": "mkl", "mkl-dynamic-lp64-iomp": "mkl", "blis": "blis", "FlexiBLAS": "flexiblas",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "library"), WHEELS.items())
 def test_a_wheel_says_what_it_was_built_with(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     built_with(monkeypatch, name)
     assert software.scipy_library.__wrapped__() == library

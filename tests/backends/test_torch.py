@@ -5,6 +5,7 @@ import gc
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -123,11 +124,9 @@ def test_a_mac_has_what_metal_lets_a_program_have(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_device_that_does_not_tell_what_is_free_is_this_programs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(device: object) -> None:
-        raise RuntimeError("The device does not support querying the available free memory")
-
+    refused = RuntimeError("The device does not support querying the available free memory")
     device = SimpleNamespace(
-        mem_get_info=refuse, memory_reserved=lambda device: 3, memory_allocated=lambda device: 1,
+        mem_get_info=Mock(side_effect=refused), memory_reserved=lambda device: 3, memory_allocated=lambda device: 1,
         get_device_properties=lambda device: SimpleNamespace(total_memory=100 + TRIED_BYTES),
     )  # fmt: skip
     monkeypatch.setattr(torch, "xpu", device)
@@ -231,29 +230,23 @@ def test_no_garbage_is_collected_while_a_step_is_captured() -> None:
     assert gc.isenabled()
 
 
-def raising(text: str, kind: type[Exception] = RuntimeError) -> Any:
-    def fail(*_: Any) -> None:
-        raise kind(text)
-
-    return fail
-
-
 def bf16() -> Any:
     return make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)
 
 
 def test_want_of_memory_does_not_choose_another_way_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mixed, "_add_by_product", raising("CUDA out of memory", torch.OutOfMemoryError))
+    monkeypatch.setattr(Mixed, "_add_by_product", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
     with pytest.raises(torch.OutOfMemoryError):
         bf16()
-    monkeypatch.setattr(Mixed, "_add_by_product", raising("CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"))
+    no_handle = RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate")
+    monkeypatch.setattr(Mixed, "_add_by_product", Mock(side_effect=no_handle))
     with pytest.raises(RuntimeError, match="ALLOC_FAILED"):
         bf16()
 
 
 def test_where_no_way_works_all_reasons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for way, text in (("_add_by_product", "no addmm"), ("_add_sums", "no mm"), ("_add_rounded", "no bf16")):
-        monkeypatch.setattr(Mixed, way, raising(text))
+        monkeypatch.setattr(Mixed, way, Mock(side_effect=RuntimeError(text)))
     with pytest.raises(NotMeasurable, match=r"no products in bf16 on cpu: no addmm; no mm; no bf16"):
         bf16()
 
