@@ -3,7 +3,7 @@
 from itertools import combinations, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
@@ -59,6 +59,7 @@ def test_colours_differ_in_grey() -> None:
 
 
 @given(st.text(max_size=200), st.floats(20, COLUMN.width), st.integers(1, 4))
+@example("many words " * 18, 50.0, 2)
 def test_lines_are_as_wide_as_asked_and_no_more_than_asked(text: str, width: float, most: int) -> None:
     lines = break_lines(text, SIZE, width, most=most)
     assert 1 <= len(lines) <= most
