@@ -283,17 +283,18 @@ def test_a_device_whose_counter_is_slow_runs_on_until_it_tells() -> None:
     assert 0.6 < run["seconds"] / run["steps"] / timed_step < 1.6
 
 
-def test_a_case_whose_energy_the_session_knows_has_no_run_for_it_again() -> None:
-    meter = Meter((EnergyCounter("GPU", lambda: WATTS * time.perf_counter()),), 0.1)
-    one, spec = bench(meter=meter), on_device("cuda")
-    record = asdict(spec) | {"cases": [measure_case(spec, 0, one)]}
+def test_a_case_whose_energy_the_session_knows_has_no_run_for_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = {"steps": 9, "seconds": 1.0, "joules": {"GPU": WATTS}}
+    monkeypatch.setattr("respeed.measure.case.energy_run", lambda *_: run)
+    spec = replace(SPEC, profile=replace(SPEC.profile, device="cuda"))
+    record = asdict(spec) | {"cases": [timed(spec)]}
     (case,) = record["cases"]
-    assert case["energy_run"]
+    assert case["energy_run"] == run
     quiet = {"run_delay_seconds": 0.0, "probe_seconds": (0.004, 0.004), "minor_faults": 0, "quota_throttles": 0}
     case["blocks"] = [block | quiet for block in case["blocks"]]
     known = known_of([record])
     assert known.metered == [*known.probes]
-    assert "energy_run" not in measure_case(spec, 0, replace(one, known=known))
+    assert "energy_run" not in measure_case(spec, 0, replace(bench(), known=known))
     # One beside a block that does not count says nothing.
     case["blocks"][-1]["slept_seconds"] = 9.0
     assert known_of([record]).metered == []

@@ -396,3 +396,13 @@ def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None
     assert plan.known("torch-1", soon).probes == {"": [0.004] * 8}  # four cases of one block, a probe at either end
     assert plan.known("torch-all", soon) == Known()
     assert plan.known("torch-1", tomorrow) == Known()
+
+
+def test_the_rows_of_a_plan_take_as_long_as_all_of_it_and_one_that_is_measured_takes_no_more() -> None:
+    asked = work(rounds=2, experiments=("rbm",))
+    first = planned(asked, Plan(asked))
+    left = first.first_seconds()
+    assert list(left.values()) == sorted(left.values(), reverse=True)
+    assert sum(left.values()) == pytest.approx(2 * first.seconds_of(asked.cells))
+    _, done = run(asked)
+    assert done.first_seconds() == {}

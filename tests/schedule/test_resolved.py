@@ -1,6 +1,7 @@
 """A configuration, resolved: what is planned for machines that only their own jobs can look at, what is asked of Slurm,
 and the files that the rules make."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +142,10 @@ def test_with_an_accelerator_a_run_says_what_its_first_table_is_and_reports_it_m
         asked = replace(config, preset=config.presets[preset], profiles=rows)
         run = Workflow(asked, {"machine": "box"}, load_papers(["raina2009"]), PROFILES, "box")
         assert run.how_to_measure(None) == [*words, 'machine="box"']
+        (by_row,) = (
+            line for line in announcement(run).splitlines() if re.search("^  [16] rounds? of each row: ", line)
+        )
+        assert all(re.search(rf"[ ,]{row} \d+ (s|min)", by_row) for row in rows)
         assert ("  first a table of rbm on openblas-1 and gpu: about" in announcement(run)) == ("gpu" in rows)
 
 

@@ -52,6 +52,9 @@ def _of_machine(target: Target) -> list[str]:
     if first := plan.left_of_first_table:
         rows, took = " and ".join(dict.fromkeys(cell.profile for cell in first)), in_words(plan.seconds_of(first))
         lines.append(f"  first a table of {first[0].experiment} on {rows}: about {took} of measuring")
+    if len(by_row := plan.first_seconds()) > 1:
+        rows = ", ".join(f"{name} {in_words(seconds)}" for name, seconds in by_row.items())
+        lines.append(f"  {_counted(preset.rounds, 'round')} of each row: {rows}")
     lines += _gauging(target)
     if left := plan.seconds_left() + target.gauge_seconds:
         alone = "" if target.node else "; leave the machine alone meanwhile"

@@ -238,6 +238,15 @@ class Plan:
         }
         return min(self._seconds_to(goals), max(minutes_left, self.seconds_of(turn.cells)))
 
+    def first_seconds(self) -> dict[str, float]:
+        """About how long each row takes until it is measured as often as the preset says, the longest first; those that
+        are are not among them."""
+        rounds, rows = self.work.preset.rounds, dict.fromkeys(cell.profile for cell in self.work.cells)
+        left = {
+            row: self._seconds_to({cell: rounds for cell in self.work.cells if cell.profile == row}) for row in rows
+        }
+        return {row: left[row] for row in sorted(left, key=lambda row: -left[row]) if left[row]}
+
     def _seconds_to(self, goals: Mapping[CellKey, int]) -> float:
         """To measure each of these cells so many times in all."""
         return sum(
