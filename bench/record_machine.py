@@ -29,6 +29,7 @@ BEGAN = time.monotonic()  # the imports below count
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
 
+from respeed.errors import UserError
 from respeed.schedule.workflow import resolve_workflow
 
 RESPEED = ("-m", "respeed")
@@ -37,7 +38,7 @@ TESTS = (
     *("-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:cacheprovider", "--confcutdir=tests/conformance"),
     *("-o", "addopts=", "-o", "filterwarnings=default", "-o", "faulthandler_timeout=60", "tests/conformance"),
 )
-# What packing may take, when all minutes are over.
+# What the last packing may take.
 PACKING_SECONDS = 20.0
 
 
@@ -46,7 +47,7 @@ def commands(minutes: float, bundle: Path, preset: str | None) -> list[tuple[flo
     overrides = {"preset": preset} if preset else {}
     (target,) = resolve_workflow(overrides).targets
     config, smoke = [f"{key}={value}" for key, value in overrides.items()], ["--smoke"] if target.smoke else []
-    budget, seconds = f"{0.65 * minutes:g}min", 60 * minutes
+    budget, seconds = f"{0.65 * minutes:g}min", max(60 * minutes - PACKING_SECONDS, 0.0)
     asked = [(0.75, [*RESPEED, "measure", "--bundle", str(bundle), "--budget", budget, "--config", *config])]
     if any(not profile.is_cpu and target.why_not(profile) is None for profile in target.profiles.values()):
         asked += [(0.85, [*TESTS]), (0.95, ["bench/gpu.py", "--minutes", f"{0.05 * minutes:g}", *smoke])]
@@ -81,7 +82,11 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
     # Whoever lends the machine ends this first: what it started ends with it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    return go_through(commands(options.minutes, bundle, options.preset), BEGAN)
+    try:
+        return go_through(commands(options.minutes, bundle, options.preset), BEGAN)
+    except UserError as error:
+        print(f"record_machine: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
