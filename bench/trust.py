@@ -46,15 +46,22 @@ def coverage() -> None:
 
 def machines() -> None:
     """How often equal machines are said to differ, and how often a cell of two sessions holds its long-run seconds."""
-    for process, session, number in ((0.02, 0.0, 8), (0.04, 0.0, 8), (0.04, 0.0, 2), (0.01, 0.03, 2), (0.01, 0.03, 8)):
+    for process, session, number in (
+        (0.02, 0.0, 8),
+        (0.04, 0.0, 8),
+        (0.04, 0.0, 2),
+        (0.01, 0.04, 2),
+        (0.01, 0.04, 8),
+        (0.01, 0.06, 8),
+    ):
         noise = Noise("shared", spreads=(0.01,) * 4, process=process, session=session)
         for rounds in (6, 12, 20):
             behind, slower = simulate_alike(noise, number, rounds, COHORTS)
             print(f"a round {process:.0%}, a session {session:.0%}, {number} machines, {rounds} rounds: "
                   f"some machine behind in {behind:.0%}, a case slower in {slower:.0%}", flush=True)  # fmt: skip
     for rounds in (6, 12, 20):
-        found = simulate(Noise("days", session=0.03), EQUAL, rounds, 60, again=False, sessions=2)
-        print(f"two sessions that differ by 3 %, {rounds} rounds each: {found}", flush=True)
+        found = simulate(Noise("days", session=0.04), EQUAL, rounds, 60, again=False, sessions=2)
+        print(f"two sessions that differ by 4 %, {rounds} rounds each: {found}", flush=True)
 
 
 def claims() -> None:

@@ -282,7 +282,7 @@ def test_claims_are_counted_by_their_verdict_and_what_came_out_follows(
     came_out, firm = summary(seven(make_record, 0.1), *claims)
     assert came_out == text
     assert firm.startswith(
-        "Of 1 cells (a case on one row) 1 have an interval, 1 of them one of at most ±10 %, from 7 rounds"
+        "Of 1 cells (a case on one row) 1 are known to ±10 % or better, from 7 rounds"
     )
 
 
@@ -293,7 +293,7 @@ def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> Non
 
 def test_a_wide_cell_has_an_interval_and_is_not_settled(make_record: MakeRecord) -> None:
     wide = seven(make_record, [0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
-    words = "Of 2 cells (a case on one row) 2 have an interval, 1 of them"
+    words = "Of 2 cells (a case on one row) 1 are known to ±10 % or better and 1 less closely"
     assert words in summary([*seven(make_record, 0.1), *wide])[1]
 
 

@@ -342,10 +342,16 @@ def _say_how_firm(cells: pd.DataFrame) -> str:
     with_interval = tried["seconds_low"].notna().sum()
     if not with_interval:
         return f"None of {len(tried)} cells (a case on one row) has an interval, from {many}."
-    text = (
-        f"Of {len(tried)} cells (a case on one row) {with_interval} have an interval, "
-        f"{(tried['status'] == 'settled').sum()} of them one of at most ±{format_share(SETTLED_MARGIN)}, from {many}, "
-        "each in a fresh process."
-    )
+    settled = (tried["status"] == "settled").sum()
+    known = [
+        f"{count} {how}"
+        for count, how in (
+            (settled, f"are known to ±{format_share(SETTLED_MARGIN)} or better"),
+            (with_interval - settled, "less closely"),
+            (len(tried) - with_interval, "without an interval"),
+        )
+        if count
+    ]
+    text = f"Of {len(tried)} cells (a case on one row) {join_words(known)}, from {many}, each in a fresh process."
     failed = tried.loc[tried["status"] == "failed", "reason"]
     return f"{text} {len(failed)} failed: {failed.iloc[0]}." if len(failed) else text
