@@ -281,9 +281,7 @@ def test_claims_are_counted_by_their_verdict_and_what_came_out_follows(
 ) -> None:
     came_out, firm = summary(seven(make_record, 0.1), *claims)
     assert came_out == text
-    assert firm.startswith(
-        "Of 1 cells (a case on one row) 1 are known to ±10 % or better, from 7 rounds"
-    )
+    assert firm.startswith("Of 1 cells (a case on one row) 1 are known to ±10 % or better, from 7 rounds")
 
 
 def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> None:

@@ -31,7 +31,8 @@ FULL_PRECISION = "fp32"
 RIVAL = 1.5
 # How far the speed of a machine moves from one session to another, as a standard deviation of logarithms, where it was
 # not seen: pairs of runs on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for one of two (the
-# root of the mean square, over the root of 2). It counts like what so many sessions more than one would tell; those that there are add to it.
+# root of the mean square, over the root of 2). It counts like what so many sessions more than one would tell; those
+# that there are add to it.
 SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
 
 # Cells that were measured together: of each, by name, the seconds by round.
