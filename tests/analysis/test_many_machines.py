@@ -73,7 +73,7 @@ def test_machines_are_compared_with_the_fastest_and_not_with_one_another() -> No
     assert second == sorted(second)
     assert second[1] == pytest.approx(0.5)
     standings = [(row["machine"], row["rank"], float(row["share"])) for row in rows_of("standings.csv")]
-    # Beyond these, one takes at most 1.25 times as long as the one before: of so many machines, days may differ by that.
+    # Beyond these, one takes at most 1.25 times as long as the one before: days of so many machines may differ by that.
     assert standings[:4] == [(f"box-{n:02}", str(n + 1), pytest.approx(1 / (n + 1))) for n in range(4)]
     (row,) = rows_of("spread.csv")
     assert (row["case"], row["quantity"], row["machines"]) == ("576x1024", "seconds", "12")
