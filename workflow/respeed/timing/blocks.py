@@ -54,7 +54,9 @@ def warm_up(
     began, window = seconds_now(), protocol.warmup_window_seconds
     steps, previous = int(not synchronous), first_seconds if first_seconds > window else math.nan
     # A device's first step waited for a cold clock, and nothing tells yet how many fit a window.
-    median = math.inf if synchronous else _window(step, sync, 0.0, 1)[0]
+    median = 0.0 if synchronous else _window(step, sync, 0.0, 1)[0]
+    if median > protocol.block_seconds:
+        return Warmup(steps, seconds_now() - began, True, median)
     while True:
         together = 1 if synchronous else min(AHEAD, max(1, int(window / median)))
         median, count = _window(step, sync, window, together)
