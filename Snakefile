@@ -1,10 +1,17 @@
 # Published speedup tables, re-run on this machine.
 #   snakemake --cores all         measure what is missing, then build tables, figures and the report
 #   snakemake --cores all pdf     build them from the records that exist, measure nothing
-from respeed.schedule import snakemake_api
 from snakemake.utils import min_version
 
 min_version("9.11")
+
+try:
+    from respeed.schedule import snakemake_api
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"respeed: the Python that runs this snakemake has no {error.name}. Give the same command as ./run snakemake ..., "
+        "which brings all it needs, or install this folder there, once: pip install -e ."
+    )
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
 RESPEED = snakemake_api.begin(workflow, config)

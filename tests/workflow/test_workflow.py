@@ -9,16 +9,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
+import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import psutil
 import pytest
+import yaml
+from packaging.requirements import Requirement
 from pypdf import PdfReader
 
+import requirements_upon
 from respeed.records.store import read_record, write_record
 from respeed.schedule.signals import STOPPED
-from tests.conftest import Project
+from tests.conftest import ROOT, Project
 from tests.signals import CODES, hear_all, still_run, words
 
 SMOKE = ("--config", "preset=smoke")
@@ -316,3 +322,74 @@ def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project)
     """The environment is one lock file for the whole project; a container for each rule would be another one."""
     found = re.findall(r"^ +\* (.*)", project.snakemake("--lint", check=False).stdout, flags=re.MULTILINE)
     assert set(found) == {"Specify a conda environment or container for each rule.:"}
+
+
+# Snakemake of one's own.
+
+
+def test_a_snakemake_that_has_no_respeed_says_in_one_line_what_to_do(project: Project, tmp_path: Path) -> None:
+    """Its Python has all that this one has, but for what only a .pth file adds, such as respeed."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "own"], check=True)
+    (site,) = (tmp_path / "own").glob("lib/python3*/site-packages")
+    (site / "all.pth").write_text(sysconfig.get_path("purelib"))
+    told = project.run(str(tmp_path / "own/bin/python"), "-m", "snakemake", "-n", check=False, PYTHONPATH="")
+    *_, line = told.stdout.splitlines()
+    assert (told.returncode, len(told.stdout.splitlines())) == (1, 2)
+    assert re.fullmatch(r"respeed: .* has no respeed\..* \./run snakemake .*, once: pip install -e \.", line)
+
+
+def test_several_names_may_stand_with_commas(project: Project) -> None:
+    names = ("papers=raina2009,bergstra2010", "profiles=openblas-1, torch-1", "experiments=rbm,mlp")
+    told = project.snakemake("-n", "--config", "preset=smoke", *names).stdout
+    assert re.findall(r"  (\S+ \S+): \d+ of \d+ cells", told) == ["raina2009 rbm", "bergstra2010 mlp"]
+
+
+def test_the_environment_for_conda_has_the_ranges_of_the_project(project: Project) -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ranges = {one.name: str(one.specifier) for one in map(Requirement, declared["dependencies"])}
+    environment = yaml.safe_load((ROOT / "workflow/envs/respeed.yaml").read_text())
+    *packages, by_pip = environment["dependencies"]
+    for package in packages:
+        name, _, spec = package.partition(" ")
+        assert spec == (ranges | {"python": declared["requires-python"], "pip": "", "pytorch": ranges["torch"]})[name]
+    (editable,) = by_pip["pip"]
+    assert (ROOT / "workflow/envs" / editable.removeprefix("-e ")).resolve() == ROOT
+
+
+@pytest.mark.slow
+def test_plain_snakemake_is_whole_where_nothing_but_the_declared_dependencies_is_installed(
+    project: Project, tmp_path: Path
+) -> None:
+    uv = shutil.which("uv") or shutil.which(str(ROOT / ".tools/uv/bin/uv"))
+    if uv is None:
+        pytest.skip("no uv on the PATH or in .tools")
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    names = [Requirement(one).name for one in declared["project"]["dependencies"]]
+    lock = requirements_upon.read_lock((ROOT / "requirements.lock").read_text().splitlines())
+    wanted = requirements_upon.needed(lock, names, ())
+    (tmp_path / "declared.lock").write_text("\n".join(line for name in wanted for line in lock[name]))
+    own, environment = tmp_path / "own", os.environ | {"UV_OFFLINE": "1", "UV_LINK_MODE": "symlink"}
+    subprocess.run([uv, "venv", "--python", sys.executable, own], env=environment, check=True)
+    python = ("--python", own / "bin/python")
+    if subprocess.run(
+        [uv, "pip", "sync", *python, tmp_path / "declared.lock"], env=environment, check=False
+    ).returncode:
+        pytest.skip("uv has not all of the lock in its cache")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, project.folder)
+    # The build backend is this environment's, and is not there later.
+    subprocess.run(
+        [uv, "pip", "install", *python, "--no-deps", "--no-build-isolation", "--editable", project.folder],
+        env=environment | {"PYTHONPATH": sysconfig.get_path("purelib")}, check=True,
+    )  # fmt: skip
+    there = {
+        requirements_upon.canonical(one.name)
+        for one in distributions(path=[str(next(own.glob("lib/*/site-packages")))])
+    }
+    assert there <= wanted | {"respeed"}
+    path = f"{own / 'bin'}{os.pathsep}{os.defpath}"
+    told = project.run("snakemake", "--cores", "all", *ONE_CELL, PATH=path, PYTHONPATH="", CUDA_VISIBLE_DEVICES="")
+    assert told.stdout.splitlines()[-1].startswith(
+        "respeed: the report is report/smoke.pdf, for a browser report/smoke.html"
+    )
+    assert "Densely connected RBM" in (project.folder / "report/smoke.html").read_text()

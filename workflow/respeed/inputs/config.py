@@ -63,8 +63,9 @@ def _machine(name: str) -> str:
 
 def _choose(kind: str, chosen: Any, names: Iterable[str]) -> tuple[str, ...]:
     names = list(names)
-    # --config profiles=torch-1 gives the bare word, which is as clear as a list of one.
-    listed = names if chosen == "all" else [chosen] if isinstance(chosen, str) else chosen
+    # --config profiles=torch-1,gpu gives bare words, which are as clear as a list.
+    words = [word.strip() for word in chosen.split(",")] if isinstance(chosen, str) else chosen
+    listed = names if chosen == "all" else words
     for name in listed:
         require(f"no {kind}", name, names)
     return tuple(dict.fromkeys(listed))
