@@ -9,18 +9,10 @@ from respeed.analysis.cells import in_unit
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.decomposition import explain, make_factors, make_why
-from respeed.inputs.papers import load_paper
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold
 from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of
-from tests.inputs.written import DRAFT, DRAFT_CSV
-
-
-def draft(folder: Path, yaml: str = DRAFT, csv: str = DRAFT_CSV) -> Paper:
-    (folder / "draft").mkdir()
-    (folder / "draft/paper.yaml").write_text(yaml)
-    (folder / "draft/published.csv").write_text(csv)
-    return load_paper("draft", folder)
+from tests.inputs.written import DRAFT, draft
 
 
 def measured(make_record: MakeRecord, seconds: dict[str, float], **facts: Any) -> list[dict[str, Any]]:
@@ -133,7 +125,7 @@ def test_a_claim_about_rows_and_units_of_its_own_is_judged(
 def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
     make_record: MakeRecord, tmp_path: Path
 ) -> None:
-    paper = draft(tmp_path, csv=DRAFT_CSV.partition("\n")[0])
+    paper = draft(tmp_path, csv=None)
     found = claim_of(paper, measured(make_record, {"small": 0.01, "large": 0.1}))
     assert found.verdict == "not testable here"
     assert found.instead == "The fastest CPU program here: 600 to 6,000 examples a second."

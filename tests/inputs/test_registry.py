@@ -34,23 +34,17 @@ WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
         (f"{WHOLE}ASKS = (1,)", "mine.py:3: ASKS: (1,) must be names such as"),
         (f"{WHOLE}ASKS = ('\\u202e',)", "mine.py:3: ASKS: ('\\u202e',) must be names such as"),
         (f"{WHOLE}PRODUCTS = 'no'", "mine.py:3: PRODUCTS: 'no' must be True or False"),
+        *((WHOLE, f"{name}: no Python file that can be imported") for name in ("no-name.py", "class.py", "a b.py")),
     ],
-    ids=range(15),
+    ids=range(18),
 )
 def test_what_is_wrong_is_one_line_with_its_place(tmp_path: Path, text: str | bytes, line: str) -> None:
-    path = tmp_path / "mine.py"
+    path = tmp_path / (line.partition(":")[0] if text == WHOLE else "mine.py")
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UserError) as error:
         read_facts(path, WorkloadFacts)
     assert line in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["no-name.py", "class.py", "a b.py"])
-def test_a_file_that_python_cannot_import_is_told(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(WHOLE)
-    with pytest.raises(UserError, match="no Python file that can be imported"):
-        read_facts(tmp_path / name, WorkloadFacts)
 
 
 def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ from respeed.inputs.__main__ import FORMS, json_schema
 from respeed.inputs.config import load_config
 from respeed.inputs.files import read_yaml
 from respeed.inputs.machines import Price, SlurmNode
-from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import read_profile
 from respeed.model.paper import UNITS
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, SCHEMAS, STARTERS
-from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
+from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
 NUMBERS = st.floats(1e-6, 1e9)
 WRITTEN = {
@@ -85,13 +84,6 @@ def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_w
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
 
 
-def draft(folder: Path, text: str = DRAFT, csv: str = DRAFT_CSV) -> Any:
-    (folder / "draft").mkdir()
-    (folder / "draft/paper.yaml").write_text(text)
-    (folder / "draft/published.csv").write_text(csv)
-    return load_paper("draft", folder)
-
-
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
     assert [row.name for row in paper.rows_beside("gpu")] == ["gpu-a", "gpu-b"]
@@ -126,8 +118,6 @@ def test_a_number_in_a_unit_is_the_same_after_it_was_seconds(unit: Any, value: f
 
 
 def test_a_paper_that_prints_nothing_needs_no_file_of_numbers(tmp_path: Path) -> None:
-    (tmp_path / "draft").mkdir()
-    (tmp_path / "draft/paper.yaml").write_text(DRAFT)
-    paper = load_paper("draft", tmp_path)
+    paper = draft(tmp_path, csv=None)
     assert not paper.prints("rbm")
     assert [claim.test for claim in paper.claims] == ["faster"]

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from respeed.errors import UserError
 from respeed.inputs.config import check_config, load_config
 from respeed.inputs.machines import read_told
-from respeed.inputs.papers import read_paper
+from respeed.inputs.papers import load_paper, read_paper
 from respeed.inputs.profiles import read_profile
+from respeed.model.paper import Paper
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
 TOLD = """
@@ -52,6 +53,15 @@ rbm,small,gpu-a,38310,examples a second,38310.00
 rbm,small,gpu-b,40000,examples a second,40000
 rbm,small,gpu-a,5.83,x,5.83x
 """
+
+
+def draft(folder: Path, text: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper:
+    """The paper of this text, with its printed numbers, if any."""
+    (folder / "draft").mkdir()
+    (folder / "draft/paper.yaml").write_text(text)
+    if csv is not None:
+        (folder / "draft/published.csv").write_text(csv)
+    return load_paper("draft", folder)
 
 
 class File(NamedTuple):

@@ -1,14 +1,12 @@
 """Machines with all that a bundle may hold, as they lie under results/records."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from respeed.paths import RoundId, description_path, learning_path, next_session, round_path
 from respeed.records.store import write_json
+from tests.conftest import MakeRecord
 from tests.sheets import hardware_sheet, no_gpu
-
-MakeRecord = Callable[..., dict[str, Any]]
 
 
 def write_box(
@@ -44,22 +42,13 @@ def write_box(
 def learned(machine: str, smoke: bool = False, hour: int = 0) -> dict[str, Any]:
     """What a program learned: one picture of two by two."""
     return {
-        "schema": 1,
-        "machine": machine,
-        "paper": "raina2009",
-        "experiment": "rbm",
-        "smoke": smoke,
+        "schema": 1, "machine": machine, "paper": "raina2009", "experiment": "rbm", "smoke": smoke,
         "started": f"2026-01-01T{hour:02}:59:00+00:00",
-        "programs": [
-            {
-                "workload": "rbm",
-                "parameters": {"visible": 4},
-                "steps": 2,
-                "curve": [[0.1, 0.9], [0.2, 0.5]],
-                "pictures": [[[0, 255], [128, 7]]],
-            }
-        ],
-    }
+        "programs": [{
+            "workload": "rbm", "parameters": {"visible": 4}, "steps": 2, "curve": [[0.1, 0.9], [0.2, 0.5]],
+            "pictures": [[[0, 255], [128, 7]]],
+        }],
+    }  # fmt: skip
 
 
 DEVICE = [{"sm_mhz": 1110, "highest_sm_mhz": 1590, "watts": 69.8, "celsius": 74, "reasons": 4}, {}]

@@ -1,7 +1,6 @@
 """What a bundle may hold is shown by every table: what would break one is refused when it comes, in one line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,12 @@ from respeed.paths import description_path, hardware_path, record_paths
 from respeed.records.models import checksum_of, sealed
 from respeed.records.store import read_json, write_json, write_record
 from respeed.records.transfer import export_bundle, import_bundle
-from tests.conftest import write_machines
+from tests.conftest import MakeRecord, write_machines
 from tests.records.carried import learned, write_box
 from tests.records.forge import bundle_of, zip_of
 from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET, put
 from tests.sheets import hardware_sheet, write_sheet
 
-MakeRecord = Callable[..., dict[str, Any]]
 BUNDLE = Path("bundle.zip")
 NOTHING = "\u200b"
 
@@ -30,11 +28,10 @@ NOTHING = "\u200b"
 HALF = [0.1, 0.2]
 BLOCK = "cases.0.blocks.0"
 # By what is odd in a file: what stands there instead.
+SPREAD = {"name": "spread", "workload": "small_step", "parameters": {"count": 20, "how": "spread"}}
 ODD = {
-    "two keys that are one": (
-        FIRST,
-        {"cases.0.parts": {"layer": 1.0, f"layer{NOTHING}": 1.0}, f"{BLOCK}.part_seconds": [HALF, HALF]},
-    ),
+    "two keys that are one":
+        (FIRST, {"cases.0.parts": {"layer": 1.0, f"layer{NOTHING}": 1.0}, f"{BLOCK}.part_seconds": [HALF, HALF]}),
     "no key": (FIRST, {"provenance.energy": {"reason": None, "update_seconds": {NOTHING: 0.001}}}),
     "no reason": (FIRST, {"cases.0.status": "failed", "cases.0.reason": NOTHING, "cases.0.blocks": []}),
     "no reason for no energy": (FIRST, {"provenance.energy": {"reason": NOTHING, "update_seconds": {}}}),
@@ -42,17 +39,8 @@ ODD = {
     "parts without time": (FIRST, {"cases.0.parts": {"layer": 1.0}, f"{BLOCK}.part_seconds": [[0.0, 0.0]]}),
     "parts that count for nothing": (FIRST, {"cases.0.parts": {"layer": 0}, f"{BLOCK}.part_seconds": [HALF]}),
     "a way of a device on a CPU": (SHEET, {"rounds.0.cases.6.parameters.how": "queued"}),
-    "a way of a CPU on a device": (
-        SHEET,
-        {
-            "absent.0.cases.0": {
-                "name": "spread",
-                "workload": "small_step",
-                "parameters": {"count": 20, "how": "spread"},
-            }
-        },
-    ),
-}
+    "a way of a CPU on a device": (SHEET, {"absent.0.cases.0": SPREAD}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -5,11 +5,9 @@ import contextlib
 import io
 import json
 import operator
-from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,11 +33,11 @@ from respeed.records.transfer import check_item, verify
 from respeed.report.context import make_context
 from respeed.schedule.next_turn import read_plan
 from respeed.schedule.selection import make_work
+from tests.conftest import MakeRecord
 from tests.odd import INSTEAD, added, change, text_of, ways
 from tests.records.carried import good_files, write_box
 from tests.records.hostile import DESCRIPTION, FIRST, LEARNING, SHEET
 
-MakeRecord = Callable[..., dict[str, Any]]
 ROUNDS = 6
 
 

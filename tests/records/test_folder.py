@@ -212,20 +212,9 @@ def test_kernels_that_cannot_be_kept_end_the_measurement_and_fail_no_case(
     disk, folder = tmp_path / "disk", tmp_path / "folder"
     disk.mkdir()
     folder.mkdir()
-    command = [
-        "env",
-        f"NUMBA_CACHE_DIR={disk}/kernels",
-        "sh",
-        "-c",
-        shell,
-        str(folder),
-        sys.executable,
-        "-m",
-        "respeed",
-    ]
-    done = subprocess.run(
-        [*on_small_disk(disk, small), *command, *MEASURE], text=True, capture_output=True, check=False
-    )
+    command = ["env", f"NUMBA_CACHE_DIR={disk}/kernels", "sh", "-c", shell, str(folder)]
+    command += [sys.executable, "-m", "respeed", *MEASURE]
+    done = subprocess.run([*on_small_disk(disk, small), *command], text=True, capture_output=True, check=False)
     assert done.returncode == 2
     line = f"respeed: what is kept of compiled kernels: cannot be written: {why}"
     assert done.stderr.splitlines()[-1].startswith(line)

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from respeed.errors import UserError
 from respeed.paths import MACHINES
 from respeed.records.models import place_of
 from respeed.records.transfer import check_item, import_bundle
+from tests.conftest import MakeRecord
 from tests.odd import change, ways
 from tests.records.carried import files, write_box
 from tests.records.forge import bundle_of, zip_of
 from tests.records.hostile import FIRST, tricks
 
-MakeRecord = Callable[..., dict[str, Any]]
 TRICKS = tricks()
 
 

@@ -14,10 +14,10 @@ from respeed.errors import UserError
 from respeed.paths import RoundId, description_path, hardware_path, record_folders, record_paths, round_path
 from respeed.records.rename import adopt_strangers, rename_left_out, rename_machine
 from respeed.records.store import read_description, read_hardware, read_machine, write_json, write_text
+from tests.conftest import MakeRecord
 from tests.records.carried import write_box
 from tests.sheets import hardware_sheet
 
-MakeRecord = Callable[..., dict[str, Any]]
 HOME = Path("results/records")
 HOST, OTHER_HOST = "a" * 16, "f00d" * 4
 

@@ -19,9 +19,9 @@ from respeed.records.bundle import MIB
 from respeed.records.models import CHECKSUM, Kind
 from respeed.records.store import hold_folder, write_json
 from respeed.records.transfer import Imported, export_bundle, import_bundle
+from tests.conftest import MakeRecord
 from tests.records.carried import files, learned, write_box, write_price
 
-MakeRecord = Callable[..., dict[str, Any]]
 Edit = Callable[[dict[str, Any]], Any]
 BUNDLE, TOLD, RECORDS = Path("bundle.zip"), Path("machines"), Path("results/records")
 DESCRIPTION = description_path("box", False)

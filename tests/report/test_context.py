@@ -20,10 +20,9 @@ from respeed.paths import RoundId, round_path
 from respeed.records.store import write_json, write_text
 from respeed.report import build_report
 from respeed.report.context import make_context
-from tests.conftest import ROOT, write_machines
+from tests.conftest import ROOT, MakeRecord, write_machines
 from tests.figures.machines import read_energy
 
-MakeRecord = Callable[..., dict[str, Any]]
 Tell = Callable[..., None]
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 

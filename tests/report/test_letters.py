@@ -3,9 +3,7 @@
 import json
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typst
@@ -21,9 +19,8 @@ from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
 from respeed.report import FORM, build_report, with_letters_only
 from respeed.text import is_unprintable, printable
-from tests.conftest import ROOT
+from tests.conftest import ROOT, MakeRecord
 
-MakeRecord = Callable[..., dict[str, Any]]
 # As a stranger's label may be: control characters, marks of direction, what means something in each language that we
 # write, letters that few faces have.
 NASTY = (
