@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from respeed.cli import machine as doctor
 from respeed.machine import accelerators, energy
 from respeed.machine.accelerators import clock_reader
 from respeed.machine.description import describe_machine
@@ -235,3 +236,35 @@ def test_of_a_device_s_clock_each_fact_may_be_missing_alone(
     assert "sm_mhz" not in read()
     for device, pci in (("cpu", None), ("cuda", None), ("xpu", "00000000:41:00.0"), ("cuda", "00000000:42:00.0")):
         assert clock_reader(device, pci)() == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, {"GPU": "", "Tesla T4: state": "", "torch on cuda": "", "Triton": ""}),
+        ({"power_limit_watts": 60.0}, {"Tesla T4: state": "raise it: sudo nvidia-smi -pl 70"}),
+        ({"compute_mode": "prohibited"}, {"Tesla T4: state": "let programs use it"}),
+        ({"processes": 2}, {"Tesla T4: others": "end them"}),
+        ({"untold": {"ecc": "Not Supported"}}, {"Tesla T4: not told": ""}),
+        ({"reasons": {"fp32": "too old", "bf16": "too old"}}, {"torch on cuda": "too old"}),
+        ({"reasons": {"fp32": None, "bf16": "no bf16"}}, {"torch on cuda": ""}),
+        ({"reason": "it hangs"}, {"torch on cuda": "it hangs"}),
+        ({"compiler": None}, {"Triton": "install them"}),
+    ],
+)
+def test_doctor_says_what_is_amiss_with_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, Any], says: dict[str, str]
+) -> None:
+    facts = {"name": "Tesla T4", "power_limit_watts": 70.0, "default_power_limit_watts": 70.0, "processes": 0} | changes
+    answer = {key: changes[key] for key in ("reason", "reasons") if key in changes}
+    monkeypatch.setattr(doctor, "device_facts", lambda: [facts])
+    monkeypatch.setattr(doctor, "missing_device", lambda device: None)
+    monkeypatch.setattr(doctor, "probe_device", lambda *asked, **how: answer)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: changes.get("compiler", "/usr/bin/cc"))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(tmp_path))
+    (tmp_path / "Python.h").touch()
+    found = {finding.subject: finding.advice for finding in doctor._devices()}
+    for subject, advice in says.items():
+        assert (found[subject][: len(advice)], bool(found[subject])) == (advice, bool(advice))
+    assert ("Tesla T4: others" in found) == bool(facts["processes"])

@@ -59,6 +59,13 @@ def good_files(make_record: MakeRecord) -> dict[str, Any]:
     record = make_record([0.1, 0.2])
     record["provenance"] |= {
         "energy": {"reason": None, "update_seconds": {"package-0": 0.001}},
+        "accelerator": {
+            "name": "Tesla T4",
+            "power_limit_watts": 70.0,
+            "ecc": True,
+            "processes": 0,
+            "untold": {"mig": "Not Supported"},
+        },
         "versions": {"torch": "2.9"},
         "own_python": ["torch"],
         "libraries": [{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],

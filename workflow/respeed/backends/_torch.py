@@ -69,6 +69,9 @@ class TorchFacts(Facts):
     parallel: NotRequired[str]
     accelerator: NotRequired[str]
     memory_bytes: NotRequired[int]
+    multiprocessors: NotRequired[int]
+    capability: NotRequired[str]
+    cudnn: NotRequired[str]
     graphs: NotRequired[str]  # whether steps become graphs there: "yes", or "no: " and the reason
     pci: NotRequired[str]  # its address, by which the driver knows it
     allow_tf32: NotRequired[bool]

@@ -3,6 +3,8 @@
 import importlib.metadata
 import importlib.util
 import os
+import shutil
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.profiles import Profile, read_profiles
+from respeed.machine.accelerators import device_facts, missing_device
 from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, usable_cores, usable_topology
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
@@ -25,13 +28,15 @@ from respeed.measure.case import make_bench
 from respeed.measure.lock import Holder, who_measures
 from respeed.protocol import REAL, quiet_probe
 from respeed.records.fingerprint import FIELDS
-from respeed.schedule.availability import resolve_threads
+from respeed.schedule.availability import probe_device, resolve_threads
 
 # A process that takes more than this of one core while we look will take it while we measure.
 BUSY_SHARE = 0.05
 # Steal time above this share of the cores says that the host gives them to others.
 STEAL_SHARE = 0.01
 LOOK_SECONDS = 1.0
+_ON = {"True": "on", "False": "off"}
+_LIMITS = ("power_limit_watts", "default_power_limit_watts")
 # Probes of a few milliseconds each: a second of what a round would see.
 PROBES = 200
 # With more than this share of its probes slow, a machine would have most of its blocks discarded.
@@ -106,7 +111,7 @@ class Finding(NamedTuple):
 def examine() -> int:
     """Print what was found and what to do about it; the exit code is 1 if the machine is not fit."""
     holder = who_measures()
-    findings = [*_cpu(), *_others(), *_system(), _packages(), _jax(), _lock(holder), *_steadiness(holder)]
+    findings = [*_cpu(), *_others(), *_system(), *_devices(), _packages(), _jax(), _lock(holder), *_steadiness(holder)]
     rows = [(subject, found, advice or "–") for subject, found, advice in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
@@ -175,6 +180,51 @@ def _packages() -> Finding:
     told = ", ".join(f"{name} {versions[name]}" for name in own or versions if name not in ("python", "respeed"))
     whose = f" of {', '.join(upon())} (RESPEED_PYTHON); RESPEED_PYTHON= ./run goes back to the lock's" if own else ""
     return Finding("packages", f"{told}{whose or ', all of this environment'}")
+
+
+def _devices() -> Iterator[Finding]:
+    """NVIDIA's devices as the driver tells of them, and what a moment's trial of each kind of row says."""
+    for facts in device_facts():
+        name, memory = facts.get("name", "NVIDIA GPU"), facts.get("memory_bytes")
+        size = f", {memory / 2**30:.1f} GiB" if memory else ""
+        driver = f"driver {facts.get('driver', 'of unknown version')} (CUDA {facts.get('driver_cuda', 'unknown')})"
+        yield Finding("GPU", f"{name}{size}, compute capability {facts.get('capability', 'unknown')}, {driver}")
+        mode, limit, usual = (facts.get(key) for key in ("compute_mode", *_LIMITS))
+        words = {
+            "power limit": limit and f"{limit:g} W", "by default": usual and f"{usual:g} W",
+            "clock": facts.get("clock_mhz") and f"{facts['clock_mhz']} of {facts.get('highest_clock_mhz', '–')} MHz",
+            "temperature": facts.get("temperature_celsius") and f"{facts['temperature_celsius']} °C",
+            "ECC": _ON.get(str(facts.get("ecc"))), "compute mode": mode,
+            "MIG": _ON.get(str(facts.get("mig"))),
+        }  # fmt: skip
+        advice = f"raise it: sudo nvidia-smi -pl {usual:g}" if limit and usual and limit < usual else ""
+        if mode == "prohibited":
+            advice = "let programs use it: sudo nvidia-smi -c DEFAULT"
+        yield Finding(f"{name}: state", ", ".join(f"{what} {word}" for what, word in words.items() if word), advice)
+        if others := facts.get("processes"):
+            yield Finding(
+                f"{name}: others", f"{others} other programs use it", "end them (nvidia-smi), or measure later"
+            )
+        if untold := facts.get("untold"):
+            whys = "; ".join(dict.fromkeys(untold.values()))
+            yield Finding(f"{name}: not told", f"{', '.join(untold).replace('_', ' ')} ({whys})")
+    rows = [
+        one for one in read_profiles()[0].values() if not (one.is_cpu or one.optional or missing_device(one.device))
+    ]
+    for backend, device in dict.fromkeys((one.backend, one.device) for one in rows):
+        answer = probe_device(backend, device, anew=True)
+        reasons = [*answer.get("reasons", {}).values()]
+        reason = answer.get("reason") or (reasons[0] if reasons and None not in reasons else None)
+        yield Finding(
+            f"{backend} on {device}", "cannot be used" if reason else "a small product is right", reason or ""
+        )
+        if backend == "torch" and device.startswith("cuda"):
+            compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+            headers = Path(sysconfig.get_path("include"), "Python.h").exists()
+            lacks = [] if compiler else ["a C compiler (Debian: apt install gcc)"]
+            lacks += [] if headers else ["Python's headers (Debian: apt install python3-dev)"]
+            found = f"lacks {' and '.join(lacks)}" if lacks else "has a C compiler and Python's headers"
+            yield Finding("Triton", found, "install them: or else steps between products are torch's" if lacks else "")
 
 
 def _jax() -> Finding:

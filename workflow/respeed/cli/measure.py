@@ -19,6 +19,7 @@ from respeed.paths import hardware_path
 from respeed.records.store import check_room, hold_folder, write_record
 from respeed.records.transfer import export_bundle
 from respeed.schedule.availability import write_description
+from respeed.schedule.messages import without_devices
 from respeed.schedule.next_turn import Plan
 from respeed.schedule.selection import profiles_shown
 from respeed.schedule.workflow import PROFILE, Workflow, resolve_workflow
@@ -58,6 +59,8 @@ def measure(
         say(f"respeed: {outcome}")
         if session is None:  # a run of Snakemake makes the last one itself
             made.end()
+            if line := without_devices(target, target.read_plan()):
+                say(f"respeed: {line}")
     if session and not outcome.is_whole:
         return UNFINISHED
     if session:

@@ -200,6 +200,7 @@ _CLOCK: tuple[tuple[str, tuple[str, tuple[int, ...], float]], ...] = (
     ("reasons", ("DeviceGetCurrentClocksThrottleReasons", (), 1)),
 )
 MOST_TOLD = 1e6
+MOST_BYTES = 2**53
 _FACTS: dict[str, tuple[str, tuple[int, ...], Callable[[Any], Any]]] = {
     "name": ("DeviceGetName", (), str),
     "memory_bytes": ("DeviceGetMemoryInfo", (), lambda told: int(told.total)),
@@ -240,9 +241,15 @@ def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
             untold[key] = answer.why_not
             continue
         try:
-            facts[key] = made(answer.value)
+            fact = made(answer.value)
         except (LookupError, TypeError, ValueError, AttributeError):
-            untold[key] = f"NVML says {answer.value!r}"
+            fact = None
+        if fact is None or (
+            isinstance(fact, int | float) and not 0 <= fact <= (MOST_BYTES if key == "memory_bytes" else MOST_TOLD)
+        ):
+            untold[key] = f"NVML says {answer.value}"[:100]
+        else:
+            facts[key] = fact
     return facts | ({"untold": untold} if untold else {})
 
 

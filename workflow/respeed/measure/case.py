@@ -16,7 +16,7 @@ import numpy as np
 
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable, is_of_the_disk
-from respeed.machine.accelerators import clock_reader
+from respeed.machine.accelerators import clock_reader, device_facts
 from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
@@ -195,6 +195,7 @@ def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[...,
         "ready",
         backend=described,
         energy=energy,
+        **({"accelerator": found[0]} if device[1] and (found := device_facts(device[1])) else {}),
         versions=package_versions(),
         libraries=blas_libraries(),
         environment=telling_environment(),

@@ -161,10 +161,15 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
     known = plan.known(turn.profile, utc_now(), clock_facts())
+    has_begun = specs[0].profile.is_cpu
     for round_id, record in measure_turn(specs, lock, known, progress.watch):
         write_record(round_path(round_id), record)
         plan.add(record)
+        has_begun |= "backend" in record["provenance"]
     progress.clear()
+    if not has_begun:  # its device would fail as often as it is asked
+        plan.leave_out(turn.profile)
+        progress.say(f"respeed: {turn.profile}: not tried again in this session: {record['cases'][0]['reason']}")
     return progress.again
 
 

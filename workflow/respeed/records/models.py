@@ -281,6 +281,28 @@ class Energy(Facts):
         return self
 
 
+class Accelerator(Facts):
+    """What NVML said of a row's device as its process began, and why not of the rest."""
+
+    name: str = _MAYBE
+    driver: str = _MAYBE
+    driver_cuda: str = _MAYBE
+    capability: str = _MAYBE
+    memory_bytes: Count = _MAYBE
+    power_limit_watts: Told = _MAYBE
+    default_power_limit_watts: Told = _MAYBE
+    clock_mhz: Told = _MAYBE
+    highest_clock_mhz: Told = _MAYBE
+    memory_clock_mhz: Told = _MAYBE
+    highest_memory_clock_mhz: Told = _MAYBE
+    temperature_celsius: Told = _MAYBE
+    ecc: bool = _MAYBE
+    compute_mode: str = _MAYBE
+    mig: bool = _MAYBE
+    processes: Told = _MAYBE
+    untold: Annotated[dict[str, Reason], Field(max_length=32)] = _MAYBE
+
+
 class Provenance(Facts):
     """Where a round comes from. A process that never started has told neither its machine nor its library."""
 
@@ -290,6 +312,7 @@ class Provenance(Facts):
     libraries: list[dict[str, Scalar]] = _MAYBE
     environment: dict[str, str] = _MAYBE
     energy: Energy = _MAYBE
+    accelerator: Accelerator = _MAYBE
     # Of `versions`, those that are not from the lock but of the Python that the user had.
     own_python: Annotated[list[Name], Field(max_length=16)] = _MAYBE
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
+from respeed.machine.accelerators import split_device
 from respeed.paths import record_paths
 from respeed.records.store import read_json
 from respeed.schedule.next_turn import Plan, happened_meanwhile
@@ -97,6 +98,28 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
                 f"{missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
                 "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper"
             )
+    for target in run.targets:
+        if missed := without_devices(target, now[target.machine]):
+            _say(f"{target.machine}: {missed}")
+
+
+def without_devices(target: Target, now: Plan) -> str | None:
+    """Why none of the rows of accelerators was measured that are asked for, where there is one or they are named."""
+    config, there = target.config, target.hardware.get("devices", {})
+    rows = [one for name in config.profiles if not (one := target.profiles[name]).is_cpu]
+    rows = [one for one in rows if not config.all_profiles or split_device(one.device)[0] in there]
+    timed = {
+        record["id"]["profile"]
+        for record in now.records.values()
+        if any(case["status"] == "measured" for case in record["cases"])
+    }
+    if not rows or any(one.name in timed for one in rows):
+        return None
+    left = [
+        line.partition(": has no time: ")[2] for path, line in now.unusable.items() if path.parts[-2] == rows[0].name
+    ]
+    why = target.why_not(rows[0]) or next(filter(None, left), "not yet")
+    return f"no row of a GPU or TPU was measured: {rows[0].name}: {why}"
 
 
 def _happened_to(target: Target, now: Plan) -> list[str]:

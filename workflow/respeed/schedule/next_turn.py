@@ -94,6 +94,13 @@ class Plan:
             for cell, case in zip(_cells_of(record), record["cases"], strict=True):
                 self._case_seconds[cell][path] = case["wall_seconds"]
 
+    def leave_out(self, profile: str) -> None:
+        """From now on, nothing of the profile is left to measure."""
+        cells, first = (tuple(one for one in of if one.profile != profile) for of in (self.work.cells, self.work.first))
+        wholes = tuple(one for one in self.work.wholes if one[-1] != profile)
+        self.work = replace(self.work, cells=cells, first=first, wholes=wholes)
+        self.__dict__.pop("_unsettled", None)
+
     def attempts(self, cell: CellKey) -> int:
         """How many rounds tried a cell, clean or not."""
         return len(self._case_seconds.get(cell, ()))
