@@ -175,6 +175,7 @@ def test_what_is_missing_counts_the_rounds_that_the_confidence_needs(cases: int,
         for n in (rounds - 1, rounds)
     )
     assert what_is_missing(one_less, rounds - 1) == f"{rounds - 1} clean rounds; an interval needs {rounds}"
+    assert what_is_missing(one_less, 1) == f"1 clean round; an interval needs {rounds}"
     assert enough.margin is not None
 
 

@@ -185,7 +185,8 @@ def smallest_pair(confidence: float) -> int:
 def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
     """What an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
     if estimate.margin is None:
-        return "; ".join([f"{rounds} clean rounds; an interval needs {estimate.needs}", *failures])
+        clean = "1 clean round" if rounds == 1 else f"{rounds} clean rounds"
+        return "; ".join([f"{clean}; an interval needs {estimate.needs}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
     count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
