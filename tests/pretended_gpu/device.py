@@ -27,7 +27,7 @@ def library() -> ctypes.CDLL:
     found.pretended_note_count.restype = found.pretended_waiting.restype = ctypes.c_long
     for name in ("pretended_problem", "pretended_note_kind", "pretended_note_name"):
         getattr(found, name).restype = ctypes.c_char_p
-    for name in ("pretended_note_kind", "pretended_note_name", "pretended_note_bytes"):
+    for name in ("pretended_note_kind", "pretended_note_name", "pretended_note_bytes", "pretended_note_stream"):
         getattr(found, name).argtypes = [ctypes.c_long]
     found.pretended_note_bytes.restype = ctypes.c_size_t
     return found
@@ -60,14 +60,15 @@ def is_forgiving() -> bool:
 
 @dataclass(frozen=True)
 class Queued:
-    """A kernel, product, copy, fill or call of another library that was asked of the device. `operator` is torch's,
-    which asked for it; `bytes` are those that the operator reads and writes, put down with the first thing that it
-    asked for."""
+    """A kernel, product, copy, fill or call of another library that was asked of the device, on a stream; or that the
+    host waited for it (wait). `operator` is torch's, which asked for it; `bytes` are those that the operator reads and
+    writes, put down with the first thing that it asked for."""
 
     kind: str
     name: str
     bytes: int
     operator: str
+    stream: int
 
 
 _OPERATORS: list[tuple[int, str, int]] = []  # from which note on, the operator, its bytes
@@ -88,7 +89,6 @@ def queued_by(work: Callable[[], object]) -> list[Queued]:
     for place in range(device.pretended_note_count()):
         operator, moved = operators.get(place, (operator, 0))
         kind, name = device.pretended_note_kind(place).decode(), device.pretended_note_name(place).decode()
-        found.append(
-            Queued(kind, name, moved or (0 if kind == "kernel" else device.pretended_note_bytes(place)), operator)
-        )
+        moved = moved or (0 if kind == "kernel" else device.pretended_note_bytes(place))
+        found.append(Queued(kind, name, moved, operator, device.pretended_note_stream(place)))
     return found

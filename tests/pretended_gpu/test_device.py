@@ -1,9 +1,17 @@
 """What only the pretended device can tell of a program: how products sum, what reads memory that nobody wrote."""
 
+import gc
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from respeed.backends._torch_between import ByTorch
 from respeed.inputs.registry import workloads
+from respeed.measure.case import make_bench, measure_case
+from respeed.paths import RoundId
+from respeed.schedule.spec import make_spec
 from tests.conformance.programs import build, case_of, make
 from tests.pretended_gpu.environment import is_pretended
 
@@ -28,6 +36,137 @@ def test_every_product_of_every_workload_sums_as_its_precision_says(precision: s
         found[name] = {product.partition("sums in ")[2].partition(",")[0] for product in products}
     assert multiplied >= 2
     assert {name: sums for name, sums in found.items() if not sums <= SUMS[precision]} == {}
+
+
+# Those of copies wait by design, and those of sparse_parallel, as the host sees which rows are done.
+STEPS = ("rbm", "rbm_streamed", "mlp", "patches", "softmax_regression", "autoencoder")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(precision: str) -> None:
+    from tests.pretended_gpu.device import queued_by
+
+    made = make("torch", "cuda", precision)
+    for name in STEPS:
+        if precision in workloads()[name].precisions:
+            program = build(made, case_of(name, "odd"))
+            asked = queued_by(lambda: [program.step() for _ in range(9)])  # noqa: B023
+            # A graph that draws is told from where on.
+            others = {one.name for one in asked if "FillFunctor<long>" not in one.name}
+            assert others <= {"copy pinned to device"}, name
+
+
+def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None:
+    import torch
+
+    from tests.pretended_gpu.device import queued_by
+
+    made = make("torch", "cuda", "bf16")
+    made._between = ByTorch(made._scratch)  # fused kernels need no scratch
+    with made._graphs.none():
+        programs = {name: build(made, case_of(name, "odd")) for name in STEPS}
+    for name, program in programs.items():
+        program.step()
+        held = torch.cuda.memory_allocated()
+        asked = queued_by(lambda: [program.step() for _ in range(3)])  # noqa: B023
+        assert not [one for one in asked if one.kind == "wait" or "pageable" in one.name], name
+        assert torch.cuda.memory_allocated() <= held, name
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_waited_for(pinned: bool) -> None:
+    from tests.pretended_gpu.device import queued_by
+
+    twin = make("torch", "cuda").mirrored(np.ones(1000, np.float32), pinned=pinned)
+    kind = "pinned" if pinned else "pageable"
+    up, down = queued_by(twin.upload), queued_by(twin.download)
+    assert [one.name for one in (*up, *down) if one.kind == "copy"] == [
+        f"copy {kind} to device",
+        f"copy device to {kind}",
+    ]
+    assert [any(one.kind == "wait" for one in asked) for asked in (up, down)] == [not pinned] * 2
+
+
+def test_a_chunk_comes_beside_the_steps_on_the_one_before() -> None:
+    from tests.pretended_gpu.device import library, queued_by
+
+    made = make("torch", "cuda")
+    chunks = made.stream([np.full((64, 64), number, np.float32) for number in range(3)])
+    out = made.zeros(64, 64)
+    made.sync()
+
+    def steps() -> None:
+        place = chunks.advance()
+        for _ in range(5):
+            made.gemm(chunks.arrays[place], chunks.arrays[place], out)
+
+    asked = queued_by(steps)
+    copies, products = ([one for one in asked if one.kind == kind] for kind in ("copy", "product"))
+    assert [one.name for one in copies] == ["copy pinned to device"]
+    assert not [one for one in asked if one.kind == "wait"]
+    assert {one.stream for one in copies}.isdisjoint(one.stream for one in products)
+    # Once the chunk is here, in an order in which only what it needs is done before, no step need have been.
+    chunks._copying.synchronize()
+    assert library().pretended_waiting() >= len(products)
+    made.sync()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
+def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision: str) -> None:
+    facts: Any = make("torch", "cuda", precision).describe()
+    assert facts["allow_tf32"] == facts["cudnn_allow_tf32"] == (precision == "tf32")
+    if precision in {"bf16", "fp16"}:
+        assert facts[f"allow_{precision}_reduced_precision_reduction"] is False
+        assert facts["parameters"] == "fp32, products add to them"
+
+
+def test_a_gpu_of_before_2020_has_neither_tf32_nor_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from respeed.backends._torch_device import why_not
+
+    assert [why_not("cuda", precision) for precision in ("fp32", "tf32", "bf16")] == [None] * 3
+    older = SimpleNamespace(major=7, minor=5)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: older)
+    told = [why_not("cuda", precision) or "" for precision in ("tf32", "bf16")]
+    assert [one.endswith("needs an NVIDIA GPU of 2020 or later") for one in told] == [True] * 2
+    assert why_not("cuda", "fp32") is None
+
+
+def test_a_device_is_told_by_the_address_that_nvml_knows_it_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    made = make("torch", "cuda")
+    told = SimpleNamespace(name="x", total_memory=1, pci_domain_id=0, pci_bus_id=0x1A, pci_device_id=0x1C)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: told)
+    assert made.describe()["pci"] == "00000000:1a:1c.0"
+
+
+def test_what_torch_holds_and_no_array_uses_is_free() -> None:
+    made = make("torch", "cuda")
+    before = made.bytes_free()
+    kept = made.zeros(1024, 1024, 16)
+    del kept
+    assert made.bytes_free() >= before
+
+
+def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    made, seen = make("torch", "cuda"), []
+    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1, smoke=True), 1)
+    profile = replace(spec.profile, device="cuda", precision="fp32")
+    spec = replace(spec, cases=(case_of("rbm", "large"),), profile=profile)
+    bench, free = make_bench(made)[0], made.bytes_free
+    monkeypatch.setattr(made, "bytes_free", lambda: seen.append(free()) or seen[-1])
+    gc.collect()
+    gc.disable()  # what is collected by chance
+    try:
+        for _ in range(3):
+            assert measure_case(spec, 0, bench)["status"] == "measured"
+    finally:
+        gc.enable()
+    assert seen[2] >= seen[1]
 
 
 def test_memory_that_nobody_has_written_has_no_numbers() -> None:

@@ -56,6 +56,18 @@ def test_a_device_without_memory_is_a_reason_in_the_record(project: Project) -> 
     assert "memory" in record["cases"][0]["reason"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("pretended")
+def test_a_case_with_an_error_that_stays_is_the_only_one_that_has_it(project: Project) -> None:
+    built = "program = workload.build(backend, case, inputs)\n"
+    fault = "    if case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
+    project.edit("workflow/respeed/measure/case.py", built, built + fault)
+    record = record_in(measured_on(project, "-c", MEASURE, "gpu"))
+    told = {case["case"]: case["reason"] for case in record["cases"]}
+    assert told.pop("64x256").startswith("AcceleratorError: CUDA error: an illegal memory access was encountered")
+    assert set(told.values()) == {None}
+
+
 @pytest.mark.usefixtures("pretended")
 def test_a_round_is_refused_where_no_test_names_the_folder(project: Project) -> None:
     told = measured_on(project, "-c", MEASURE, "gpu", allowed=False)

@@ -51,9 +51,10 @@ def made() -> Any:
     return make("torch", "cuda")
 
 
-@pytest.fixture
-def program(made: Any) -> Any:
-    return build(made, case_of("rbm", "odd"))
+@pytest.fixture(params=["rbm", "rbm_streamed"])
+def program(request: pytest.FixtureRequest, made: Any) -> Any:
+    """The second has two streams."""
+    return build(made, case_of(request.param, "odd"))
 
 
 def timer(made: Any, *parts: Callable[[], None]) -> blocks.Timer:

@@ -94,5 +94,5 @@ EXPORTED cudaError_t cudaGraphExecDestroy(cudaGraphExec_t runnable) {
 EXPORTED cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
     LOCKED;
     for (auto& request : ((Graph*)runnable)->requests) queue(stream, request.what, request.work);
-    return cudaSuccess;
+    return well();
 }

@@ -66,9 +66,9 @@ cudaError_t launch(const void* function, void** arguments, cudaStream_t stream) 
         if (has(name, "uniform")) work = draws(name, arguments);
         else problem("draws other than uniform ones are not pretended: " + name);
     }
-    note("kernel", name);
+    note("kernel", name, 0, stream);
     queue(stream, name, work);
-    return cudaSuccess;
+    return well();
 }
 
 thread_local struct {

@@ -74,7 +74,7 @@ cudaError_t allocate(Blocks& blocks, const char* call, void** address, size_t by
     *address = nullptr;
     if (forbidden(call)) return failed(cudaErrorStreamCaptureUnsupported);
     *address = blocks.take(rounded(bytes));
-    return *address ? cudaSuccess : failed(cudaErrorMemoryAllocation);
+    return *address ? well() : failed(cudaErrorMemoryAllocation);
 }
 
 cudaError_t release(Blocks& blocks, const char* call, void* address) {
@@ -149,7 +149,7 @@ EXPORTED cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, c
     if (!bytes) return cudaSuccess;
     Place source = place_of(from), target = place_of(to);
     std::string what = std::string("copy ") + name_of(source) + " to " + name_of(target);
-    note("copy", what, bytes);
+    note("copy", what, bytes, stream);
     bool captured = stream_of(stream)->graph, pageable = source == Place::pageable || target == Place::pageable;
     if (captured && pageable) problem(what + " in a capture: the graph would remember an address of the host's");
     if (source == Place::pageable && !captured) {
@@ -158,14 +158,14 @@ EXPORTED cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, c
             check(to, bytes, what);
             std::memcpy(to, taken.data(), bytes);
         });
-        return cudaSuccess;
+        return well();
     }
     queue(stream, what, [=] {
         check(to, bytes, what);
         check(from, bytes, what);
         std::memmove(to, from, bytes);
     });
-    return pageable && !captured ? cudaStreamSynchronize(stream) : cudaSuccess;
+    return pageable && !captured ? cudaStreamSynchronize(stream) : well();
 }
 
 EXPORTED cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -177,7 +177,7 @@ EXPORTED cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMe
 
 EXPORTED cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
     LOCKED;
-    note("fill", "memset", bytes);
+    note("fill", "memset", bytes, stream);
     queue(stream, "memset", [=] {
         check(to, bytes, "memset");
         std::memset(to, value, bytes);

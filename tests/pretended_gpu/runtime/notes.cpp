@@ -22,13 +22,18 @@ static std::vector<Queued>& notes() {
 
 static cudaError_t last_error = cudaSuccess;
 
-void note(const char* kind, const std::string& name, size_t bytes) { notes().push_back({kind, name, bytes}); }
+void note(const char* kind, const std::string& name, size_t bytes, cudaStream_t stream) {
+    notes().push_back({kind, name, bytes, stream_of(stream)->id});
+}
 void problem(const std::string& what) { problems().push_back(what); }
 
 cudaError_t failed(cudaError_t error) {
     if (error != cudaSuccess) last_error = error;
     return error;
 }
+
+static cudaError_t fault = cudaSuccess;
+cudaError_t well() { return failed(fault); }
 
 size_t setting(const char* name, size_t otherwise) {
     const char* text = std::getenv(name);
@@ -51,6 +56,7 @@ EXPORTED long pretended_note_count() { return (long)notes().size(); }
 EXPORTED const char* pretended_note_kind(long place) { return notes()[place].kind.c_str(); }
 EXPORTED const char* pretended_note_name(long place) { return notes()[place].name.c_str(); }
 EXPORTED size_t pretended_note_bytes(long place) { return notes()[place].bytes; }
+EXPORTED int pretended_note_stream(long place) { return notes()[place].stream; }
 EXPORTED void pretended_add_note(const char* kind, const char* name) { LOCKED; note(kind, name); }
 EXPORTED void pretended_forget_notes() { notes().clear(); }
 
@@ -59,10 +65,16 @@ EXPORTED void pretended_queue(void* stream, const char* what, void (*work)(long)
     queue((cudaStream_t)stream, what, [work, argument] { work(argument); });
 }
 
+// What is queued now ends in that error of CUDA's, such as 700, an illegal access, once it runs.
+EXPORTED void pretended_fault(int error) {
+    LOCKED;
+    queue(nullptr, "fault", [=] { fault = (cudaError_t)error; });
+}
+
 // A kernel that was launched by the driver (launches.c).
 EXPORTED void pretended_launched(const char* kernel, void* stream) {
     LOCKED;
-    note("kernel", kernel, 0);
+    note("kernel", kernel, 0, (cudaStream_t)stream);
     queue((cudaStream_t)stream, kernel, [] {});
 }
 

@@ -23,13 +23,15 @@ std::recursive_mutex& mutex();
 
 // ---- what tests are told (notes.cpp)
 struct Queued {
-    std::string kind, name;  // kernel, product, copy or fill
+    std::string kind, name;  // kernel, product, copy or fill; or wait, of the host for the device
     size_t bytes;            // where the call itself tells
+    int stream;
 };
-void note(const char* kind, const std::string& name, size_t bytes = 0);
+void note(const char* kind, const std::string& name, size_t bytes = 0, cudaStream_t stream = nullptr);
 // Something that would be wrong, or undefined, on a device.
 void problem(const std::string& what);
 cudaError_t failed(cudaError_t error);  // remembered as the runtime's last error
+cudaError_t well();                      // unless there was a fault: after one, every call fails with it
 size_t setting(const char* name, size_t otherwise);
 
 // ---- memory (memory.cpp)

@@ -37,6 +37,6 @@ void pretended::product(cudaStream_t stream, const char* call, cudaDataType a, c
     std::string name = std::string(call) + " " + name_of(a) + " x " + name_of(b) + " -> " + name_of(out) + ", sums in " +
                        sums + ", " + std::to_string(count) + " of " + std::to_string(m) + " x " + std::to_string(n) +
                        " x " + std::to_string(k);
-    note("product", name, count * (m * k * bytes_of(a) + k * n * bytes_of(b) + m * n * bytes_of(out)));
+    note("product", name, count * (m * k * bytes_of(a) + k * n * bytes_of(b) + m * n * bytes_of(out)), stream);
     queue(stream, name, [] {});
 }

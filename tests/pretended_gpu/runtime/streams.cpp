@@ -151,14 +151,16 @@ EXPORTED cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
 EXPORTED cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     LOCKED;
     if (forbidden("cudaStreamSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
+    note("wait", "cudaStreamSynchronize", 0, handle);
     finish(stream_of(handle));
-    return cudaSuccess;
+    return well();
 }
 EXPORTED cudaError_t cudaDeviceSynchronize() {
     LOCKED;
     if (forbidden("cudaDeviceSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
+    note("wait", "cudaDeviceSynchronize");
     finish_all();
-    return cudaSuccess;
+    return well();
 }
 EXPORTED cudaError_t cudaStreamQuery(cudaStream_t handle) {
     LOCKED;
@@ -224,8 +226,9 @@ EXPORTED cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     if (forbidden("cudaEventSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
     auto* event = (Event*)handle;
     long version = event->asked;
+    note("wait", "cudaEventSynchronize");
     run_until([=] { return event->done >= version; }, nullptr);
-    return cudaSuccess;
+    return well();
 }
 EXPORTED cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
     *milliseconds = (float)(1e3 * (((Event*)last)->seconds - ((Event*)first)->seconds));
