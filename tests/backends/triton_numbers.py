@@ -76,8 +76,18 @@ def a_row_takes_the_first_length_that_will_do(sizes: Any) -> None:
     assert all(untouched(around) for _, around in given_)
 
 
+def large_logits_have_a_softmax() -> None:
+    """Of numbers whose exp has none."""
+    logits, labels = torch.tensor([[200.0, 199.0, -200.0]]), torch.tensor([1])
+    out, costs = torch.zeros(1, 3), torch.zeros(1, 1)
+    ByTriton(scratch).softmax_error(logits, labels, out, costs)
+    torch.testing.assert_close(out, torch.softmax(logits, 1) - torch.tensor([[0.0, 1.0, 0.0]]))
+    torch.testing.assert_close(costs[0], -torch.log_softmax(logits, 1)[0, labels])
+
+
 if __name__ == "__main__":
     all_are_proved()
+    large_logits_have_a_softmax()
     a_sample_is_what_its_draws_say()
     a_row_takes_the_first_length_that_will_do()
     print("proved")

@@ -24,6 +24,8 @@ LET_GO = f"{_DEVICE}::test_a_case_has_let_go_of_its_memory_before_the_next_is_lo
 BLOCKS = f"{_TIMED}::test_at_the_ends_of_blocks_and_of_a_first_step[rbm_streamed]"
 ROOM = f"{_GRAPHS}::test_beside_what_is_said_to_be_free_products_and_graphs_have_room[fp32]"
 REHEARSED = f"{_GRAPHS}::test_a_program_is_rehearsed_without_graphs_and_then_with_them[fp32]"
+REASON = f"{_GRAPHS}::test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was[fp32]"
+KERNELS = "tests/backends/test_triton_kernels.py::test_the_kernels_agree_with_torchs_operations_and_write_nowhere_else"
 
 
 @dataclass(frozen=True)
@@ -220,5 +222,45 @@ MISTAKES = (
         "after a rehearsal no step becomes a graph",
         "backends/_torch_device.py", "        finally:\n            self._wanted = True",
         "        finally:\n            pass", REHEARSED,
+    ),
+    Mistake(
+        "the last error of a capture is told, not the first",
+        "backends/_torch_device.py", "_in_words(first_cause(error))",
+        "_in_words(error)", REASON,
+    ),
+    Mistake(
+        "why a step is no graph is told of every case after it",
+        "backends/_torch_device.py", 'told, self._troubles = "; ".join(self._troubles), {}',
+        'told = "; ".join(self._troubles)', REASON,
+    ),
+    Mistake(
+        "a kernel takes the bias of the first matrix for all",
+        "backends/_triton_kernels.py", "bias + matrix * columns + at % columns",
+        "bias + at % columns", KERNELS, needs="",
+    ),
+    Mistake(
+        "a kernel samples by a probability of more digits than it writes",
+        "backends/_triton_kernels.py", "one = tl.where(drawn < p.to(tl.float32)",
+        "one = tl.where(drawn < 1.0 / (1.0 + tl.exp(-z))", KERNELS, needs="",
+    ),
+    Mistake(
+        "a kernel writes beyond its array",
+        "backends/_triton_kernels.py", "    tl.store(out, (p.to(tl.float32) * scale).to(out.dtype.element_ty), here)",
+        "    tl.store(out, (p.to(tl.float32) * scale).to(out.dtype.element_ty))", KERNELS, needs="",
+    ),
+    Mistake(
+        "a kernel does not take off the largest logit",
+        "backends/_triton_kernels.py", "top = tl.max(largest, 0)",
+        "top = 0.0", KERNELS, needs="",
+    ),
+    Mistake(
+        "a kernel sums a row without its last piece",
+        "backends/_triton_kernels.py", "        squares += new * new",
+        "        squares += tl.where(at < 512, new * new, 0.0)", KERNELS, needs="",
+    ),
+    Mistake(
+        "a row takes a length after its search is over",
+        "backends/_triton_kernels.py", "(t * on > 0.0)",
+        "(t > 0.0)", KERNELS, needs="",
     ),
 )  # fmt: skip
