@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.speedups import Samples
 from respeed.analysis.totals import make_parts, make_totals, make_wholes
 from respeed.model.paper import Case
 from tests.derived import PAPERS, MakeRecord, derive, frames_of
@@ -78,6 +79,14 @@ def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by(make_record
     # t of 8 + 1 degrees of freedom, and 4 % over the root of two sessions.
     assert 1.045 < ours.seconds_high / ours.seconds < 1.075
     assert ours.seconds_low * ours.seconds_high == pytest.approx(ours.seconds**2)
+
+
+def test_a_row_that_cannot_run_every_case_has_no_total_and_is_not_the_faster_for_it(make_record: MakeRecord) -> None:
+    made = frames_of(dbn_records(make_record, DBN.cases))
+    short = made.cells[(made.cells["experiment"] != "dbn") | (made.cells["case"] != DBN.cases[0].name)]
+    totals = make_totals(short, Samples(made.rounds), PAPERS, smoke=False)
+    (ours,) = (one for one in rows_of(totals) if (one.machine, one.profile) == ("box", "torch-1"))
+    assert (ours.seconds, ours.reason) == (None, f"{DBN.cases[0].name}: cannot run on this row")
 
 
 def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds(make_record: MakeRecord) -> None:
