@@ -213,6 +213,10 @@ def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pyte
     monkeypatch.setattr("respeed.measure.case.FIRST_COUNTS", 0.0)  # every step counts as slow
     facts = timed(SPEC)
     assert facts["warmup"]["steps"] == 0
+    # A device's clock is cold then.
+    made = backend()
+    monkeypatch.setattr(made, "synchronous", False)
+    assert measure_case(SPEC, 0, bench(made))["warmup"]["steps"] > 0
     assert facts["blocks"][0]["sample_steps"] == len(facts["blocks"][0]["sample_seconds"]) == 1
     monkeypatch.setattr("respeed.measure.case.TOLERANCE", {"fp32": 1e-12})
     assert is_without_times(measure_case(SPEC, 0, bench()), "wrong", "wrong result: ")
