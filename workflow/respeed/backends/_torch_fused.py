@@ -3,7 +3,7 @@
 A proof compiles each kernel, runs it, and compares it with torch's operations, first in a process of its own. A kernel
 that reads where nothing is leaves its process without the device, one that hangs never ends, and a compiler may crash:
 none of it may happen where cases are measured. What was compiled there is found in Triton's cache here, with a file
-that says that it was proved: the next process proves it once more, but not in another one first, which takes 5 s.
+that says that it was proved: the next process proves it once more, but not in another one first, which takes seconds.
 
 `python -m respeed.backends._torch_fused DEVICE DTYPE` is that process. It prints one line of JSON: why the kernels
 cannot be used (null where they can), the number of the system's error, whether it was want of memory.
