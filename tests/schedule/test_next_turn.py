@@ -368,6 +368,11 @@ def test_the_time_that_is_left_is_told_within_a_factor_of_one_and_a_half(
     assert done.seconds_left() == 0
 
 
+def test_the_time_that_is_left_has_in_it_what_may_come_after_the_first_rounds_as_far_as_the_minutes_go() -> None:
+    short, long = (run(work(**RBM, minutes=minutes), turns=2)[1].seconds_left() for minutes in (0.01, 60))
+    assert short < long
+
+
 def test_a_turn_is_expected_to_take_what_earlier_ones_took_and_a_process_starts_once() -> None:
     asked = work(rounds=2)
     assert Plan(asked).seconds_left() > 0
