@@ -137,7 +137,8 @@ def test_a_device_is_told_by_the_address_that_nvml_knows_it_by(monkeypatch: pyte
     import torch
 
     made = make("torch", "cuda")
-    told = SimpleNamespace(name="x", total_memory=1, pci_domain_id=0, pci_bus_id=0x1A, pci_device_id=0x1C)
+    told = SimpleNamespace(name="x", total_memory=1, multi_processor_count=1, major=9, minor=0, pci_domain_id=0,
+                           pci_bus_id=0x1A, pci_device_id=0x1C)  # fmt: skip
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: told)
     assert made.describe()["pci"] == "00000000:1a:1c.0"
 

@@ -168,6 +168,7 @@ def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats
 def seconds_under_load(step: Callable[[], None], sync: Callable[[], None]) -> float:
     """Seconds a step of a device that has done nothing else for LOAD_SECONDS, the fastest of the REPEATS batches after
     that; of each as many are queued at once as take PROBE_SECONDS: one that is waited for alone is mostly waiting."""
+    sync()
     count, end, last, best = 1, seconds_now() + LOAD_SECONDS, 0, math.inf
     while last < REPEATS:
         start = seconds_now()
