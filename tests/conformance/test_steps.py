@@ -95,3 +95,16 @@ def test_the_arithmetic_of_a_workload_is_positive_and_grows_with_its_size(worklo
     for measure in (module.flops, module.traffic_bytes, module.memory_bytes):
         if measure(small) is not None:  # arithmetic that depends on the data is not known beforehand
             assert 0 < measure(small) < measure(Case("doubled", workload, doubled))
+
+
+def test_the_host_reads_each_steps_cost_where_a_case_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def times_asked(**options: str) -> int:
+        made: Any = make("openblas")
+        program = build(made, Case("read", "mlp", {**case_of("mlp", "smoke").parameters, **options}))
+        asked, host = [], made.host
+        monkeypatch.setattr(made, "host", lambda array: asked.append(array is program.costs) or host(array))
+        for _ in range(3):
+            program.step()
+        return sum(asked)
+
+    assert times_asked(cost="read") == times_asked() + 3

@@ -204,21 +204,22 @@ class Experiments:
 
 def _check_protocol(table: Table, where: str) -> None:
     programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
-    used = {key for program in programs if program in workloads() for key in workloads()[program].parameters}
+    used = {key for program in programs if program in workloads() for key in workloads()[program].takes}
     for key in table.protocol:
         require(f"{where}.protocol: unknown key", key, used)
 
 
 def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
     name = check_name("case", entry.case, where)
-    wanted, given = find_workload(workload, where).parameters, entry.parameters | dict(more)
+    facts, given = find_workload(workload, where), entry.parameters | dict(more)
     for key in given:
-        require(f"{where}: unknown key", key, wanted)
-    parameters = {key: value for key, value in table.protocol.items() if key in wanted} | given
-    for key, kind in wanted.items():
+        require(f"{where}: unknown key", key, facts.takes)
+    parameters = {key: value for key, value in table.protocol.items() if key in facts.takes} | given
+    for key in facts.parameters:
         if key not in parameters:
             raise UserError(f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it")
-        _check_parameter(parameters[key], kind, f"{where}: {key}")
+    for key, value in parameters.items():
+        _check_parameter(value, facts.takes[key], f"{where}: {key}")
     if (table.counts_examples or entry.examples is not None) and "batch" not in parameters:
         raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
     return Case(name, workload, parameters)

@@ -36,27 +36,30 @@ NAMES = Says('names such as ("one", "two")')
 Name = Annotated[StrictStr, AfterValidator(_check_name)]
 Names = Annotated[tuple[Name, ...], NAMES]
 SomeNames = Annotated[tuple[Name, ...], SOME, NAMES]
-Parameters = Annotated[
-    dict[Name, Literal["whole", "real"] | tuple[Name, ...]],
-    SOME,
-    Says('a mapping such as {"visible": "whole", "learning_rate": "real"}'),
-]
+Kinds = dict[Name, Literal["whole", "real"] | tuple[Name, ...]]
+KINDS = Says('a mapping such as {"visible": "whole", "learning_rate": "real"}')
 
 
 @form("constants")
 class WorkloadFacts:
-    """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be; TESTS, the parameters of its
-    test cases smoke, odd and large; and, as `workloads` gives them, the `backends` and `precisions` that it runs on and
+    """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be, and OPTIONS, those that it may
+    leave out; TESTS, the parameters of its test cases smoke, odd and large; and, as `workloads` gives them, the `backends` and `precisions` that it runs on and
     in, what it `asks` of a backend beyond what every one has, the precisions in which a step `allocates`, and whether a
     step has matrix `products`."""
 
-    parameters: Parameters
+    parameters: Annotated[Kinds, SOME, KINDS]
     tests: Annotated[dict[str, Any], Says('a mapping of "smoke", "odd" and "large" to parameters')]
+    options: Annotated[Kinds, KINDS] = dataclasses.field(default_factory=dict)
     asks: Names = ()
     backends: Names = ()
     precisions: Names = ()
     allocates: Annotated[StrictBool | tuple[Name, ...], Says("True, or names of precisions")] = ()
     products: Annotated[StrictBool, Says("True or False")] = True
+
+    @property
+    def takes(self) -> Kinds:
+        """What a case may give."""
+        return self.parameters | self.options
 
 
 @form("constants")
@@ -170,7 +173,7 @@ def read_facts(path: Path, facts: type[Any], of_class: str = "") -> Any:
     for field in dataclasses.fields(facts):
         if field.name.upper() in assigned:
             constants[field.name] = _constant(path, field.name.upper(), of_class)
-        elif field.default is dataclasses.MISSING:
+        elif field.default is field.default_factory is dataclasses.MISSING:
             says: Any = field.type
             raise UserError(f"{shown}: has no {field.name.upper()}; write {says.__metadata__[-1].words}")
     found, misfits = fit(facts, constants, path)

@@ -11,6 +11,7 @@ it:
 
 Where the usual does not hold, it also says
 
+- OPTIONS: as PARAMETERS, what a case may leave out; one that does is the case that it was before there was the option;
 - ASKS: what it asks of a backend beyond what every one has (backends.REQUIRED); it runs on those that OFFER all of it;
 - BACKENDS and PRECISIONS: those that it runs on and in, where it does not run on and in all that would do;
 - PRODUCTS = False: a step has no matrix product, whose rounding to TF32 the check would have to notice;

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from respeed.backends import Activation, BackendContract, Step
+from respeed.backends import Activation, Array, BackendContract, Step
 from respeed.kernels import compiled
 from respeed.kernels.elementwise import fill_uniform
 from respeed.model.paper import Case
@@ -98,13 +98,18 @@ class WorkloadClass:
 
 class MiniBatches:
     """A program that goes through mini-batches: `captured` is a step for each, since a captured one is bound to its
-    arrays."""
+    arrays. With the option `cost: read` the host waits for each step's `costs`, as one that adds them up does."""
 
+    backend: BackendContract
     captured: list[Step]
+    costs: Array
+    reads = False
     count = 0
 
     def step(self) -> None:
         self.captured[self.count % len(self.captured)]()
+        if self.reads:
+            self.backend.host(self.costs)
         self.count += 1
 
 

@@ -63,7 +63,7 @@ class MlpProgram(MiniBatches):
         self.backend, self.rows = backend, inputs["rows"]
         self.activation = activation_of(case)
         self.rate = case.parameters["learning_rate"]
-        self.kept = 1.0 - self.rate * decay_of(case)
+        self.kept, self.reads = 1.0 - self.rate * decay_of(case), case.parameters.get("cost") == "read"
         self.layers = [
             Layer(
                 backend.parameters(inputs[f"weights{place}"]),
@@ -163,6 +163,7 @@ class Mlp(WorkloadClass):
             "weight_decay": 0.1, "activation": "sigmoid",
         },
     }  # fmt: skip
+    OPTIONS: ClassVar = {"cost": ("read",)}
     ASKS: tuple[str, ...] = ("dense_layer", "activation_backward", "labels", "softmax_error")
     program = MlpProgram
 
