@@ -42,10 +42,10 @@ KINDS = Says('a mapping such as {"visible": "whole", "learning_rate": "real"}')
 
 @form("constants")
 class WorkloadFacts:
-    """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be, and OPTIONS, those that it may
-    leave out; TESTS, the parameters of its test cases smoke, odd and large; and, as `workloads` gives them, the `backends` and `precisions` that it runs on and
-    in, what it `asks` of a backend beyond what every one has, the precisions in which a step `allocates`, and whether a
-    step has matrix `products`."""
+    """PARAMETERS that a case must give, each "whole", "real" or the texts that it may be, and OPTIONS, which it may
+    leave out; TESTS, the parameters of its test cases smoke, odd and large; and, as `workloads` gives them, the
+    `backends` and `precisions` that it runs on and in, what it `asks` of a backend beyond what every one has, the
+    precisions in which a step `allocates`, and whether a step has matrix `products`."""
 
     parameters: Annotated[Kinds, SOME, KINDS]
     tests: Annotated[dict[str, Any], Says('a mapping of "smoke", "odd" and "large" to parameters')]
