@@ -31,7 +31,8 @@ def _cases_of_papers() -> Iterator[Case]:
 
 WORKLOADS = tuple(workloads())
 CASES = [*_cases_of_papers(), *(case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd"))]
-LARGE = [case_of(name, "large") for name in WORKLOADS]
+WITH_COST = Case("cost", "autoencoder", {**workloads()["autoencoder"].tests["large"], "cost": "computed"})
+LARGE = [*(case_of(name, "large") for name in WORKLOADS), WITH_COST]
 WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
 # Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
 MAX_ALLOCATED = 100_000

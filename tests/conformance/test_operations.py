@@ -161,6 +161,22 @@ def test_the_error_of_softmax_is_probabilities_less_labels(place: Place, threads
                 close(place, made, costs[rows], cost[rows], 10)
 
 
+@at("sigmoid_error")
+@threads
+def test_the_error_of_a_sigmoid_is_what_it_misses_and_its_cost_is_finite_far_out(place: Place, threads: int) -> None:
+    made, (z,) = make(*place, threads=threads), drawn((37, 131))
+    z[:, ::50] *= 40.0  # so that in fp32 probabilities are 0 and 1
+    x = np.linspace(0.0, 1.0, z.size).reshape(z.shape)
+    for large in made.rehearsals():
+        with large:
+            out, costs = made.array(z), made.zeros(37, 1)
+            seen = made.host(out).astype(np.float64)  # as the precision has them
+            made.sigmoid_error(made.array(x), out, costs)
+            close(place, made, out, x - 1 / (1 + np.exp(-seen)), 2)
+            cost = np.logaddexp(0, seen) - x * seen
+            close(place, made, costs, cost.sum(axis=1, keepdims=True), 500)
+
+
 SPARSE = at("coordinate_step", "line_search", "gradient_step", precisions=FULL)
 
 

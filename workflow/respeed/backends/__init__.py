@@ -274,6 +274,10 @@ class BackendContract(Required, Protocol):
         `out` is another array than `logits`.
         """
 
+    def sigmoid_error(self, x: Array, out: Array, costs: Array) -> None:
+        """For logits z in out (m, n): costs (m, 1) <- -sum(x log sigmoid(z) + (1 - x) log(1 - sigmoid(z))) of each row,
+        the cross-entropies; out <- x - sigmoid(z), the way down them. Matrices without gaps."""
+
     def draws(self, *shape: int) -> Draws:
         """What `sample_layer` and `mask` need for layers of this shape."""
 

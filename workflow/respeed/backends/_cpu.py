@@ -200,6 +200,10 @@ class CpuSteps(OnHost, ABC):
         here = self.host(logits)
         self.run(elementwise.softmax_error_rows, len(here), here.size, here, labels, self.host(out), self.host(costs))
 
+    def sigmoid_error(self, x: Any, out: Any, costs: Any) -> None:
+        here = self.host(out)
+        self.run(elementwise.sigmoid_error_rows, len(here), here.size, self.host(x), here, self.host(costs))
+
     def draws(self, *shape: int) -> Draws:
         return _Keys(shape, np.random.Generator(np.random.SFC64(self._seeds.spawn(1)[0])))
 

@@ -40,6 +40,14 @@ def _softmax_error(logits: Any, labels: Any) -> Any:
     return jax.nn.softmax(logits) - jax.nn.one_hot(labels, logits.shape[1], dtype=logits.dtype)
 
 
+def _sigmoid_costs(x: Any, z: Any) -> Any:
+    return (jax.nn.softplus(z) - x * z).sum(1, keepdims=True)
+
+
+def _sigmoid_error(x: Any, z: Any) -> Any:
+    return x - jax.nn.sigmoid(z)
+
+
 def _sampled(out: Any, draws: Any, *, scale: float) -> Any:
     """1 where a draw is below the probability, which `out` is `scale` times of."""
     return (draws < (out if scale == 1.0 else out / scale)).astype(out.dtype)
@@ -117,6 +125,10 @@ class JaxSteps(Jax):
     def softmax_error(self, logits: Box, labels: Box, out: Box, costs: Box) -> None:
         self.do(_costs_at, logits, labels, out=costs)
         self.do(_softmax_error, logits, labels, out=out)
+
+    def sigmoid_error(self, x: Box, out: Box, costs: Box) -> None:
+        self.do(_sigmoid_costs, x, out, out=costs)
+        self.do(_sigmoid_error, x, out, out=out)
 
     def draws(self, *shape: int) -> Draws:
         self._key, key, used = jax.random.split(self._key, 3)

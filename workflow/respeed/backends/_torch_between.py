@@ -63,6 +63,16 @@ class ByTorch:
         if low:
             out.copy_(wide)
 
+    def sigmoid_error(self, x: Tensor, out: Tensor, costs: Tensor) -> None:
+        # softplus(z) - x z, which is as exact where a probability is all but 1.
+        given = {"logits": out, "examples": x}
+        if out.dtype.itemsize < 4:
+            given = {name: self._scratch(out, torch.float32, name).copy_(array) for name, array in given.items()}
+        each = self._scratch(given["logits"], name="costs of units")
+        torch.ops.aten.softplus.out(given["logits"], 1, 40, out=each).addcmul_(*given.values(), value=-1.0)
+        costs.copy_(torch.sum(each, 1, keepdim=True, out=self._scratch(costs, each.dtype, "costs")))
+        torch.sub(x, out.sigmoid_(), out=out)
+
     def coordinate_step(
         self, left: Tensor, coefficients: Tensor, diagonal: Tensor, penalty: float, going: Tensor, out: Tensor
     ) -> None:

@@ -59,9 +59,9 @@ class TorchSteps(Torch):
         return between_for(self._device, self.dtype, self._scratch)
 
     # What is the same on any arrays, asked for without a call in between.
-    softmax_error, coordinate_step, line_search, gradient_step = (
+    softmax_error, sigmoid_error, coordinate_step, line_search, gradient_step = (
         property(attrgetter(f"_between.{name}"))
-        for name in ("softmax_error", "coordinate_step", "line_search", "gradient_step")
+        for name in ("softmax_error", "sigmoid_error", "coordinate_step", "line_search", "gradient_step")
     )
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:

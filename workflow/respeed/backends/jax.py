@@ -16,6 +16,7 @@ PRECISIONS = ("fp64", "fp32")
 OFFERS = (
     "stack_bytes", "lanes", "each", "stream", "add", "sigmoid", "dense_layer", "activation_backward", "labels",
     "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up", "sum", "factors", "inverse", "shares_cores",
+    "sigmoid_error",
 )  # fmt: skip
 # The Python package that it needs.
 PACKAGE = "jax"

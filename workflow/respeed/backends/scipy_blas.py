@@ -29,7 +29,7 @@ PRECISIONS = ("fp32", "fp64")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
     "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
-    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
+    "sigmoid_error", "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner, in a millisecond, than others have been woken.

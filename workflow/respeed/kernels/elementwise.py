@@ -221,6 +221,27 @@ def softmax_error_rows(start: int, stop: int, logits: Array, labels: Array, out:
         costs[row, 0] = np.log(total) - (z[labels[row]] - largest)
 
 
+_TOGETHER = 64  # factors of at least 1/2, whose product is a number in float32 as well: one logarithm for all
+
+
+@compiled
+def sigmoid_error_rows(start: int, stop: int, x: Array, out: Array, costs: Array) -> None:
+    """For z in out: costs (m, 1) <- sum(log(1 + exp z) - x z) of each row, out <- x - sigmoid(z). What log(1 + exp z) is
+    more than max(z, 0) is -log(sigmoid |z|)."""
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for row in range(start, stop):
+        total = zero
+        for begin in range(0, out.shape[1], _TOGETHER):
+            v, o, product = x[row, begin : begin + _TOGETHER], out[row, begin : begin + _TOGETHER], one
+            for j in range(o.shape[0]):
+                z, probability = o[j], sigmoid(o[j])
+                total += (z if z > zero else zero) - v[j] * z
+                product *= probability if z > zero else one - probability
+                o[j] = v[j] - probability
+            total -= np.log(product)
+        costs[row, 0] = total
+
+
 @compiled
 def coordinate_step(
     start: int, stop: int, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array

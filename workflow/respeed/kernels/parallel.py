@@ -49,6 +49,12 @@ def _softmax_error_rows(count: int, threads: int, *arguments: Any) -> None:
 
 
 @_parallel
+def _sigmoid_error_rows(count: int, threads: int, *arguments: Any) -> None:
+    for part in prange(threads):
+        elementwise.sigmoid_error_rows(part * count // threads, (part + 1) * count // threads, *arguments)
+
+
+@_parallel
 def _sample_rows(count: int, threads: int, *arguments: Any) -> None:
     for part in prange(threads):
         elementwise.sample_rows(part * count // threads, (part + 1) * count // threads, *arguments)
@@ -96,6 +102,6 @@ SPREAD: dict[Callable[..., None], Callable[..., None]] = {
     getattr(elementwise, over_all.__name__.removeprefix("_")): over_all
     for over_all in (
         _sigmoid_elements, _dense_rows, _backward_elements, _softmax_error_rows, _sample_rows, _mask_rows,
-        _cut_windows, _add_windows, _coordinate_step, _line_search, _gradient_step,
+        _sigmoid_error_rows, _cut_windows, _add_windows, _coordinate_step, _line_search, _gradient_step,
     )
 }  # fmt: skip

@@ -149,7 +149,7 @@ class Pretraining(WorkloadClass):
             for place, V in enumerate(below)
         ]
 
-    def more_of(self, case: Case, place: int) -> Mapping[str, float]:
+    def more_of(self, case: Case, place: int) -> Mapping[str, Any]:
         """Parameters of a layer's learner that are its own."""
         return {}
 
@@ -251,7 +251,7 @@ class Sda(Pretraining):
     fine-tuned.
 
     `corruption` is the share of its input that the lowest layer's autoencoder is denied; layer l is denied l times
-    that. Source: Vincent et al., Stacked denoising autoencoders, 2010; noise that grows from layer to layer follows the
+    that. With the option `cost` each autoencoder computes its cross-entropies too. Source: Vincent et al., Stacked denoising autoencoders, 2010; noise that grows from layer to layer follows the
     Deep Learning Tutorials' SdA.py.
     """
 
@@ -274,8 +274,10 @@ class Sda(Pretraining):
             "pretraining_rate": 0.05, "fine_tuning_rate": 0.1, "pretraining_epochs": 1, "fine_tuning_epochs": 2,
         },
     }  # fmt: skip
-    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add", "labels", "softmax_error")
+    OPTIONS: ClassVar = {"cost": ("computed",)}
+    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add", "sigmoid_error", "labels", "softmax_error")
     learner = "autoencoder"
 
-    def more_of(self, case: Case, place: int) -> Mapping[str, float]:
-        return {"corruption": (place + 1) * case.parameters["corruption"]}
+    def more_of(self, case: Case, place: int) -> Mapping[str, Any]:
+        more = {"cost": case.parameters["cost"]} if "cost" in case.parameters else {}
+        return {"corruption": (place + 1) * case.parameters["corruption"], **more}

@@ -375,6 +375,8 @@ class AutoencoderProgram(LayerProgram):
         super().__init__(backend, case, inputs)
         V, _, B = _sizes(case)
         self.corruption = case.parameters["corruption"]
+        self.cost, self.costs = case.parameters.get("cost"), backend.zeros(B, 1)
+        self.reads = self.cost == "read"
         self.corrupted, self.missed = self.visible[:B], self.visible[B:]
         self.error, self.code = self.hidden[:B], self.hidden[B:]
         self.draws = backend.draws(B, V)
@@ -386,10 +388,13 @@ class AutoencoderProgram(LayerProgram):
         backend, weights, x = self.backend, self.weights, batch
         backend.mask(x, self.corruption, self.corrupted, self.draws)
         backend.dense_layer(self.corrupted, weights, self.hidden_bias, self.code, activation="sigmoid")
-        backend.dense_layer(
-            self.code, weights, self.visible_bias, self.missed, activation="sigmoid", transpose=True, scale=-1.0
-        )
-        backend.add(x, self.missed)
+        decode = partial(backend.dense_layer, self.code, weights, self.visible_bias, self.missed, transpose=True)
+        if self.cost:
+            decode(activation="none")
+            backend.sigmoid_error(x, self.missed, self.costs)
+        else:
+            decode(activation="sigmoid", scale=-1.0)
+            backend.add(x, self.missed)
         backend.gemm(self.missed, weights, self.error)
         backend.activation_backward(self.code, self.error, activation="sigmoid")
         backend.gemm(self.visible, self.hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
@@ -404,6 +409,7 @@ class AutoencoderProgram(LayerProgram):
             "missed": visible[B + rows],
             "code": hidden[B + rows],
             "error": hidden[rows],
+            "costs": self.backend.host(self.costs)[rows],
         }
 
 
@@ -420,6 +426,8 @@ class Autoencoder(LayerWorkload):
     -d is the gradient of the cross-entropy before the sigmoid of z, -e that before the sigmoid of y. Five products of
     2 B V H FLOP. The two of the gradient, one for each place of the tied W, are one product over 2 B rows,
     [x~; d]^T [e; y], added into W by the product itself (beta = 1), so that W is read and written once.
+    With the option `cost` a step gives, for each example, the cross-entropy -sum(x log z + (1 - x) log(1 - z)) as well,
+    which learning does not need: "computed" on the device, or "read" by the host, which waits for it.
     Source: Vincent et al., Extracting and composing robust features with denoising autoencoders, 2008.
     """
 
@@ -431,7 +439,8 @@ class Autoencoder(LayerWorkload):
         "odd": {"visible": 37, "hidden": 53, "batch": 29, "corruption": 0.0, "learning_rate": 0.1},
         "large": {"visible": 320, "hidden": 320, "batch": 320, "corruption": 0.3, "learning_rate": 0.1},
     }
-    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add")
+    OPTIONS: ClassVar = {"cost": ("computed", "read")}
+    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add", "sigmoid_error")
     program = AutoencoderProgram
 
     def half(self, case: Case) -> float:
@@ -448,13 +457,15 @@ class Autoencoder(LayerWorkload):
         x = np.asarray(inputs["examples"][0])[inputs["rows"]].astype(np.float64)
         corrupted = np.where(seen["uniform"] < case.parameters["corruption"], 0.0, x)
         y = sigmoid(W.times(corrupted) + b)
-        d = x - sigmoid(W.transposed_times(y) + c)
+        z = W.transposed_times(y) + c
+        d, costs = x - sigmoid(z), (np.logaddexp(0, z) - x * z).sum(axis=1, keepdims=True)
         visible, hidden = seen["visible"], seen["hidden"]
         return {
             "corrupted": corrupted,
             "code": y,
             "missed": d,
             "error": W.times(d) * y * (1 - y),
+            **({"costs": costs} if "cost" in case.parameters else {}),
             "weights": Product(visible.T, hidden, rate),
             "biases": rate
             * np.concatenate([array.sum(axis=0, dtype=np.float64) for array in (visible[B:], hidden[:B])]),
