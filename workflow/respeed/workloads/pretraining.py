@@ -251,8 +251,8 @@ class Sda(Pretraining):
     fine-tuned.
 
     `corruption` is the share of its input that the lowest layer's autoencoder is denied; layer l is denied l times
-    that. With the option `cost` each autoencoder computes its cross-entropies too. Source: Vincent et al., Stacked denoising autoencoders, 2010; noise that grows from layer to layer follows the
-    Deep Learning Tutorials' SdA.py.
+    that. With the option `cost` each autoencoder computes its cross-entropies too. Source: Vincent et al., Stacked
+    denoising autoencoders, 2010; noise that grows from layer to layer follows the Deep Learning Tutorials' SdA.py.
     """
 
     PARAMETERS: ClassVar = {
