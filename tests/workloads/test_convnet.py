@@ -14,7 +14,7 @@ from respeed.backends._torch_steps import TorchSteps
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import convnet
-from respeed.workloads._networks import Linear, Network, Normalization
+from respeed.workloads._networks import SMALL, Linear, Network, Normalization
 from tests.conformance.programs import build, errors_of, make
 
 TINY = {
@@ -23,7 +23,6 @@ TINY = {
 }  # fmt: skip
 LEARNING = TINY | {"width": 1.0, "side": 28, "update": "sgd", "learning_rate": 0.1}
 WHOLE = TINY | {"width": 1.0, "batch": 16, "side": 224, "classes": 1000}
-SMALL = ("lenet", "digits")
 NETWORKS = convnet.PARAMETERS["network"]
 
 
@@ -52,11 +51,19 @@ def test_a_net_has_its_published_numbers_of_parameters_and_multiply_adds(network
     assert sum(net.multiply_adds) == pytest.approx(multiply_adds, rel=5e-3)
 
 
-def test_lenet_has_the_layers_of_theanos_tutorial() -> None:
-    net = Network(case_of("lenet"))
+@pytest.mark.parametrize("network", ["lenet", "lenet-pooled"])
+def test_lenet_has_the_layers_of_theanos_tutorial(network: str) -> None:
+    net = Network(case_of(network))
     assert [node.shape for node in net.nodes] == [
         (1, 28, 28), (5, 24, 24), (5, 12, 12), (5, 8, 8), (5, 4, 4), (500,), (7,)
     ]  # fmt: skip
+
+
+def test_a_bias_after_pooling_is_the_same_net_with_a_quarter_of_the_additions() -> None:
+    before, after = (Network(case_of(network)) for network in ("lenet", "lenet-pooled"))
+    assert (before.parameters, before.multiply_adds) == (after.parameters, after.multiply_adds)
+    biased = [[node.shape for node in net.nodes if (5,) in node.learned] for net in (before, after)]
+    assert biased == [[(5, 24, 24), (5, 8, 8)], [(5, 12, 12), (5, 4, 4)]]
 
 
 def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:

@@ -226,8 +226,8 @@ _TOGETHER = 64  # factors of at least 1/2, whose product is a number in float32 
 
 @compiled
 def sigmoid_error_rows(start: int, stop: int, x: Array, out: Array, costs: Array) -> None:
-    """For z in out: costs (m, 1) <- sum(log(1 + exp z) - x z) of each row, out <- x - sigmoid(z). What log(1 + exp z) is
-    more than max(z, 0) is -log(sigmoid |z|)."""
+    """For z in out: costs (m, 1) <- sum(log(1 + exp z) - x z) of each row, out <- x - sigmoid(z). log(1 + exp z) is
+    max(z, 0) - log(sigmoid |z|)."""
     one, zero = out.dtype.type(1), out.dtype.type(0)
     for row in range(start, stop):
         total = zero

@@ -147,9 +147,10 @@ def _scales(plan: Plan, seen: Seen) -> dict[str, dict[int, float]]:
         for name, of in found_values(plan, seen).items()
     }
     for number in range(1, len(plan.nodes)):
-        if len(plan.entries[number]) > 1:
-            of = scales[f"{plan.nodes[number].kind} bias gradients"]
-            of[number] = max(of[number], _size_of_sums(seen[f"g_{number}"], plan.entries[number][1]))
+        if plan.entries[number] and len(plan.entries[number][-1]) == 1:
+            name = ("weight", "bias")[len(plan.entries[number]) - 1]
+            of = scales[f"{plan.nodes[number].kind} {name} gradients"]
+            of[number] = max(of[number], _size_of_sums(seen[f"g_{number}"], plan.entries[number][-1]))
         for index, name in enumerate(("weight", "bias")):
             if (before := f"before_{number}_{index}") in seen:
                 of = scales[f"{plan.nodes[number].kind} {name} changes"]
@@ -203,8 +204,9 @@ def _normalized(
 
 def _gradients(layer: Any, x: np.ndarray, g: np.ndarray, entries: Sequence[Entries]) -> list[np.ndarray]:
     """Of these entries of a layer's parameters, summed over all examples."""
-    if not entries:
-        return []
+    biases = [_double(g[:, one[0]]).transpose(0, 1).flatten(1).sum(1).numpy() for one in entries if len(one) == 1]
+    if len(biases) == len(entries):
+        return biases
     outputs, inputs = entries[0]
     there = _double(g[:, outputs])
     if isinstance(layer, nn.Conv2d):
@@ -218,7 +220,6 @@ def _gradients(layer: Any, x: np.ndarray, g: np.ndarray, entries: Sequence[Entri
         found = torch.cat(weights)
     else:
         found = there.T @ rows_of(_double(x))[:, inputs]
-    biases = [_double(g[:, one[0]]).transpose(0, 1).flatten(1).sum(1).numpy() for one in entries[1:]]
     return [found.numpy(), *biases]
 
 

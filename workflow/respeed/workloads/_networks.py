@@ -3,13 +3,14 @@
 Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
 convolution, as fb.resnet.torch has it; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of
 channels, normalisation before pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
-LeNet as in Theano's tutorial, with five and five kernels as in its speed test; digits as in the small net of course
-demonstrations.
+LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
+pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -64,6 +65,17 @@ class LocalResponse(nn.Module):  # type: ignore[misc]
         return x * nn.functional.conv2d(x * x, self.band[:, :, None, None]).add(1.0).pow(-self.beta)
 
 
+class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
+    """The largest of each window, and a bias of each channel."""
+
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__(kernel)
+        self.bias = nn.Parameter(torch.empty(channels, device="meta"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + self.bias[:, None, None]
+
+
 class Mean(nn.Module):  # type: ignore[misc]
     """Of each channel over its pixels."""
 
@@ -102,6 +114,7 @@ class Node:
 PIXELS = (3, -128.0, 128.0)  # bytes without their mean, as Caffe's models take them
 WHITENED = (3, -2.0, 2.0)
 GREY = (1, 0.0, 1.0)
+SMALL = ("lenet", "lenet-pooled", "digits")
 
 # Channels of VGG's convolutions; 0 is a pooling.
 VGG = {
@@ -135,14 +148,14 @@ class Network:
         self.batch, self.width = int(given["batch"]), float(given["width"])
         self.learns, self.images_too = given["update"] == "sgd", given["gradients"] == "parameters-and-images"
         name = given["network"]
-        channels, self.low, self.high = GREY if name in ("lenet", "digits") else WHITENED if name in RESNET else PIXELS
+        channels, self.low, self.high = GREY if name in SMALL else WHITENED if name in RESNET else PIXELS
         self.nodes = [Node(None, "", (), (channels, given["side"], given["side"]))]
         if name in VGG:
             self._vgg(VGG[name])
         elif name in RESNET:
             self._resnet(*RESNET[name])
         else:
-            {"alexnet": self._alexnet, "lenet": self._lenet, "digits": self._digits}[name]()
+            {"alexnet": self._alexnet, "digits": self._digits}.get(name, partial(self._lenet, name == "lenet-pooled"))()
         self._linear(given["classes"])
 
     @property
@@ -253,10 +266,10 @@ class Network:
                 channels = outer
         self._add(Mean())
 
-    def _lenet(self) -> None:
+    def _lenet(self, late: bool) -> None:
         for _ in range(2):
-            self._convolve(5, 5)
-            self._pool(2, 2, "tanh")
+            channels = self.nodes[self._convolve(5, 5, bias=not late)].shape[0]
+            self._add(BiasedPool(channels, 2) if late else nn.MaxPool2d(2), "tanh")
         self._decide(500, activation="tanh")
 
     def _digits(self) -> None:

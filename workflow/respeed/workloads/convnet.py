@@ -28,7 +28,7 @@ from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
 from respeed.workloads._common import Drawn
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
-from respeed.workloads._networks import LocalResponse, Network, Node, Normalization
+from respeed.workloads._networks import BiasedPool, LocalResponse, Network, Node, Normalization
 
 # `network` at `width` times its channels, on `batch` images of side x side pixels, with so many `classes`.
 # `update`: "none" is forward and backward alone, from a drawn gradient of the output, and `learning_rate` is 0;
@@ -37,6 +37,7 @@ from respeed.workloads._networks import LocalResponse, Network, Node, Normalizat
 PARAMETERS = {
     "network": (
         "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "lenet", "digits",
+        "lenet-pooled",
     ),
     "width": "real", "batch": "whole", "side": "whole", "classes": "whole", "update": ("none", "sgd"),
     "learning_rate": "real", "gradients": ("parameters", "parameters-and-images"),
@@ -64,7 +65,7 @@ BATCHES = 4
 # Channels that oneDNN works on at a time, with AVX-512.
 BLOCK = 16
 # Numbers that a layer keeps for each that it gives.
-KEPT = {nn.MaxPool2d: 2, LocalResponse: 2}
+KEPT = {nn.MaxPool2d: 2, BiasedPool: 3, LocalResponse: 2}
 # Free memory that a net begins with, over that of its outputs and gradients. An array often finds a hole that is a
 # little too small, for alignment or for what a convolution keeps meanwhile, and goes elsewhere: over the first four
 # steps ResNet-50 took 0.46 of theirs more.
@@ -255,7 +256,7 @@ def inputs(case: Case, seed: int) -> Inputs:
 
 def _start(node: Node, shape: Sequence[int], index: int, seed: list[int]) -> Drawn:
     """A parameter before the first step."""
-    if index:
+    if index or isinstance(node.layer, BiasedPool):
         return Drawn(tuple(shape), -0.1, 0.1, seed)
     if isinstance(node.layer, Normalization):
         return Drawn(tuple(shape), 0.5, 1.5, seed)
