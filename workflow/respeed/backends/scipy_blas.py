@@ -28,8 +28,8 @@ DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
-    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
-    "sigmoid_error", "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
+    "activation_backward", "labels", "softmax_error", "sigmoid_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner, in a millisecond, than others have been woken.

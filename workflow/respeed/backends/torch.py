@@ -19,8 +19,8 @@ DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 OFFERS = (
     "workers", "stack_bytes", "lanes", "each", "stream", "take_rows", "put_rows", "add", "sigmoid", "dense_layer",
-    "activation_backward", "labels", "softmax_error", "draws", "sample_layer", "mask", "cut", "add_up",
-    "sigmoid_error", "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited", "replicas",
+    "activation_backward", "labels", "softmax_error", "sigmoid_error", "draws", "sample_layer", "mask", "cut", "add_up",
+    "coordinate_step", "line_search", "gradient_step", "sum", "factors", "inverse", "mirrored", "limited", "replicas",
 )  # fmt: skip
 
 # Elements below which one thread is done sooner than all have met. Low: right after a product on all cores, one core
