@@ -13,7 +13,7 @@ until a share of the minutes is over, and one that fails, crashes or hangs does 
     respeed export              all of it
 
 Called again, it goes on where measuring was. It ends with 0 if all were done, with 75 if only the time was up, else
-with 1. In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all pdf shows them.
+with 1. In a checkout, ./run respeed import records.zip adds the records; ./run snakemake --cores all report shows them.
 """
 
 import argparse

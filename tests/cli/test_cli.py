@@ -29,6 +29,17 @@ def test_a_wrong_argument_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixt
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("word", "meant"), [("chek", "check"), ("statsu", "status"), ("run", "measure"), ("xyz", "")])
+def test_a_word_that_is_no_command_is_one_line_with_the_nearest_one(
+    capsys: pytest.CaptureFixture[str], word: str, meant: str
+) -> None:
+    assert main([word, "--all"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        f"respeed: no command {word!r}" + f" (did you mean {meant}?)" * bool(meant) + "; there are: "
+    )
+
+
 @pytest.mark.parametrize("command", [*FOR_PEOPLE, *FOR_RULES])
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as stop:

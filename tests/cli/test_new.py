@@ -100,6 +100,15 @@ def test_no_starter_leaves_its_placeholder_behind(project: Project, kind: str) -
     assert PLACEHOLDER not in told
 
 
+def test_the_file_of_a_machine_leads_to_the_report_or_to_a_cluster(project: Project) -> None:
+    told = project.run("respeed", "new", "machine", "mine").stdout
+    for line in (
+        "with a price: ./run snakemake --cores all report",
+        "slurm: ./run snakemake --profile profiles/slurm -n",
+    ):
+        assert line in " ".join(told.split())
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "parts"),
     [

@@ -15,12 +15,13 @@ from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import SlurmNode, Told
 from respeed.inputs.papers import load_paper, load_papers
 from respeed.inputs.profiles import load_profiles
+from respeed.paths import RoundId, description_path, round_path
 from respeed.records.store import write_json
 from respeed.schedule import workflow
 from respeed.schedule.availability import checksum, make_description, read_answers, resolve_described
 from respeed.schedule.messages import announcement, failure
-from respeed.schedule.next_turn import Plan
-from respeed.schedule.outputs import DRAWN, figure_files, table_files
+from respeed.schedule.next_turn import Plan, Turn
+from respeed.schedule.outputs import DRAWN, figure_files, front_page, table_files
 from respeed.schedule.workflow import Target, Workflow, resolve_workflow
 
 PROFILES = load_profiles()
@@ -149,6 +150,20 @@ def test_with_an_accelerator_a_run_says_what_its_first_table_is_and_reports_it_m
         assert ("  first a table of rbm on openblas-1 and gpu: about" in announcement(run)) == ("gpu" in rows)
 
 
+def test_a_run_names_the_profiles_that_it_would_measure_also_one_alone_once_more_or_on_a_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Target, "why_not", lambda target, profile: None)
+    config, papers = replace(load_config(), profiles=("torch-1",)), load_papers(["raina2009"])
+    run = Workflow(config, {}, papers, PROFILES, "box")
+    assert re.search(r"^  6 rounds of each row: torch-1 \d+ (s|min)$", announcement(run), re.MULTILINE)
+    monkeypatch.setattr(Plan, "first_seconds", lambda plan: {})
+    for turn, said in (("wide interval", "once more: wide interval"), ("", "a whole run")):
+        monkeypatch.setattr(Plan, "next_turn", lambda plan, turn=turn: Turn("torch-1", (), 7, turn, whole=not turn))
+        assert f"  next: torch-1, {said}" in announcement(run).splitlines()
+    assert "these profiles apply: torch-1\n" in announcement(replace(run, nodes={"box": NODE}))
+
+
 def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,8 +194,21 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
         f"  the job said last: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
-    (line,) = failure(refused, ["a"], [str(log)])
-    assert line == "respeed: no a: Slurm refused the job: sbatch: error: invalid partition"
+    (line,) = failure(refused, ["results/smoke/records/box/session-001.json"], [str(log)])
+    said = "respeed: box: Slurm refuses its jobs: invalid partition; look at slurm: in workflow/machines/box.yaml"
+    assert line == said
+
+
+def test_what_does_not_measure_shows_the_machines_and_the_figures_that_there_are() -> None:
+    run = replace(resolve_workflow({"machine": "box"}), measures=False)
+    described = make_description("lab", {})
+    write_json(description_path("lab", smoke=False), described)
+    write_json(round_path(RoundId("lab", "raina2009", "rbm", "torch-1", 1, False, False)), {})
+    there = Path("results/figures/raina2009/rbm/lab-speedup.svg")
+    there.parent.mkdir(parents=True)
+    there.write_text("")
+    assert figure_files(run, lambda path, **facts: path) == [str(there)]
+    assert front_page(run)["figure"] == str(there)
 
 
 def flagged(run: Workflow) -> list[tuple[str, dict[str, Any]]]:

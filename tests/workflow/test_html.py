@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -60,6 +61,21 @@ def test_it_is_left_alone_where_nothing_is_to_do_or_only_the_pdf_is_asked_for_an
     assert copy.records() == records
     assert told.count("the report is") == 1
     assert told.count("cells to measure") == 5  # the announcement once, not that of a Snakemake within
+
+
+@pytest.mark.slow
+def test_the_target_report_makes_both_of_what_was_imported_alone_and_measures_nothing(copy: Project) -> None:
+    copy.run("respeed", "export", "--smoke", "records.zip")
+    shutil.rmtree(copy.folder / "results")
+    for kind in ("html", "pdf"):
+        (copy.folder / "report/smoke").with_suffix(f".{kind}").unlink()
+    told = copy.run("respeed", "import", "--smoke", "records.zip", "--as", "lab-box").stdout
+    assert "next: ./run snakemake --cores all report --config preset=smoke" in told
+    records = copy.records()
+    told = copy.snakemake("report", *SMOKE).stdout
+    assert "respeed: the report is report/smoke.pdf, for a browser report/smoke.html" in told
+    assert copy.records() == records
+    assert "rbm/lab-box-speedup.svg" in (copy.folder / HTML).read_text()
 
 
 def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> None:

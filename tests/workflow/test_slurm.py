@@ -126,6 +126,19 @@ def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_le
     assert facts["turns"] <= 2 - len(first)
 
 
+@pytest.mark.slow
+def test_a_partition_that_slurm_does_not_know_is_told_once_and_nothing_is_promised_before_it_is_mended(
+    head: Project, slurm: dict[str, str]
+) -> None:
+    head.edit("workflow/machines/old-node.yaml", "partition: cpu", "partition: cpus")
+    asked = (*ASK, "experiments=matmul", "machine=old-node", "--", "tables")
+    told = head.snakemake(*asked, check=False, **environment_of(head, slurm)).stdout
+    refused = "respeed: old-node: Slurm refuses its jobs: invalid partition specified: cpus; look at slurm: in"
+    assert told.count(refused) == told.count("Slurm refuses") == 1
+    end = "respeed: not all was measured on old-node; nothing is lost, and the same command goes on"
+    assert [line for line in told.splitlines() if line.startswith(end)] == [f"{end} once Slurm takes the jobs"]
+
+
 def _measuring(environment: dict[str, str]) -> list[str]:
     """The jobs that measure now."""
     done = subprocess.run(

@@ -202,10 +202,11 @@ def test_a_damaged_record_does_not_keep_the_others_from_the_report(copy: Project
 
 
 @pytest.mark.slow
-def test_a_pdf_from_nothing_says_that_nothing_was_measured(project: Project) -> None:
-    project.snakemake("pdf")
+def test_a_report_from_nothing_says_that_nothing_was_measured(project: Project) -> None:
+    project.snakemake("report")
     text = " ".join(PdfReader(project.folder / "report/report.pdf").pages[0].extract_text().split())
     assert "Nothing has been measured yet" in text
+    assert (project.folder / "report/report.html").exists()
 
 
 # What ends a run, and what goes on after it.

@@ -1,5 +1,13 @@
 # The report, from data files alone: as a PDF, and as HTML by Snakemake's own report.
 
+OF_RECORDS = "(for stage in tables figures report; do respeed $stage {params.shown} || exit; done) 2>&1 | tee {log}"
+# A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
+# dry run, `pdf` and --report by hand end otherwise than they do. What --config said decides which files there are.
+PAGE = (
+    f"snakemake --report {RESPEED.document}.html --config {{params.settings:q}} -- tables figures >>{{log}} 2>&1"
+    f" || {{{{ echo 'respeed: {RESPEED.document}.html was not made; {{log}} says why' >&2; exit 1; }}}}"
+)
+
 
 rule document:
     input:
@@ -16,18 +24,26 @@ rule document:
         "respeed report {params.shown} 2>&1 | tee {log}"
 
 
-# Has no record among its inputs, so that nothing can make it measure: the records that exist are what it reports.
+# These two have no record among their inputs, so that nothing can make them measure: they report what records there are.
 rule pdf:
     log:
         f"{RESPEED.results}/logs/pdf.log",
     params:
         shown=RESPEED.shown,
     shell:
-        "(for stage in tables figures report; do respeed $stage {params.shown} || exit; done) 2>&1 | tee {log}"
+        OF_RECORDS
 
 
-# A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
-# dry run, `pdf` and --report by hand end otherwise than they do.
+rule report:
+    log:
+        f"{RESPEED.results}/logs/pdf-and-html.log",
+    params:
+        shown=RESPEED.shown,
+        settings=RESPEED.settings,
+    shell:
+        f"{OF_RECORDS}; {PAGE}"
+
+
 rule html:
     input:
         rules.tables.output,
@@ -40,8 +56,6 @@ rule html:
     log:
         f"{RESPEED.results}/logs/html.log",
     params:
-        # What --config said decides which files there are.
         settings=RESPEED.settings,
     shell:
-        "snakemake --report {output} --config {params.settings:q} -- tables figures >{log} 2>&1"
-        " || {{ echo 'respeed: {output} was not made; {log} says why' >&2; exit 1; }}"
+        PAGE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import UserError, refusal_anywhere
+from respeed.errors import UserError, nearest, refusal_anywhere
 from respeed.schedule.signals import end_when_stopped
 
 # Names of an argument, and what argparse is told of it.
@@ -127,7 +127,11 @@ FOR_PEOPLE = {
         "cli.records:rename",
         "give a machine another name, or a second one in its folder a name of its own",
         _takes("old", metavar="OLD", help="the machine's name so far"),
-        _takes("new", metavar="NEW", help="a name without records; or OLD again, where a folder was renamed"),
+        _takes(
+            "new",
+            metavar="NEW",
+            help="a name without records; or OLD once more, if you renamed or copied its folder by hand",
+        ),
         _takes("--left-out", action="store_true", help="only records that were made on other hardware"),
         _smoke("of the smoke records, in results/smoke"),
     ),
@@ -172,6 +176,10 @@ FOR_RULES = {
 }
 
 
+# What people call some of them elsewhere.
+MEANT = {"run": ("measure",), "validate": ("check",), "lint": ("check",), "list": ("status",), "info": ("hardware",)}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without arguments those of this process, which then ends kindly when
     it is stopped."""
@@ -180,9 +188,10 @@ def main(arguments: list[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):  # a terminal may have few letters: the others as escapes
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-    options = vars(_parser().parse_args(arguments))
-    module, _, function = (FOR_PEOPLE | FOR_RULES)[options.pop("command")].runs.partition(":")
     try:
+        _check_command(sys.argv[1:] if arguments is None else arguments)
+        options = vars(_parser().parse_args(arguments))
+        module, _, function = (FOR_PEOPLE | FOR_RULES)[options.pop("command")].runs.partition(":")
         code = getattr(importlib.import_module(f"respeed.{module}"), function)(**options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -204,6 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _say_no_more() -> None:
     """What was to be printed must not fail again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _check_command(words: list[str]) -> None:
+    """UserError if the first word is no command: argparse would list them all, and guess none."""
+    if words and not words[0].startswith("-") and words[0] not in FOR_PEOPLE | FOR_RULES:
+        raise UserError(f"no command {words[0]!r}{nearest(words[0], [*FOR_PEOPLE, *FOR_RULES], MEANT)}")
 
 
 def _parser() -> argparse.ArgumentParser:

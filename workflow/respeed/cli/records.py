@@ -42,7 +42,7 @@ def import_records(path: Path, smoke: bool, name: str | None) -> None:
             print(f"{machine}: {line}")
     _say_left_out(outcome.left_out)
     if any(done.new for done in outcome.machines.values()):
-        print(f"next: ./run snakemake --cores all pdf{' --config preset=smoke' if smoke else ''}")
+        print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
 
 
 def _summary(done: Imported) -> str:
@@ -147,7 +147,8 @@ KINDS = {
     "machine": Starter("machine.yaml", MACHINES, (
         "say what it costs, or how Slurm finds it; then",
         "./run respeed check",
-        "./run snakemake --cores all pdf",
+        "with a price:  ./run snakemake --cores all report",
+        "with slurm:    ./run snakemake --profile profiles/slurm -n",
     )),
     "backend": Starter("backend.py", BACKENDS, (
         "write your library's calls in place of NumPy's; then",

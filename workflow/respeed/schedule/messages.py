@@ -6,15 +6,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from respeed.errors import GOES_ON
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
 from respeed.machine.accelerators import split_device
-from respeed.paths import record_paths
+from respeed.paths import MACHINES, ROOT, record_paths
 from respeed.records.store import read_json
 from respeed.schedule.next_turn import Plan, happened_meanwhile
 from respeed.schedule.selection import by_experiment, chosen_experiments
 from respeed.schedule.workflow import Target, Workflow
 from respeed.text import in_words
+
+# What the plugin says before Slurm's own words.
+REFUSED = "SLURM sbatch failed. The error message was '"
 
 
 def announcement(run: Workflow) -> str:
@@ -32,7 +36,9 @@ def _of_machine(target: Target) -> list[str]:
     if target.asks_node:
         count = len(record_paths(target.smoke, target.machine))
         known = f"{_counted(count, 'record')}; its profiles are asked again" if count else "not looked at yet"
-        return [*lines, f"  {known}: its first job finds out which profiles apply, and what is left", *_gauging(target)]
+        names = ", ".join(target.config.profiles)
+        lines.append(f"  {known}: its first job finds out what is left, and which of these profiles apply: {names}")
+        return [*lines, *_gauging(target)]
     cells = by_experiment(target.work.cells)
     for paper in target.config.papers:
         for name in chosen_experiments(target.config, target.papers[paper]):
@@ -53,9 +59,11 @@ def _of_machine(target: Target) -> list[str]:
     if first := plan.left_of_first_table:
         rows, took = " and ".join(dict.fromkeys(cell.profile for cell in first)), in_words(plan.seconds_of(first))
         lines.append(f"  first a table of {first[0].experiment} on {rows}: about {took} of measuring")
-    if len(by_row := plan.first_seconds()) > 1:
+    if by_row := plan.first_seconds():
         rows = ", ".join(f"{name} {in_words(seconds)}" for name, seconds in by_row.items())
         lines.append(f"  {_counted(preset.rounds, 'round')} of each row: {rows}")
+    elif turn := plan.next_turn():
+        lines.append(f"  next: {turn.profile}, {'a whole run' if turn.whole else f'once more: {turn.again}'}")
     lines += _gauging(target)
     if left := plan.seconds_left() + target.gauge_seconds:
         alone = "" if target.node else "; leave the machine alone meanwhile"
@@ -131,11 +139,13 @@ def _happened_to(target: Target, now: Plan) -> list[str]:
     return happened_meanwhile(known, [record for path, record in now.records.items() if path not in before])
 
 
-def say_unfinished(run: Workflow) -> None:
-    """After a run that failed: on which machines of a cluster something is left to measure."""
+def say_unfinished(run: Workflow, refused: bool) -> None:
+    """After a run that failed: on which machines of a cluster something is left to measure. If Slurm `refused` jobs, it
+    would do so again."""
     waited_for = [target for target in run.targets if target.node and target.is_left]
     if left := ", ".join(target.machine for target in waited_for if not target.session.exists()):
-        _say(f"not all was measured on {left}; nothing is lost, and the same command goes on")
+        when = " once Slurm takes the jobs" if refused else ""
+        _say(f"not all was measured on {left}; nothing is lost, and {GOES_ON}{when}")
 
 
 def _say(line: str) -> None:
@@ -145,21 +155,31 @@ def _say(line: str) -> None:
 class FailedJobs(logging.Handler):
     """For Snakemake's logger: tells of a job that Slurm could not end well what Slurm says of it, and the last thing
     that the job itself said. Snakemake's own account goes to its log: it is quiet about rules, and would say twenty
-    lines a job."""
+    lines a job. `refused` are the lines about jobs that Slurm did not take: each is told once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         event = getattr(getattr(record, "event", None), "value", "")
         # Only who submits jobs gives a reason; a job here has said its own on the screen.
         if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
             made, logs = getattr(record, "output", []), getattr(record, "log", [])
-            print("\n".join(failure(reason, made, logs)), file=sys.stderr, flush=True)
+            lines = failure(reason, made, logs)
+            if lines[0] not in self.refused:
+                print("\n".join(lines), file=sys.stderr, flush=True)
+            if REFUSED in reason:
+                self.refused.add(lines[0])
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> list[str]:
     """The lines for people: `made` are the files that the job would have made, `logs` its own log and then Slurm's."""
-    _, refused, why = reason.partition("SLURM sbatch failed. The error message was '")
+    _, refused, why = reason.partition(REFUSED)
     if refused:
-        return [f"respeed: no {', '.join(made)}: Slurm refused the job: {why.splitlines()[0]}"]
+        machine = made[0].partition("records/")[2].partition("/")[0]
+        file, why = (MACHINES / machine).relative_to(ROOT), why.splitlines()[0].removeprefix("sbatch: error: ")
+        return [f"respeed: {machine}: Slurm refuses its jobs: {why}; look at slurm: in {file}.yaml"]
     lines = [f"respeed: no {', '.join(made)}: {reason.splitlines()[0].partition(' Detailed failure reason')[0]}"]
     if logs and (said := _last_line(Path(logs[0]))):
         lines.append(f"  the job said last: {said.removeprefix('respeed: ')} ({', '.join(logs)})")

@@ -1,5 +1,6 @@
 """The files that the rules `tables` and `figures` make, and how Snakemake's HTML report shows them."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -67,7 +68,7 @@ def table_files(run: Workflow, report: Report) -> list[Any]:
 
 
 def figure_files(run: Workflow, report: Report) -> list[Any]:
-    """What the rule `figures` makes."""
+    """What the rule `figures` makes; of a run that does not measure, what is there."""
     folder, learned, made = f"{run.results}/figures", _learned(run), []
 
     def add(
@@ -89,17 +90,18 @@ def figure_files(run: Workflow, report: Report) -> list[Any]:
     for shown in run.papers.values():
         add(shown.name, OF_PAPER, "roofline", FIGURES, _title(shown), Table="all")
     add("", OF_MACHINE, "sheet", SHEETS)
-    return made
+    return [path for path in made if run.measures or os.path.exists(path)]
 
 
 def front_page(run: Workflow) -> dict[str, str]:
     """What report/captions/workflow.rst needs: a part of a page, and the figure that stands below it, with its text."""
     paper, experiment = run.experiments[0]
     title = run.papers[paper].experiments[experiment].title
+    machine = run.machine if run.machine in run.machines or not run.machines else run.machines[0]
     return {
         "front": f"{run.results}/tables/front.html",
-        "figure": f"{run.results}/figures/{paper}/{experiment}/{run.machine}-speedup.svg",
-        "figure_says": f"{title}: speedups on {run.machine}.",
+        "figure": f"{run.results}/figures/{paper}/{experiment}/{machine}-speedup.svg",
+        "figure_says": f"{title}: speedups on {machine}.",
     }
 
 

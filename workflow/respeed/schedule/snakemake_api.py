@@ -90,17 +90,18 @@ def succeed(run: "Workflow", snakemake: Any) -> None:
 
 def fail(run: "Workflow") -> None:
     """After a run that failed: what is left."""
-    from respeed.schedule.messages import say_unfinished
+    from respeed.schedule.messages import FailedJobs, say_unfinished
 
-    say_unfinished(run)
+    say_unfinished(run, any(isinstance(one, FailedJobs) and one.refused for one in logger().handlers))
 
 
 def may_measure(command: list[str]) -> bool:
-    """Whether Snakemake's command line is one that would measure what is missing: not the target `pdf`, nor --report.
+    """Whether Snakemake's command line is one that would measure what is missing: not the targets `pdf` and `report`,
+    nor --report.
 
     Read from the words themselves: Snakemake knows its targets only after it has read the Snakefile.
     """
-    return not any(word == "pdf" or word.startswith("--report") for word in command)
+    return not any(word in {"pdf", "report"} or word.startswith("--report") for word in command)
 
 
 def logger() -> logging.Logger:

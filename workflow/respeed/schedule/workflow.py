@@ -213,7 +213,7 @@ class Target:
 @dataclass(frozen=True)
 class Workflow:
     """A configuration resolved for the machines that it measures; `overrides` is what --config said, `papers` are those
-    that are shown: the chosen ones first.
+    that are shown: the chosen ones first. One that does not `measure` shows the records that there are.
 
     As a rule that is this machine. On a cluster, `nodes` has those that are measured through Slurm, by name, and
     `machine` is the first of them.
@@ -225,6 +225,7 @@ class Workflow:
     profiles: Mapping[str, Profile]
     machine: str
     nodes: Mapping[str, SlurmNode] = field(default_factory=dict)
+    measures: bool = True
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
@@ -265,7 +266,8 @@ class Workflow:
     @cached_property
     def machines(self) -> list[str]:
         """The machines that figures are drawn of: these, and while they are few every other with records."""
-        return choose_in_full(dict.fromkeys(self.measured, 0) | recorded_machines(self.smoke), self.machine)
+        own = dict.fromkeys(self.measured, 0) if self.measures else {}
+        return choose_in_full(own | recorded_machines(self.smoke), self.machine)
 
     @property
     def experiments(self) -> list[tuple[str, str]]:
@@ -437,7 +439,7 @@ def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> 
         )
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
-    return Workflow(config, dict(overrides), papers, profiles, machine, nodes)
+    return Workflow(config, dict(overrides), papers, profiles, machine, nodes, measures)
 
 
 def _nodes(only: str | None) -> dict[str, SlurmNode]:
