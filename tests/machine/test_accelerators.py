@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from respeed.cli import machine as doctor
@@ -244,27 +245,47 @@ def test_of_a_device_s_clock_each_fact_may_be_missing_alone(
         ({}, {"GPU": "", "Tesla T4: state": "", "torch on cuda": "", "Triton": ""}),
         ({"power_limit_watts": 60.0}, {"Tesla T4: state": "raise it: sudo nvidia-smi -pl 70"}),
         ({"compute_mode": "prohibited"}, {"Tesla T4: state": "let programs use it"}),
-        ({"processes": 2}, {"Tesla T4: others": "end them"}),
+        ({"users": [os.getpid()]}, {"Tesla T4: others": "end it"}),
         ({"untold": {"ecc": "Not Supported"}}, {"Tesla T4: not told": ""}),
         ({"reasons": {"fp32": "too old", "bf16": "too old"}}, {"torch on cuda": "too old"}),
         ({"reasons": {"fp32": None, "bf16": "no bf16"}}, {"torch on cuda": ""}),
         ({"reason": "it hangs"}, {"torch on cuda": "it hangs"}),
         ({"compiler": None}, {"Triton": "install them"}),
+        ({"ecc": True, "mig": False, "temperature_celsius": 1, "clock_mhz": 0, "memory_bytes": 2**34}, {"GPU": ""}),
     ],
 )
 def test_doctor_says_what_is_amiss_with_a_gpu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, Any], says: dict[str, str]
 ) -> None:
-    facts = {"name": "Tesla T4", "power_limit_watts": 70.0, "default_power_limit_watts": 70.0, "processes": 0} | changes
+    facts = {"name": "Tesla T4", "power_limit_watts": 70.0, "default_power_limit_watts": 70.0} | changes
     answer = {key: changes[key] for key in ("reason", "reasons") if key in changes}
     monkeypatch.setattr(doctor, "device_facts", lambda: [facts])
+    monkeypatch.setattr(doctor, "device_users", lambda: [facts.get("users", [])])
     monkeypatch.setattr(doctor, "missing_device", lambda device: None)
     monkeypatch.setattr(doctor, "probe_device", lambda *asked, **how: answer)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: changes.get("compiler", "/usr/bin/cc"))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(tmp_path))
     (tmp_path / "Python.h").touch()
+    told = {finding.subject: finding.found for finding in doctor._devices()}
+    if "ecc" in changes:
+        state = "power limit 70 W, by default 70 W, clock 0 of unknown MHz, temperature 1 °C, ECC on, MIG off"
+        assert told["Tesla T4: state"] == state
+        assert told["GPU"] == "Tesla T4, 16.0 GiB, compute capability unknown, driver unknown (CUDA unknown)"
     found = {finding.subject: finding.advice for finding in doctor._devices()}
     for subject, advice in says.items():
         assert (found[subject][: len(advice)], bool(found[subject])) == (advice, bool(advice))
-    assert ("Tesla T4: others" in found) == bool(facts["processes"])
+    assert ("Tesla T4: others" in found) == ("users" in facts)
+    assert ("Triton" in found) == (not found["torch on cuda"])
+
+
+@pytest.mark.parametrize("is_container", [False, True])
+def test_doctor_names_another_program_on_a_gpu_where_its_number_is_the_host_s(
+    monkeypatch: pytest.MonkeyPatch, is_container: bool
+) -> None:
+    """In a container a process of the same number may be another one."""
+    monkeypatch.setattr(doctor.os, "readlink", lambda path: "pid:[1]" if is_container else doctor.HOSTS_PROCESSES)
+    other = f"process {os.getpid()}"
+    name = f"{psutil.Process().name()} ({other})"
+    assert doctor._program(os.getpid()) == (f"{other} of the host" if is_container else name)
+    assert doctor._program(2**30) == f"process {2**30} of the host"

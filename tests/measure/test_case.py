@@ -172,6 +172,10 @@ def test_what_the_disk_refuses_is_no_fact_of_a_case(number: int, monkeypatch: py
     [
         (NotMeasurable("no such device"), "no such device"),
         (RuntimeError("CUDA error: out of memory\nmore"), "RuntimeError: CUDA error: out of memory more"),
+        # A whole sentence at least, and no half of another.
+        (RuntimeError(f"no {'image, ' * 40}no more. Next."), f"RuntimeError: no {'image, ' * 40}no more."),
+        (RuntimeError(f"One. Two.\nThree {'x' * 200}"), "RuntimeError: One. Two."),
+        (RuntimeError(), "RuntimeError"),
     ],
 )
 def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(
@@ -261,7 +265,12 @@ def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
     assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
     assert step_energy(blocks, {}, {"update_seconds": {"package-0": 1e-6}, "reason": None})["watts"] >= WATTS
     # A machine without counters is measured as ever.
-    assert all(block["joules"] == {} for block in timed(SPEC)["blocks"])
+    plain = timed(SPEC)["blocks"]
+    assert all(block["joules"] == {} for block in plain)
+    # Nor has one the field that earlier versions refuse, where no device tells anything.
+    assert not any("device" in block for block in plain)
+    told = timed(SPEC, Meter(device=lambda: {"sm_mhz": 1.0}))["blocks"]
+    assert all(len(block["device"]) == 2 for block in told)
 
 
 def on_device(device: str) -> RoundSpec:

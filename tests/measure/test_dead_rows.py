@@ -75,5 +75,10 @@ def test_the_last_line_is_of_devices_that_are_there_or_asked_for(monkeypatch: py
     assert without_devices(every, asked.plan) is None
     monkeypatch.setattr(Target, "hardware", {"devices": {"cuda": 1}})
     assert without_devices(every, asked.plan)
+    low = "bf16 needs an NVIDIA GPU of 2020 or later"
+    answer = {"reasons": {"fp32": reason, "bf16": low}}
+    monkeypatch.setattr(availability, "probe_device", lambda *asked, **how: answer)
+    both = replace(asked, config=replace(asked.config, profiles=("gpu-bf16", "gpu")))
+    assert without_devices(both, asked.plan) == f"no row of a GPU or TPU was measured: gpu: {reason}"
     only_cpu = replace(asked, config=replace(asked.config, profiles=("openblas-1",)))
     assert without_devices(only_cpu, asked.plan) is None

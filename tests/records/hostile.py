@@ -405,7 +405,7 @@ FACTS = {
         "provenance.commit": (...,),
         "provenance.energy": ({"reason": None}, {"reason": None, "update_seconds": {}}),
         "provenance.energy.update_seconds": ({"package-0": 0},),
-        "provenance.accelerator": (None, [], {"untold": {f"fact {n}": "why" for n in range(40)}}),
+        "provenance.accelerator": (None, [], {"fans": 2}, {"untold": {f"fact {n}": "why" for n in range(40)}}),
         "provenance.accelerator.name": (7, None),
         "provenance.accelerator.power_limit_watts": (-1.0, 1e9, "70"),
         "provenance.accelerator.ecc": (1,),

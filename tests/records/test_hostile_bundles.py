@@ -85,12 +85,11 @@ def test_what_is_of_another_type_is_refused_wherever_a_fact_is_known(good: dict[
             with contextlib.suppress(UserError):
                 check_item(place, json.dumps(change(value, way, {"x": [["y"]]})).encode(), False, path)
                 accepted.add(".".join(key for key in way if isinstance(key, str)))
-    # What a workload is told, and what nothing reads; that a round of a sheet need not say where it comes from, nor a
-    # device anything of itself.
+    # What a workload is told, and what nothing reads; that a round of a sheet need not say where it comes from.
     ends = {place.removeprefix("absent.").removeprefix("rounds.").removeprefix("cases.") for place in accepted}
     parameters = {one for one in ends if one.startswith("parameters")}
     unread = {"memory_bytes", "tolerance", "warmup.seconds", "warmup.steps", "provenance.commit", "provenance.versions"}
-    assert ends == parameters | unread | {"provenance", "provenance.accelerator"}
+    assert ends == parameters | unread | {"provenance"}
 
 
 def test_a_byte_that_changes_is_refused_or_says_nothing(tmp_path: Path, here: Path, good: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
 """Which profiles a machine can run, how many threads each has there and on which CPUs, and whether it is the machine
 that its name says."""
 
+import errno
 import json
+import os
 import re
 import subprocess
 from dataclasses import replace
@@ -280,6 +282,15 @@ def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_devic
     assert tried(packages=[torch], **no) == ("too old", 4)
     assert tried(packages=[torch, SimpleNamespace(name="other", version="2")], **no) == ("too old", 4)
     assert tried("cpu") == (None, 4)
+
+
+def test_an_answer_is_kept_whole_or_not_at_all(tried: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert tried(reasons={"fp32": "too old"}, lasting=True) == ("too old", 1)
+    assert list((tmp_path / "cache/respeed/devices").iterdir()) == []
 
 
 @pytest.mark.parametrize(

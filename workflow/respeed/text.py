@@ -3,8 +3,10 @@ significant digits, thousands, and an interval beside what has one; durations.
 """
 
 import math
+import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeGuard
 
 # A line of a message, and a text of a record, is no longer than this.
@@ -50,6 +52,14 @@ def visible(text: str) -> str:
 def clip(text: str, most: int = MOST_LETTERS) -> str:
     """The text, or its beginning if it is longer than any that is meant."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def first_sentences(text: str, enough: int = 200) -> str:
+    """As many whole sentences of what a library says as are not longer than `enough` together, at least one; lines end
+    sentences too."""
+    sentences = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
+    ends = accumulate(len(one) + 1 for one in sentences)
+    return clip(" ".join(sentences[: max(1, sum(end <= enough for end in ends))]))
 
 
 def join_words(words: list[str]) -> str:

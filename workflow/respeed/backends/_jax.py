@@ -22,6 +22,7 @@ from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, device_facts, old_driver, split_device, too_high
+from respeed.text import first_sentences
 
 
 class Touched:
@@ -308,12 +309,17 @@ def find_device(kind: str, index: int | None) -> Any:
     try:
         devices = jax.devices(PLATFORMS[kind])
     except RuntimeError as error:
-        says = str(error).strip().splitlines()[0][:200]
+        says = _in_words(error)
         told = _unfit_jax(kind) or f"no {NAMES[kind]} device that jax {jax.__version__} can use: {says}"
         raise NotMeasurable(told) from error
     if reason := too_high(kind, index or 0, len(devices)) if index else None:
         raise NotMeasurable(reason)
     return devices[index or 0]
+
+
+def _in_words(error: Exception) -> str:
+    """Of its first line; those after it are where in XLA it was."""
+    return first_sentences(str(error).strip().partition("\n")[0]) or type(error).__name__
 
 
 def _unfit_jax(kind: str) -> str | None:
@@ -343,7 +349,7 @@ def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
     except NotMeasurable as error:
         reason, lasting = str(error), bool(_unfit_jax(kind))
     except Exception as error:  # of the device, its driver or its libraries
-        says = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        says = _in_words(error)
         reason, lasting = f"a small product on it fails, with jax {jax.__version__}: {says}", False
     return {"reasons": dict.fromkeys(precisions, reason), "lasting": lasting}
 

@@ -20,6 +20,7 @@ from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, accelerator_names, has_amd, old_driver, split_device, too_high
+from respeed.text import first_sentences
 
 # What to do where another torch would do.
 OWN_TORCH = "RESPEED_PYTHON=..."
@@ -242,9 +243,8 @@ def first_cause(error: BaseException) -> BaseException:
 
 
 def _in_words(error: BaseException) -> str:
-    """The first line: those after it are the same for every error of the device."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+    """Of its first line: those after it are the same for every error of the device."""
+    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
 
 
 class OnAccelerator(TorchSteps):

@@ -1,5 +1,6 @@
 """respeed hardware: what this machine is, and which profiles apply. respeed doctor: is it fit to measure now?"""
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -17,7 +18,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.profiles import Profile, read_profiles
-from respeed.machine.accelerators import device_facts, missing_device
+from respeed.machine.accelerators import device_facts, device_users, missing_device
 from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, usable_cores, usable_topology
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
@@ -35,8 +36,11 @@ BUSY_SHARE = 0.05
 # Steal time above this share of the cores says that the host gives them to others.
 STEAL_SHARE = 0.01
 LOOK_SECONDS = 1.0
-_ON = {"True": "on", "False": "off"}
-_LIMITS = ("power_limit_watts", "default_power_limit_watts")
+# A reason that several profiles share is told once if it is longer.
+LONG = 60
+# The host's own numbers of processes, no container's (include/uapi/linux/nsfs.h, PID_NS_INIT_INO).
+HOSTS_PROCESSES = f"pid:[{0xEFFFFFFC}]"
+_COMPILER, _HEADERS = "a C compiler (Debian: apt install gcc)", "Python's headers (Debian: apt install python3-dev)"
 # Probes of a few milliseconds each: a second of what a round would see.
 PROBES = 200
 # With more than this share of its probes slow, a machine would have most of its blocks discarded.
@@ -54,7 +58,10 @@ def show_hardware() -> None:
     profiles, wrong = read_profiles()
     rows = {profile.name: [profile.label, *_applies(profile)] for profile in profiles.values()}
     rows |= {name: ["–", "wrong", mistakes[0]] for name, mistakes in wrong.items()}
-    headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
+    headers, first = ["profile", "label", "applies", "threads and CPUs, or why not"], dict[str, str]()
+    for name in sorted(rows):
+        if (said := first.setdefault(rows[name][-1], name)) != name and len(rows[name][-1]) > LONG:
+            rows[name][-1] = f"as {said}"
     print("\n" + tabulate([[name, *rows[name]] for name in sorted(rows)], headers, disable_numparse=True))
 
 
@@ -182,29 +189,32 @@ def _packages() -> Finding:
     return Finding("packages", f"{told}{whose or ', all of this environment'}")
 
 
+_UNKNOWN = dict.fromkeys(("capability", "driver", "driver_cuda", "highest_clock_mhz"), "unknown")
+# What is said of a device's state, by the fact that NVML must tell for it.
+_STATE = {
+    "power_limit_watts": "power limit {:g} W", "default_power_limit_watts": "by default {:g} W",
+    "clock_mhz": "clock {} of {highest_clock_mhz} MHz", "temperature_celsius": "temperature {} °C",
+    "ecc": "ECC {}", "compute_mode": "compute mode {}", "mig": "MIG {}",
+}  # fmt: skip
+
+
 def _devices() -> Iterator[Finding]:
     """NVIDIA's devices as the driver tells of them, and what a moment's trial of each kind of row says."""
-    for facts in device_facts():
-        name, memory = facts.get("name", "NVIDIA GPU"), facts.get("memory_bytes")
-        size = f", {memory / 2**30:.1f} GiB" if memory else ""
-        driver = f"driver {facts.get('driver', 'of unknown version')} (CUDA {facts.get('driver_cuda', 'unknown')})"
-        yield Finding("GPU", f"{name}{size}, compute capability {facts.get('capability', 'unknown')}, {driver}")
-        mode, limit, usual = (facts.get(key) for key in ("compute_mode", *_LIMITS))
-        words = {
-            "power limit": limit and f"{limit:g} W", "by default": usual and f"{usual:g} W",
-            "clock": facts.get("clock_mhz") and f"{facts['clock_mhz']} of {facts.get('highest_clock_mhz', '–')} MHz",
-            "temperature": facts.get("temperature_celsius") and f"{facts['temperature_celsius']} °C",
-            "ECC": _ON.get(str(facts.get("ecc"))), "compute mode": mode,
-            "MIG": _ON.get(str(facts.get("mig"))),
-        }  # fmt: skip
-        advice = f"raise it: sudo nvidia-smi -pl {usual:g}" if limit and usual and limit < usual else ""
-        if mode == "prohibited":
+    for facts, users in zip(device_facts(), device_users(), strict=True):
+        name, known = facts.get("name", "NVIDIA GPU"), _UNKNOWN | facts
+        size = f", {facts['memory_bytes'] / 2**30:.1f} GiB" if "memory_bytes" in facts else ""
+        driver = "driver {driver} (CUDA {driver_cuda})".format_map(known)
+        yield Finding("GPU", f"{name}{size}, compute capability {known['capability']}, {driver}")
+        known |= {key: ("off", "on")[facts[key]] for key in ("ecc", "mig") if key in facts}
+        state = [form.format(known[fact], **known) for fact, form in _STATE.items() if fact in facts]
+        limit, usual = (facts.get(key, 0.0) for key in ("power_limit_watts", "default_power_limit_watts"))
+        advice = f"raise it: sudo nvidia-smi -pl {usual:g}" if 0 < limit < usual else ""
+        if facts.get("compute_mode") == "prohibited":
             advice = "let programs use it: sudo nvidia-smi -c DEFAULT"
-        yield Finding(f"{name}: state", ", ".join(f"{what} {word}" for what, word in words.items() if word), advice)
-        if others := facts.get("processes"):
-            yield Finding(
-                f"{name}: others", f"{others} other programs use it", "end them (nvidia-smi), or measure later"
-            )
+        yield Finding(f"{name}: state", ", ".join(state), advice)
+        if users:
+            programs = ", ".join(map(_program, users[:4])) + (f" and {len(users) - 4} more" if users[4:] else "")
+            yield Finding(f"{name}: others", f"{programs} use{'s' * (len(users) == 1)} it", "end it, or measure later")
         if untold := facts.get("untold"):
             whys = "; ".join(dict.fromkeys(untold.values()))
             yield Finding(f"{name}: not told", f"{', '.join(untold).replace('_', ' ')} ({whys})")
@@ -213,18 +223,23 @@ def _devices() -> Iterator[Finding]:
     ]
     for backend, device in dict.fromkeys((one.backend, one.device) for one in rows):
         answer = probe_device(backend, device, anew=True)
-        reasons = [*answer.get("reasons", {}).values()]
-        reason = answer.get("reason") or (reasons[0] if reasons and None not in reasons else None)
-        yield Finding(
-            f"{backend} on {device}", "cannot be used" if reason else "a small product is right", reason or ""
-        )
-        if backend == "torch" and device.startswith("cuda"):
-            compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
-            headers = Path(sysconfig.get_path("include"), "Python.h").exists()
-            lacks = [] if compiler else ["a C compiler (Debian: apt install gcc)"]
-            lacks += [] if headers else ["Python's headers (Debian: apt install python3-dev)"]
+        reasons = [answer.get("reason"), *answer.get("reasons", {}).values()]
+        reason = reasons[0] or (reasons[1] if reasons[1:] and None not in reasons[1:] else None)
+        found = "cannot be used" if reason else "a small product is right"
+        yield Finding(f"{backend} on {device}", found, reason or "")
+        if backend == "torch" and device.startswith("cuda") and not reason:
+            lacks = [] if os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang") else [_COMPILER]
+            lacks += [] if Path(sysconfig.get_path("include"), "Python.h").exists() else [_HEADERS]
             found = f"lacks {' and '.join(lacks)}" if lacks else "has a C compiler and Python's headers"
             yield Finding("Triton", found, "install them: or else steps between products are torch's" if lacks else "")
+
+
+def _program(number: int) -> str:
+    """A process of the host by its name. In a container numbers are its own: one there may be another's."""
+    with contextlib.suppress(OSError, psutil.Error):
+        if os.readlink("/proc/self/ns/pid") == HOSTS_PROCESSES:
+            return f"{psutil.Process(number).name()} (process {number})"
+    return f"process {number} of the host"
 
 
 def _jax() -> Finding:

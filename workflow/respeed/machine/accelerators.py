@@ -253,6 +253,13 @@ def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
     return facts | ({"untold": untold} if untold else {})
 
 
+def device_users() -> list[list[int]]:
+    """Of each NVIDIA device the other programs that compute on it, by the numbers of their processes on the host."""
+    with nvml() as driver:
+        told = (ask(driver, "DeviceGetComputeRunningProcesses", handle).value for handle in device_handles(driver))
+        return [[one.pid for one in every or () if one.pid != os.getpid()] for every in told]
+
+
 def cuda_version(number: int) -> str:
     """As people write it: "12.4" of 12040."""
     return f"{number // 1000}.{number % 1000 // 10}"

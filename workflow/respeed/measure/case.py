@@ -24,6 +24,7 @@ from respeed.machine.software import blas_libraries, package_versions, packages_
 from respeed.model.paper import Case, number_bytes
 from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet_probe
 from respeed.schedule.spec import RoundSpec, untimed
+from respeed.text import first_sentences
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
@@ -266,8 +267,7 @@ def _why_not(error: Exception) -> str:
         raise error
     if isinstance(error, NotMeasurable | WrongResult):
         return str(error)
-    kind, text = type(error).__name__, " ".join(str(error).split())
-    return f"{kind}: {(text or kind)[:200]}"
+    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error)))))
 
 
 def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> str | None:
@@ -315,11 +315,16 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=shares_cores(backend)):
         raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
-    facts["blocks"] = [asdict(block) for block in blocks]
+    facts["blocks"] = [asdict(block, dict_factory=_without_silent_device) for block in blocks]
     is_metered = _compared_as(spec, case.name, case.workload) in bench.known.metered
     run = None if is_metered else energy_run(spec, program, timer, blocks, facts["parts"])
     if run and not _not_finite(program):
         facts["energy_run"] = run
+
+
+def _without_silent_device(facts: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of blocks that no device told anything of; earlier versions refuse the field where it is of no use."""
+    return {key: value for key, value in facts if value or key != "device"}
 
 
 def _why_plain(backend: BackendContract) -> str | None:

@@ -284,6 +284,7 @@ class Energy(Facts):
 class Accelerator(Facts):
     """What NVML said of a row's device as its process began, and why not of the rest."""
 
+    model_config = ConfigDict(extra="forbid")
     name: str = _MAYBE
     driver: str = _MAYBE
     driver_cuda: str = _MAYBE

@@ -32,7 +32,15 @@ from respeed.machine.process import private_folder
 from respeed.machine.software import telling_environment
 from respeed.paths import MACHINES, ROOT, parse_description_path
 from respeed.records.fingerprint import HOST, difference, free_name, name_of
-from respeed.records.store import MachineRecords, described_machines, read_description, read_machine, write_record
+from respeed.records.store import (
+    MachineRecords,
+    described_machines,
+    read_description,
+    read_machine,
+    write_json,
+    write_record,
+)
+from respeed.text import first_sentences
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
 PROBE_SECONDS = 120.0
@@ -122,8 +130,8 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
             return answer
     answer = _ask_process(backend, device)
     if kept and answer.get("lasting"):
-        with contextlib.suppress(OSError):
-            kept.write_text(json.dumps(answer), encoding="utf-8")
+        with contextlib.suppress(OSError, UserError):
+            write_json(kept, answer)
     return answer
 
 
@@ -135,7 +143,7 @@ def _ask_process(backend: str, device: str) -> dict[str, Any]:
         return {"reason": f"a small product on it was not done in {PROBE_SECONDS:g} s"}
     if done.returncode:
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
-        return {"reason": f"a process that used it for a moment ended: {said[:200]}"}
+        return {"reason": f"a process that used it for a moment ended: {first_sentences(said)}"}
     answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
     return answer
 

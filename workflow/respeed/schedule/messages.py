@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.errors import GOES_ON
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
@@ -45,11 +46,12 @@ def _of_machine(target: Target) -> list[str]:
             if mine := cells.get((paper, name)):
                 todo = sum(plan.attempts(cell) < preset.rounds for cell in mine)
                 lines.append(f"  {paper} {name}: {todo} of {len(mine)} cells to measure")
-    for name in target.config.profiles:
-        profile = target.profiles[name]
+    whys: dict[str, list[str]] = {}
+    for profile in map(target.profiles.__getitem__, target.config.profiles):
         replaced = target.config.all_profiles and other_library(profile, target.hardware)
         if (reason := target.why_not(profile)) and not replaced:
-            lines.append(f"  {name}: not measured: {reason}")
+            whys.setdefault(reason, []).append(profile.name)
+    lines += [f"  {', '.join(names)}: not measured: {reason}" for reason, names in whys.items()]
     for why, count in Counter(reason.partition(": ")[2] for reason in plan.unusable.values()).items():
         lines.append(f"  {_counted(count, 'record')} of before cannot be used, and will be made anew: {why}")
     if plan.otherwise:
@@ -115,6 +117,7 @@ def without_devices(target: Target, now: Plan) -> str | None:
     """Why none of the rows of accelerators was measured that are asked for, where there is one or they are named."""
     config, there = target.config, target.hardware.get("devices", {})
     rows = [one for name in config.profiles if not (one := target.profiles[name]).is_cpu]
+    rows.sort(key=lambda one: one.precision != FULL_PRECISION)  # others may have reasons of their precision
     rows = [one for one in rows if not config.all_profiles or split_device(one.device)[0] in there]
     timed = {
         record["id"]["profile"]
