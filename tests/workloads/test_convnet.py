@@ -40,7 +40,7 @@ def worst(case: Case, change: Callable[[Any], object] = lambda program: None) ->
 PUBLISHED = {
     "alexnet": (60_965_224, 0.72e9), "vgg16": (138_357_544, 15.47e9), "vgg19": (143_667_240, 19.63e9),
     "resnet18": (11_689_512, 1.81e9), "resnet34": (21_797_672, 3.66e9), "resnet50": (25_557_032, 4.09e9),
-    "resnet101": (44_549_160, 7.80e9), "resnet152": (60_192_808, 11.51e9),
+    "resnet101": (44_549_160, 7.80e9), "resnet152": (60_192_808, 11.51e9), "resnet200": (64_666_152, 15.0e9),
 }  # fmt: skip
 
 
@@ -74,8 +74,10 @@ def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_image
     assert convnet.flops(case_of("vgg16", WHOLE)) == 3 * forward - first
 
 
-@pytest.mark.parametrize("gradients", convnet.PARAMETERS["gradients"])
-@pytest.mark.parametrize("network", NETWORKS)
+IMAGES_TOO = [(network, "parameters-and-images") for network in ("alexnet", "vgg16", "resnet18", "resnet50", "lenet")]
+
+
+@pytest.mark.parametrize(("network", "gradients"), [*((network, "parameters") for network in NETWORKS), *IMAGES_TOO])
 def test_a_step_of_every_net_agrees_with_float64(network: str, gradients: str) -> None:
     assert worst(case_of(network, gradients=gradients)) < TOLERANCE["fp32"]
 

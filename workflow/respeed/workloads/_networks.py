@@ -1,8 +1,9 @@
 """Convolutional nets of torch.nn's modules: nodes in the order in which they are computed, and what follows from them.
 
 Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
-convolution, as fb.resnet.torch has it; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of
-channels, normalisation before pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
+convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings in deep residual networks, 2016, as its
+preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
+pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
 LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
 pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations.
 """
@@ -92,7 +93,7 @@ def rows_of(images: Any) -> Any:
 class Node:
     """`layer`: None of the images; else one on torch's device "meta", whose parameters are shapes without numbers.
     `activation`: "relu" or "tanh" of what the layer gives, or "" for none. `sources`: numbers of the nodes that it
-    reads; the second is added to what the layer, a normalisation, gives of the first. `shape`: of what it gives."""
+    reads; the second is added to what the layer gives of the first. `shape`: of what it gives."""
 
     layer: Any
     activation: str
@@ -128,6 +129,7 @@ RESNET = {
     "resnet50": ((3, 4, 6, 3), True),
     "resnet101": ((3, 4, 23, 3), True),
     "resnet152": ((3, 8, 36, 3), True),
+    "resnet200": ((3, 24, 36, 3), True),
 }
 
 
@@ -153,7 +155,7 @@ class Network:
         if name in VGG:
             self._vgg(VGG[name])
         elif name in RESNET:
-            self._resnet(*RESNET[name])
+            self._resnet(*RESNET[name], early=name == "resnet200")
         else:
             {"alexnet": self._alexnet, "digits": self._digits}.get(name, partial(self._lenet, name == "lenet-pooled"))()
         self._linear(given["classes"])
@@ -201,20 +203,29 @@ class Network:
         return max(2 * round(channels * self.width / 2), min(channels, LEAST))
 
     def _convolve(
-        self, channels: int, kernel: int, activation: str = "", *, bias: bool = True, source: int = -1, **geometry: int
+        self, channels: int, kernel: int, activation: str = "", *added: int, source: int = -1, **options: int
     ) -> int:
         read = source % len(self.nodes)
-        layer = nn.Conv2d(
-            self.nodes[read].shape[0], self._scaled(channels), kernel, bias=bias, device="meta", **geometry
-        )
-        return self._add(layer, activation, (read,))
+        layer = nn.Conv2d(self.nodes[read].shape[0], self._scaled(channels), kernel, device="meta", **options)
+        return self._add(layer, activation, (read, *added))
 
     def _normalized(
-        self, channels: int, kernel: int, stride: int, source: int, activation: str = "", *added: int
+        self,
+        channels: int,
+        kernel: int,
+        stride: int,
+        source: int,
+        activation: str = "",
+        *added: int,
+        bare: bool = False,
     ) -> int:
-        """A convolution without bias, normalised, and a node added to that."""
-        read = self._convolve(channels, kernel, bias=False, source=source, stride=stride, padding=kernel // 2)
-        return self._add(Normalization(self.nodes[read].shape[0], "meta"), activation, (read, *added))
+        """A convolution without bias, normalised, and a node added to that; or `bare`, and a node added to it."""
+        geometry = {"source": source, "stride": stride, "padding": kernel // 2, "bias": False}
+        here = self._convolve(channels, kernel, "", *(added if bare else ()), **geometry)
+        return here if bare else self._normalize(activation, here, *added)
+
+    def _normalize(self, activation: str, *read: int) -> int:
+        return self._add(Normalization(self.nodes[read[0]].shape[0], "meta"), activation, read)
 
     def _pool(self, kernel: int, stride: int, activation: str = "", *, padding: int = 0, up: bool = False) -> int:
         """`up`: a window that begins inside counts, also where it does not end there."""
@@ -247,23 +258,28 @@ class Network:
                 self._pool(2, 2)
         self._decide(4096, 4096, activation="relu")
 
-    def _resnet(self, blocks: tuple[int, ...], bottleneck: bool) -> None:
+    def _resnet(self, blocks: tuple[int, ...], bottleneck: bool, early: bool) -> None:
+        """`early`: a block but the first normalises what it reads; its last convolution and its shortcut are bare."""
         self._normalized(64, 7, 2, 0, "relu")
         here, channels = self._pool(3, 2, padding=1), 64
         for stage, count in enumerate(blocks):
             inner = 64 * 2**stage
             outer = 4 * inner if bottleneck else inner
             for block in range(count):
-                stride = 2 if stage and not block else 1
-                shortcut = here if channels == outer else self._normalized(outer, 1, stride, here)
+                stride, x = 2 if stage and not block else 1, here
+                if early and (stage or block):
+                    x = self._normalize("relu", here)
+                shortcut = here if channels == outer else self._normalized(outer, 1, stride, x, bare=early)
                 if bottleneck:
-                    reduced = self._normalized(inner, 1, 1, here, "relu")
+                    reduced = self._normalized(inner, 1, 1, x, "relu")
                     branch = self._normalized(inner, 3, stride, reduced, "relu")
-                    here = self._normalized(outer, 1, 1, branch, "relu", shortcut)
+                    here = self._normalized(outer, 1, 1, branch, "relu", shortcut, bare=early)
                 else:
                     branch = self._normalized(inner, 3, stride, here, "relu")
                     here = self._normalized(outer, 3, 1, branch, "relu", shortcut)
                 channels = outer
+        if early:
+            self._normalize("relu", here)
         self._add(Mean())
 
     def _lenet(self, late: bool) -> None:

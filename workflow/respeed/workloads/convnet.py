@@ -36,8 +36,8 @@ from respeed.workloads._networks import BiasedPool, LocalResponse, Network, Node
 # `gradients`: whether backward also computes that of the images, of which training has no use.
 PARAMETERS = {
     "network": (
-        "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "lenet", "digits",
-        "lenet-pooled",
+        "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet200",
+        "lenet", "lenet-pooled", "digits",
     ),
     "width": "real", "batch": "whole", "side": "whole", "classes": "whole", "update": ("none", "sgd"),
     "learning_rate": "real", "gradients": ("parameters", "parameters-and-images"),
