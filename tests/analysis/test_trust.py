@@ -12,7 +12,10 @@ MACHINES = 60
 
 
 @pytest.mark.parametrize("noise", SCENARIOS, ids=lambda noise: noise.name)
-@pytest.mark.parametrize(("rounds", "again"), [(6, False), (6, True), (20, False)])
+@pytest.mark.parametrize(
+    ("rounds", "again"),
+    [pytest.param(6, False, marks=pytest.mark.slow), (6, True), pytest.param(20, False, marks=pytest.mark.slow)],
+)
 def test_intervals_hold_the_truth_and_equal_rows_are_called_different_in_at_most_5_percent(
     noise: Noise, rounds: int, again: bool
 ) -> None:

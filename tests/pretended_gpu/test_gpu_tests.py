@@ -12,8 +12,6 @@ from tests.pretended_gpu.environment import ORDERS
 from tests.pretended_gpu.inner import run_tests
 
 ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py", "tests/pretended_gpu/test_timed.py")
-# Those of more than one stream, which the order of streams is about.
-STREAMS = ("tests/conformance/test_devices.py", "tests/conformance/test_graphs.py")
 # Ten steps of these take as long as all other tests together.
 LONG = ("convnet", "data_parallel", "sparse_parallel")
 WITHOUT_LONG = ("-k", f"not (ten_steps and ({' or '.join(LONG)}))")
@@ -22,11 +20,8 @@ pytestmark = pytest.mark.usefixtures("pretended")
 Record = Callable[[str, object], None]
 
 
-@pytest.mark.parametrize(("order", "tests"), [("lazy", ALL), ("reverse", STREAMS)], ids=["lazy", "reverse"])
-def test_the_tests_that_need_a_gpu_pass_on_the_pretended_one(
-    order: str, tests: tuple[str, ...], record_property: Record
-) -> None:
-    check(order, tests, WITHOUT_LONG, record_property)
+def test_the_tests_that_need_a_gpu_pass_on_the_pretended_one(record_property: Record) -> None:
+    check("lazy", ALL, WITHOUT_LONG, record_property)
 
 
 @pytest.mark.slow

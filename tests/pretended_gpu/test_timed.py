@@ -28,14 +28,17 @@ SHORT = replace(SMOKE, warmup_cap_seconds=0.05, block_seconds=0.005, measure_sec
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
-    """How much the device had still to do at each reading of a clock, by the function that read it."""
+    """How much the device had still to do at each reading of a clock, by the function that read it. The first that
+    comes too early ends the test: what goes by such a clock may queue work without end."""
     from tests.pretended_gpu.device import library
 
     seen: dict[str, list[int]] = {}
 
     def watched(reader: Callable[[], Any]) -> Any:
         caller = sys._getframe(2).f_code  # who called the function of clock.py that called this
-        seen.setdefault(caller.co_qualname, []).append(library().pretended_waiting())
+        waiting = library().pretended_waiting()
+        seen.setdefault(caller.co_qualname, []).append(waiting)
+        assert not waiting, f"{caller.co_qualname} read the clock before the device had ended"
         return reader()
 
     clocks = {name: partial(watched, getattr(time, name)) for name in ("perf_counter_ns", "process_time")}

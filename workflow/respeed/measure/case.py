@@ -135,7 +135,7 @@ def _product_rate(backend: BackendContract) -> float:
     for side in SIDES:
         case = Case("ceiling", "matmul", {"m": side, "k": side, "n": side})
         program = MATMUL.build(backend, case, MATMUL.inputs(case, seed=0))
-        seconds = shortest_seconds(program.step, backend.sync)
+        seconds = shortest_seconds(program.step)
         best = max(best, MATMUL.flops(case) / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
@@ -167,7 +167,7 @@ def _device_ceilings(backend: BackendContract) -> dict[str, float]:
 def _copy_rate(backend: BackendContract) -> float:
     shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
     source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
-    return 2 * COPY_BYTES / shortest_seconds(lambda: backend.copy(source, out), backend.sync, repeats=3)
+    return 2 * COPY_BYTES / shortest_seconds(partial(backend.copy, source, out), repeats=3)
 
 
 def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[..., None]) -> None:

@@ -225,7 +225,6 @@ class Timer:
         while refill:
             self._run(refill)
             refill *= seconds_now() < end
-        self.sync()
         energy = self.meter.read()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
         for _ in range(count):

@@ -151,15 +151,13 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
     }
 
 
-def shortest_seconds(step: Callable[[], None], sync: Callable[[], None], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of `repeats` runs of a step that does nothing else, after two that do not count. A ceiling
-    is a best case by definition."""
-    best = float("inf")
+def shortest_seconds(step: Callable[[], None], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of `repeats` runs of a step that has ended when it returns, after two that do not count. A
+    ceiling is a best case by definition."""
+    best = math.inf
     for run in range(repeats + 2):
-        sync()
         start = seconds_now()
         step()
-        sync()
         if run >= 2:
             best = min(best, seconds_now() - start)
     return best
