@@ -10,30 +10,32 @@ from respeed.machine.energy import FEWEST_UPDATES
 from respeed.paths import RoundId, description_path, round_path
 from respeed.protocol import Block
 from respeed.records.store import write_json
+from respeed.schedule.spec import cases_of
 from tests.conftest import MakeRecord
 
 CPU = ("openblas-1", "openblas-all", "torch-1", "torch-all")
 ALL = (*CPU, "gpu", "gpu-tf32", "gpu-bf16", "gpu-fp16")
 # FLOP a second.
 RATES = dict(zip(ALL, (1.0e11, 1.8e11, 1.2e11, 2.2e11, 2e13, 5e13, 9e13, 9.1e13), strict=True))
+DOUBLE = ("openblas-1-fp64", "openblas-all-fp64")
+RATES |= dict(zip(DOUBLE, (5e10, 9e10), strict=True))
 
 
 def write_machine(
     make_record: MakeRecord, profiles: tuple[str, ...], *, machine: str = "box", label: str = "", rounds: int = 6,
-    speed: float = 1.0, watts: dict[str, float] | None = None,
+    speed: float = 1.0, watts: dict[str, float] | None = None, paper: str = "raina2009",
 ) -> None:  # fmt: skip
     """Write all rounds of a machine in the working directory; `label` stands in front of every row's. `speed` is that
     of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
     use it."""
     known = load_profiles()
     write_json(description_path(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
-    for paper in load_papers(["raina2009"]).values():
-        for experiment in paper.experiments.values():
-            cases = [case for case in experiment.cases if case.name not in experiment.sources]
+    for one in load_papers([paper]).values():
+        for experiment in one.experiments.values():
             for name in profiles:
                 profile = known[name]
-                runs = [case for case in cases if experiment.runs_on(case.workload, profile.architecture)]
-                for index in range(1, rounds + 1):
+                runs = [case for case in cases_of(experiment, profile, False) if case.name not in experiment.sources]
+                for index in range(1, rounds + 1 if runs else 1):
                     made = [
                         _case(make_record, case, speed * RATES[name], index, place) for place, case in enumerate(runs)
                     ]
@@ -45,9 +47,9 @@ def write_machine(
                     if watts:
                         own = {name: power for name, power in watts.items() if name != "GPU" or not profile.is_cpu}
                         read_energy(record, own)
-                    record["id"] |= {"paper": paper.name, "experiment": experiment.name}
+                    record["id"] |= {"paper": paper, "experiment": experiment.name}
                     record["profile"] |= {"label": label + profile.label, "package": profile.package}
-                    write_json(round_path(RoundId(machine, paper.name, experiment.name, name, index)), record)
+                    write_json(round_path(RoundId(machine, paper, experiment.name, name, index)), record)
 
 
 def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: int) -> dict[str, Any]:

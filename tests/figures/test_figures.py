@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ from matplotlib.figure import Figure
 from pypdf import PageObject, PdfReader
 
 from respeed import figures
-from respeed.figures import build_figures
+from respeed.figures import build_figures, history_of
+from respeed.figures.machine import draw_history
+from respeed.figures.results import Outcome, load_results
+from respeed.figures.style import PAGES
+from respeed.figures.timings import chart_seconds
 from respeed.output import build_tables
 from tests.conftest import ROOT, MakeRecord
-from tests.figures.boxes import assert_legible, words_of
-from tests.figures.machines import ALL, CPU, drawn, write_machine
+from tests.figures.boxes import assert_legible, texts_of, words_of
+from tests.figures.machines import ALL, CPU, DOUBLE, drawn, write_machine
 
 
 @pytest.fixture
@@ -51,6 +56,30 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
         texts = {Path(path).parent.name: [text.get_text() for text in words_of(one)] for path, one in kept.items()}
         assert "Dual-core CPU, 2009" in texts["rbm"]
         assert "nothing to compare yet" in texts["matmul"]
+
+
+@pytest.mark.parametrize("names", [("box",), ("box", "intel-xeon-platinum-9999x2-64c-h200-8", "a")])
+def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(
+    make_record: MakeRecord, names: tuple[str, ...]
+) -> None:
+    for place, name in enumerate(names):
+        for profile in (*DOUBLE, "gpu"):
+            write_machine(make_record, (profile,), machine=name, rounds=1, speed=1 - 0.3 * place, paper="check-blas")
+    build_tables(smoke=False, papers=["check-blas"])
+    results = load_results(smoke=False, papers=["check-blas"])
+    paper = results.papers["check-blas"]
+    for page in PAGES:
+        figure = draw_history(*history_of(results, paper), "", page)
+        assert_legible(figure, page.name)
+        assert all(text.get_rotation() == 0 for text in words_of(figure))
+        shown = texts_of(figure)
+        assert {"GTX 680", "GTX Titan Black", "P6000, no ECC", "X5550, goto2 1.13"} <= shown
+        assert not shown & {"8500 GT", "i7 950, OpenBLAS"}
+        assert all(f"{name}, accelerator, fp32:" in " ".join(shown) for name in names if len(name) < 9)
+    chart = chart_seconds(Outcome(results, paper, paper.experiments["single-2000"], "box"), defaultdict(str))
+    assert "Of the paper's 37 rows the fastest of each year." in chart.how_to_read
+    assert {row.label for row in chart.rows} >= {"GTX 480, 2010", "GTX Titan Black, 2014"}
+    assert sum(row.key.startswith("paper ") for row in chart.rows) == 6
 
 
 @pytest.mark.slow

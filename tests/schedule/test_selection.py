@@ -7,7 +7,7 @@ import pytest
 
 from respeed.errors import UserError
 from respeed.inputs import machines
-from respeed.inputs.config import Preset, load_config
+from respeed.inputs.config import Config, Preset, load_config
 from respeed.inputs.machines import read_told
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
@@ -49,6 +49,27 @@ def test_only_profiles_are_measured_that_are_asked_for_and_that_the_machine_and_
         assert {name for one in ("gpu", "gpu-tf32") for name in work_of("raina2009", profile=one).profiles} == set(
             profiles
         )
+
+
+def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "why_not", lambda profile: None)
+    config = replace(load_config(overrides={"papers": "check-blas,bergstra2010"}), preset=work_of("lectures").preset)
+    known, papers = load_profiles(), load_papers(config.papers)
+
+    def precisions_in(config: Config) -> dict[str, set[str]]:
+        cells = make_work(config, papers, known, "box").cells
+        return {
+            name: {known[cell.profile].precision for cell in cells if cell.experiment == name}
+            for name in ("threads", "single-2000", "mlp")
+        }
+
+    asked = precisions_in(config)
+    assert asked["threads"] == {"fp64"}
+    assert "fp64" not in asked["single-2000"] | asked["mlp"]
+    one = precisions_in(load_config(overrides={"papers": "check-blas,bergstra2010", "profiles": "torch-1"}))
+    assert one == {"threads": set(), "single-2000": {"fp32"}, "mlp": {"fp32"}}
+    cells = make_work(config, papers, known, "box").cells
+    assert {known[cell.profile].is_cpu for cell in cells if cell.experiment == "single-5000"} == {False}
 
 
 def test_a_wrong_file_of_a_machine_leaves_the_others(

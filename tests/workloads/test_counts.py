@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from respeed.inputs.papers import load_papers
 from respeed.inputs.registry import workloads
 from respeed.model.paper import Case
 from respeed.workloads import load_workload, part_weights
@@ -45,6 +46,9 @@ SPARSE_NUMBERS = 31 * 49 + 31 * 37 + 2 * 37 * 49 + 2 * 37 * 37
 COUNTS: dict[str, tuple[int | None, int]] = {
     "matmul": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
     "matmul_threads": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
+    # C is read as well.
+    "gemm": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 2 * 37 * 29)),
+    "gemm_threads": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 2 * 37 * 29)),
     # LU, 2/3 n^3, and the inverse of it, 4/3 n^3; a matrix read, a matrix written.
     "inverse": (2 * 67**3, 4 * 2 * 67**2),
     "rbm": (5 * VHB, 4 * RBM_NUMBERS[0]),
@@ -81,8 +85,8 @@ COUNTS: dict[str, tuple[int | None, int]] = {
 
 # What a step does by products that torch does in this process; a convolutional net has too many layers to write down.
 WITH_PRODUCTS = (
-    "matmul", "matmul_threads", "rbm", "rbm_streamed", "rbm_up", "rbm_pcd", "cd1_products", "patches", "autoencoder",
-    "mlp", "dbn", "sda", "softmax_regression", "softmax_cost", "convnet",
+    "matmul", "matmul_threads", "gemm", "gemm_threads", "rbm", "rbm_streamed", "rbm_up", "rbm_pcd", "cd1_products",
+    "patches", "autoencoder", "mlp", "dbn", "sda", "softmax_regression", "softmax_cost", "convnet",
 )  # fmt: skip
 # Steps of one operation, which read and write no more than they must.
 SINGLE = ("matmul", "matmul_threads", "vector_sum", "vector_sum_copied", "vector_sum_threads", "memory_copy")
@@ -118,6 +122,14 @@ def run_on_torch(name: str) -> tuple[float, float]:
         flops += weights.get(part, 1.0) * counted.get_total_flops()
         moved += weights.get(part, 1.0) * bytes_.bytes
     return flops, moved
+
+
+def test_the_operations_of_a_papers_history_are_those_of_its_tables() -> None:
+    for paper in load_papers().values():
+        for name, work in paper.history.items():
+            experiment = paper.experiments[name]
+            for case in experiment.cases if work else ():
+                assert experiment.steps(case) * (load_workload(case.workload).flops(case) or 0) == work, case.name
 
 
 def test_every_workload_has_its_counts_here() -> None:

@@ -164,9 +164,13 @@ def _asked(
         tables.append(cases.merge(rows, how="cross").assign(machine=machine))
     asked = pd.concat(tables, ignore_index=True)
     has_row = [
-        backend in backends and architecture in architectures
-        for backend, backends, architecture, architectures in zip(
-            asked["backend"], asked["row_backends"], asked["architecture"], asked["architectures"], strict=True
+        backend in backends and architecture in architectures and only in {"", precision}
+        for backend, backends, architecture, architectures, only, precision in zip(
+            *(
+                asked[name]
+                for name in ("backend", "row_backends", "architecture", "architectures", "only_in", "precision")
+            ),
+            strict=True,
         )
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
@@ -191,7 +195,8 @@ def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
                     "steps": experiment.steps(case), "examples": experiment.examples_of(case),
                     "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
                     "of_algorithm": f", {algorithm.label}" if algorithm else "",
-                    "architectures": algorithm.architectures if algorithm else ARCHITECTURES,
+                    "architectures": [one for one in ARCHITECTURES if experiment.runs_on(case.workload, one)],
+                    "only_in": experiment.precision,
                     "row_backends": {name for one in workloads for name in backends_of(one)},
                 })  # fmt: skip
     return pd.DataFrame(rows)
@@ -200,8 +205,8 @@ def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
 def describe_work(experiment: Experiment, case: Case) -> str:
     """What the seconds of a case are of, in words."""
     examples = experiment.case_examples.get(case.name, experiment.examples)
-    if examples:
-        return f"{examples:,} examples"
+    if examples or experiment.repeats:
+        return f"{examples:,} examples" if examples else f"{experiment.repeats:,} steps"
     batch = case.parameters.get("batch")
     return f"a step of {batch:,} examples" if batch else "a step"
 
@@ -304,4 +309,6 @@ def words_of_unit(experiment: Experiment) -> str:
         return name
     if experiment.case_examples:
         return f"{name} for a whole run of each case"
+    if experiment.repeats:
+        return f"{name} for {experiment.repeats:,} steps"
     return f"{name} for {experiment.examples:,} examples" if experiment.examples else f"{name} a step"

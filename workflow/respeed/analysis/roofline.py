@@ -76,6 +76,44 @@ def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
     return [(intensity, float(roof_at(roof, intensity))) for intensity in (left, *inner, right)]
 
 
+def make_history(paper: Paper, cells: pd.DataFrame, days: Mapping[str, str]) -> pd.DataFrame:
+    """The rates of the paper's rows by their years, and of the machines in that of their last of `days`: of each row,
+    or machine, the highest on one thread, on more, and on a device, in the precisions that the paper has of that.
+
+    `machine` is PAPER for theirs, `kind` says in words what it is, and `leads` is true of the row that was faster than
+    all of its kind before."""
+    rows: list[tuple[str, str, str, int, float]] = []
+    for name, work in paper.history.items():
+        experiment = paper.experiments[name]
+        single, size = (
+            {case.name for case in experiment.cases if case.parameters.get("threads") == 1},
+            experiment.unit.size,
+        )
+        for row in paper.rows:
+            for case in experiment.case_names():
+                if printed := paper.printed(name, case, row.name):
+                    rate = printed.value if work is None else work / (printed.value * size) / 1e9
+                    kind = _kind(row.is_cpu, case in single or row.beside == ("single-cpu",), row.precision)
+                    rows.append((PAPER, label_row(paper, row), kind, row.year, rate))
+        known = cells["case"].isin(case.name for case in experiment.cases)  # and not those of the smoke preset
+        for cell in rows_of(cells[known & (cells["experiment"] == name) & (cells["seconds"] > 0)]):
+            rate = (cell.amount / size if work is None else work / 1e9) / cell.seconds
+            kind = _kind(cell.is_cpu, cell.case in single or cell.architecture == "single-cpu", cell.precision)
+            rows.append((cell.machine, cell.machine, kind, int(days[cell.machine][:4]), rate))
+    points = pd.DataFrame(rows, columns=["machine", "label", "kind", "year", "rate"])
+    points = points.sort_values(["year", "rate"], ascending=[True, False], kind="stable", ignore_index=True)
+    points = points.drop_duplicates(["machine", "label", "kind"])
+    theirs = points[points["machine"] == PAPER]
+    best = theirs.groupby("kind")["rate"].cummax()
+    leads = theirs["rate"] > best.groupby(theirs["kind"]).shift(fill_value=0.0)
+    return points.assign(leads=leads.reindex(points.index, fill_value=False))[points["kind"].isin(theirs["kind"])]
+
+
+def _kind(is_cpu: bool, is_single: bool, precision: str) -> str:
+    threads = "one thread" if is_single else "more threads"
+    return f"{threads if is_cpu else 'accelerator'}, {precision or FULL_PRECISION}"
+
+
 def paper_roofs(paper: Paper) -> pd.DataFrame:
     """Those of the rows whose hardware the paper's file knows."""
     rows = [

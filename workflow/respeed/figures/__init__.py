@@ -4,16 +4,20 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from respeed.analysis.cells import PAPER
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.roofline import make_history
 from respeed.figures.charts import draw_chart
 from respeed.figures.learning import draw_curves, draw_pictures
-from respeed.figures.machine import chart_rates, chart_scaling, draw_roofline
+from respeed.figures.machine import chart_rates, chart_scaling, draw_history, draw_roofline
 from respeed.figures.results import Outcome, Results, load_results
 from respeed.figures.style import PAGES, save_figure
 from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
+from respeed.model.paper import Paper
 from respeed.paths import results_folder
 
 # Draws a figure on the page that it is told by name.
@@ -22,7 +26,8 @@ Draw = Callable[..., Figure]
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,pdf,png}, and
-    results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; and of its hardware sheet
+    results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; of a paper that asks for it
+    results/figures/<paper>/history.{svg,pdf,png}; and of its hardware sheet
     results/figures/<machine>-{scaling,rates}.{svg,pdf,png}; each also for slides, <name>-slide.{svg,png}.
 
     Of all machines while they are few, or else of `machine`, all others together behind it (see schedule.selection).
@@ -50,6 +55,8 @@ def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
             ours = (points["machine"] == name) & (points["precision"] == FULL_PRECISION)
             shown = points[ours | (points["machine"] == PAPER)]
             yield Path(paper.name, f"{name}-roofline"), partial(draw_roofline, paper, shown, colors, stamp)
+        if paper.history:
+            yield Path(paper.name, "history"), partial(draw_history, *history_of(results, paper), stamp)
     for record in results.learning:
         known = results.papers[record["paper"]].experiments if record["paper"] in results.papers else {}
         if record["experiment"] in known:
@@ -61,3 +68,12 @@ def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
         yield Path(f"{name}-scaling"), partial(draw_chart, chart, counts, True, stamp)
         chart = chart_rates(name, results.table("rates", name))
         yield Path(f"{name}-rates"), partial(draw_chart, chart, {}, False, stamp)
+
+
+def history_of(results: Results, paper: Paper) -> tuple[str, str, pd.DataFrame]:
+    """The title, the unit and the points of a paper's history."""
+    tables = [paper.experiments[name] for name in paper.history]
+    unit = next((one.unit.name for one in tables if one.unit.counted), "GFLOP/s")
+    days = {str(one.machine): str(one.last_day) for one in rows_of(results.table("hardware"))}
+    points = make_history(paper, results.table("cells", paper=paper.name), days)
+    return f"{paper.title}: {' to '.join(map(str, sorted({points['year'].min(), points['year'].max()})))}", unit, points

@@ -20,6 +20,8 @@ from respeed.figures.style import COLORS, MARKERS, THEIRS
 from respeed.model.paper import SECONDS, UNITS, Unit, number_bytes
 
 THEIR_MARKERS = ("x", "+", "*", "1")
+# More of the paper's rows than these would hide ours.
+MOST_THEIRS = 12
 # Two cases nearer than this factor would lie on one another.
 APART = 1.15
 TIME = ["seconds", "seconds_low", "seconds_high"]
@@ -120,8 +122,13 @@ def _chart(
     outcome: Outcome, colors: Colors, ours: pd.DataFrame, theirs: pd.DataFrame, spread: pd.DataFrame, **facts: Any
 ) -> Chart:
     """The paper's rows in grey and then ours, which have a `value` each, in the order of the cases."""
-    rows, cells = [], outcome.cells
-    for row, marker in zip(outcome.paper.rows, cycle(THEIR_MARKERS), strict=False):
+    rows, cells, drawn = [], outcome.cells, _rows_drawn(outcome)
+    if left_out := theirs.loc[~theirs["row"].isin(drawn), "row"].nunique():
+        theirs = theirs[theirs["row"].isin(drawn)]
+        facts["note"] += f" Of the paper's {left_out + len(drawn)} rows the fastest of each year."
+    for row, marker in zip(
+        filter(lambda row: row.name in drawn, outcome.paper.rows), cycle(THEIR_MARKERS), strict=False
+    ):
         look = Look(THEIRS, marker, dashes=DASHED if row.beside[0] == ONE_CORE else SOLID)
         rows.append(Row(f"{PAPER} {row.name}", f"{label_row(outcome.paper, row)}, {row.year}", look))
     labels, looks = dict(zip(cells["row"], cells["label"], strict=True)), _looks(outcome, colors, ours)
@@ -137,6 +144,20 @@ def _chart(
     return Chart(
         cases=cases, rows=tuple(row for row in rows if row.key in there), points=points, spread=spread[SPREAD], **facts
     )
+
+
+def _rows_drawn(outcome: Outcome) -> set[str]:
+    """The published rows that a chart has room for: all, or of very many that of each year which is the fastest in most
+    cases."""
+    paper, table = outcome.paper, outcome.experiment.name
+    found = [row for row in paper.rows if any(paper.printed(table, case, row.name) for case in outcome.cases)]
+    if len(found) <= MOST_THEIRS:
+        return {row.name for row in paper.rows}
+    years: dict[int, list[str]] = {}
+    for row in found:
+        years.setdefault(row.year, []).append(row.name)
+    fastest = ([paper.fastest(table, case, names) for case in outcome.cases] for names in years.values())
+    return {Counter(row.name for row in rows if row).most_common(1)[0][0] for rows in fastest}
 
 
 def _looks(outcome: Outcome, colors: Colors, shown: pd.DataFrame) -> dict[str, Look]:

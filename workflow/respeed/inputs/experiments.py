@@ -10,7 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from respeed.errors import UserError
 from respeed.inputs.forms import Mistakes, require
 from respeed.inputs.registry import find_workload, workloads
-from respeed.model.paper import SECONDS, UNITS, Algorithm, Case, Experiment, Facts, Parameters
+from respeed.model.paper import (
+    ARCHITECTURES,
+    SECONDS,
+    UNITS,
+    Algorithm,
+    Architectures,
+    Case,
+    Experiment,
+    Facts,
+    Parameters,
+    Precision,
+)
 from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
 from respeed.paths import check_name
 
@@ -63,6 +74,9 @@ class Table:
     whole_parameters: WholeParameters = Field(default_factory=dict)
     total: Label | None = None
     learning: Cases = ()
+    repeats: Count | None = None
+    architectures: Architectures = ARCHITECTURES
+    precision: Precision = ""
 
     @property
     def all_cases(self) -> tuple[CaseEntry, ...]:
@@ -74,7 +88,10 @@ class Table:
 
 
 # What an experiment has from its table unchanged.
-AS_WRITTEN = ("title", "examples", "algorithms", "whole_parameters", "total", "round_seconds", "facts", "caveats")
+AS_WRITTEN = (
+    "title", "examples", "algorithms", "whole_parameters", "total", "round_seconds", "facts", "caveats", "repeats",
+    "architectures", "precision",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +121,8 @@ class Experiments:
         table, where = self.tables[name], f"{self.path}: experiments.{name}"
         check_name("experiment", name, str(self.path))
         unit = UNITS[table.unit]
+        if table.repeats and table.counts_examples:
+            raise UserError(f"{where}.repeats: the table counts examples, which say how many steps it is for")
         if table.better not in {"", unit.better}:
             raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
         for algorithm in table.algorithms.values():
@@ -191,7 +210,7 @@ class Experiments:
                 for case in cases:
                     if case.name in experiment.sources:
                         continue
-                    work = (kind, case.workload, tuple(sorted(case.parameters.items())))
+                    work = (kind, experiment.precision, case.workload, tuple(sorted(case.parameters.items())))
                     other, name = seen.setdefault(work, (experiment.name, case.name))
                     if other == experiment.name and name != case.name:
                         raise UserError(f"{where}: {case.name} and {name} are the same work")

@@ -14,10 +14,11 @@ from respeed.inputs.experiments import Experiments, Table
 from respeed.inputs.files import from_here, read_text, read_yaml
 from respeed.inputs.forms import Keys, Mistakes, faultless, fit, require
 from respeed.model.paper import NEEDS, SPEEDUP, Claim, Experiment, Facts, Paper, Place, Printed, PublishedRow
-from respeed.model.validation import SOME, Named, Says, Text, Year, form
+from respeed.model.validation import SOME, Named, Positive, Says, Text, Year, form
 from respeed.paths import NAME, PAPERS, check_name
 from respeed.text import clip, name_unprintable
 
+HISTORY = Says("a mapping of experiments to the operations that a printed time is for, or null where it is a rate")
 Authors = Annotated[tuple[Text, ...], SOME, Says("a list of names")]
 Address = Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")]
 # Of these mappings one entry may be wrong and the others be looked at all the same.
@@ -45,6 +46,11 @@ class PaperFile:
     claims: Annotated[dict[str, Claim], Named, Says("a mapping of names to what the paper claims")] = Field(
         default_factory=dict
     )
+    history: Annotated[dict[str, Positive | None], HISTORY] = Field(default_factory=dict)
+
+
+# What a paper has from its file unchanged.
+AS_WRITTEN = ("title", "authors", "venue", "year", "doi", "url", "claim", "facts", "history")
 
 
 def paper_folders(folder: Path = PAPERS) -> list[str]:
@@ -103,8 +109,16 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
                 _check_claim(claim, experiments, rows, f"{path}: claims.{claim.name}")
     printed = path.with_name("published.csv")
     values, speedups = read_published(printed, experiments, unread if every else None, known, mistakes)
+    for one in written.history if written else ():
+        with mistakes.collecting():
+            require(f"{path}: history: no experiment", one, every)
     if written is None or mistakes:
         return None
+    for one, work in written.history.items():
+        if (work is None) != bool(experiments[one].unit.counted):
+            raise UserError(f"{path}: history.{one}: of a table in seconds the operations, of one in a rate null")
+    if len({experiments[one].unit.counted and experiments[one].unit for one in written.history}) > 1:
+        raise UserError(f"{path}: history: its experiments count different things; name those that count the same")
     paper = Paper(
         name=name,
         rows=tuple(rows.values()),
@@ -112,7 +126,7 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
         published=values,
         speedups=speedups,
         claims=tuple(claims.values()),
-        **{key: getattr(written, key) for key in ("title", "authors", "venue", "year", "doi", "url", "claim", "facts")},
+        **{key: getattr(written, key) for key in AS_WRITTEN},
     )
     _check_speedups(paper, printed, mistakes)
     _check_printed_claims(paper, path, mistakes)

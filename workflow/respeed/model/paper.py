@@ -52,6 +52,7 @@ Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
 KINDS = Says("a list of single-cpu, multi-cpu, gpu or tpu")
 Architectures = Annotated[tuple[Architecture, ...], SOME, KINDS]
 Confidence = Annotated[str, OneOf(CONFIDENCES)]
+Precision = Annotated[str, OneOf(("fp64", "fp32", "tf32", "bf16", "fp16"), MEANT_PRECISIONS)]
 Parameter = Annotated[
     Number | StrictStr,
     AfterValidator(_parameter),
@@ -137,7 +138,7 @@ class PublishedRow:
     beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_of_one_kind), KINDS]
     year: Year = 0
     device: Label = ""
-    precision: Annotated[str, OneOf(("fp64", "fp32", "tf32", "bf16", "fp16"), MEANT_PRECISIONS)] = ""
+    precision: Precision = ""
     algorithm: Label = ""
     hardware: Annotated[Hardware, Says("label, flops_per_second, bytes_per_second, source and confidence")] | None = (
         None
@@ -244,7 +245,8 @@ class Experiment:
     `columns` maps a case to the printed column that it answers, where that has another name, `sources` to the
     experiment that measures it, where that is another. `total` names what the
     cases are the parts of, where their seconds add up to something. `round_seconds` is a first guess at what a round
-    takes, until this machine has records of its own.
+    takes, until this machine has records of its own. `repeats` is how many steps the seconds are for, where these have
+    no examples. Rows of other `architectures` do not run the table, nor, where it names one, of another `precision`.
     """
 
     name: str
@@ -263,6 +265,9 @@ class Experiment:
     round_seconds: float
     facts: tuple[Fact, ...]
     caveats: tuple[str, ...]
+    repeats: int | None = None
+    architectures: tuple[str, ...] = ARCHITECTURES
+    precision: str = ""
 
     def case_names(self, smoke: bool = False) -> tuple[str, ...]:
         """The table's columns, each once."""
@@ -275,7 +280,7 @@ class Experiment:
     def runs_on(self, workload: str, architecture: str) -> bool:
         """Whether rows of that architecture run the workload at all."""
         algorithm = self.algorithms.get(workload)
-        return algorithm is None or architecture in algorithm.architectures
+        return architecture in self.architectures and (algorithm is None or architecture in algorithm.architectures)
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Whether the published row ran the workload: where the table tells algorithms apart, only its own."""
@@ -289,12 +294,12 @@ class Experiment:
     @property
     def is_extrapolated(self) -> bool:
         """Whether the table's seconds are for more than one step."""
-        return self.examples is not None or bool(self.case_examples)
+        return any((self.examples, self.case_examples, self.repeats))
 
     def steps(self, case: Case) -> float:
-        """How many steps the table's seconds stand for: examples / batch, which need not be whole."""
+        """How many steps the table's seconds stand for: examples / batch, which need not be whole, or the repeats."""
         examples = self.case_examples.get(case.name, self.examples)
-        return examples / case.parameters["batch"] if examples else 1.0
+        return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
 
     def examples_of(self, case: Case) -> float | None:
         """How many examples the seconds of the case stand for; None where a step has none."""
@@ -317,6 +322,8 @@ class Paper:
     """A paper as its folder in workflow/papers describes it. `doi` and `url` are empty where it has none.
 
     `published` has the printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
+    `history` has the experiments whose rates stand in one figure, by the years of their rows, each with the operations
+    that a printed time is for; None where the table's unit is a rate.
     """
 
     name: str
@@ -333,6 +340,7 @@ class Paper:
     published: Mapping[Place, Printed]
     speedups: Mapping[Place, Printed] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    history: Mapping[str, float | None] = field(default_factory=dict)
 
     def row(self, name: str) -> PublishedRow:
         """The published row of that name."""

@@ -292,6 +292,7 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
         ],
         "facts": list(map(asdict, paper.facts)),
         "experiments": [_experiment(results, paper, experiment) for experiment in paper.experiments.values()],
+        "history": _history(results, paper),
         "rooflines": [_roofline(results, paper, machine) for machine in results.machines],
     }
 
@@ -542,6 +543,20 @@ def _peaks(mine: list[Any], paper: Paper) -> list[list[str]]:
                 how = sources.get(label, "") if side.endswith("there") else "measured: a bare product on the same row"
                 rows[side, label] = [side, label, format_number(peak), how]
     return list(rows.values())
+
+
+def _history(results: Results, paper: Paper) -> dict[str, str] | None:
+    """The figure of a paper's rows by their years, if it asks for one."""
+    if not paper.history:
+        return None
+    what = f"{paper.title}: its rows by their years, and the machines here"
+    return {
+        "path": f"/{results_folder(results.smoke)}/figures/{paper.name}/history.svg",
+        "caption": f"{what}. Of each row and machine the highest rate of its kind, in the precision of the paper's "
+        "rows; a line joins what was faster than all of its kind before, by name. "
+        "A year is that in which a number of theirs became known, or in which a machine here was measured.",
+        "alt": f"Chart, rates on a logarithmic axis: {what}. Its numbers are in the tables.",
+    }
 
 
 def _roofline(results: Results, paper: Paper, machine: str) -> dict[str, str]:

@@ -89,6 +89,10 @@ def figure_files(run: Workflow, report: Report) -> list[Any]:
         add(f"{paper}/{name}", LEARNED, "learning", LEARNING, of_paper, Table=title)
     for shown in run.papers.values():
         add(shown.name, OF_PAPER, "roofline", FIGURES, _title(shown), Table="all")
+        if shown.history:
+            path, labels = f"{folder}/{shown.name}/history", {"Table": "all", "Shows": "History", "Machine": "all"}
+            made.append(_show(report, f"{path}.svg", "history", FIGURES, _title(shown), **labels))
+            made.extend(f"{path}{ending}" for ending in ENDINGS)
     add("", OF_MACHINE, "sheet", SHEETS)
     return [path for path in made if run.measures or os.path.exists(path)]
 

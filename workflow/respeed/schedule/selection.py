@@ -119,15 +119,22 @@ def make_work(
     machine: str,
     reason: Callable[[Profile], str | None] | None = None,
 ) -> Work:
-    """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once.
-    `reason` says of a profile why the machine cannot run it, by default of this machine."""
-    runnable = [profiles[name] for name in config.profiles if (reason or why_not)(profiles[name]) is None]
+    """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once. Where
+    no profile was named, a table of one precision is measured by all that have it, optional or not. `reason` says of a
+    profile why the machine cannot run it, by default of this machine."""
+    tables = [
+        papers[paper].experiments[name] for paper in config.papers for name in chosen_experiments(config, papers[paper])
+    ]
+    precisions = {one.precision for one in tables} - {""} if config.all_profiles else set()
+    asked = dict.fromkeys([*config.profiles, *(name for name, one in profiles.items() if one.precision in precisions)])
+    every = [profiles[name] for name in asked if (reason or why_not)(profiles[name]) is None]
+    runnable = [one for one in every if one.name in config.profiles]
     cells: dict[CellKey, None] = {}
     wholes: dict[tuple[str, str, str], None] = {}
     for paper in (papers[name] for name in config.papers):
         for name in chosen_experiments(config, paper):
             experiment = paper.experiments[name]
-            for profile in runnable:
+            for profile in every if experiment.precision else runnable:
                 found = [
                     CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, profile.name)
                     for case in cases_of(experiment, profile, config.preset.is_smoke)

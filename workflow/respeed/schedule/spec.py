@@ -99,6 +99,7 @@ def cases_of(experiment: Experiment, profile: Profile, smoke: bool) -> list[Case
         for case in (experiment.smoke_cases if smoke else experiment.cases)
         if runs(case.workload, profile.backend, profile.precision)
         and experiment.runs_on(case.workload, profile.architecture)
+        and experiment.precision in {"", profile.precision}
     ]
 
 

@@ -235,7 +235,8 @@ class Workflow:
             config, told = self.config, told_of(machine)
             if told and told.profiles is not None:
                 named = [name for name in config.profiles if name in told.profiles]
-                config = replace(config, profiles=told.profiles if config.all_profiles else tuple(named))
+                chosen = told.profiles if config.all_profiles else tuple(named)
+                config = replace(config, profiles=chosen, all_profiles=False)
             found.append(Target(config, self.papers, self.profiles, machine, self.nodes.get(machine)))
         return tuple(found)
 
