@@ -88,12 +88,12 @@ def test_a_gpu_is_no_rival_of_the_fastest_cpu_row(make_record: MakeRecord) -> No
 
 
 def test_a_row_stands_beside_the_speedup_of_the_fastest_published_row(make_record: MakeRecord) -> None:
-    """Three rows on a GPU were published: 8495 ms over 358.53 ms is not the fastest of them."""
+    """Many rows on GPUs were published: 8495 ms over the Titan X's 128.62 ms is not the fastest of them."""
     records = moved(noisy(make_record, 0.1, **GPU), "cnn-benchmarks", "nets", "vgg-16")
     (row,) = (
         row for row in rows_of(frames_of(records, OTHERS).speedups) if (row.case, row.profile) == ("vgg-16", "gpu")
     )
-    assert row.published == pytest.approx(8495.48 / 128.62)
+    assert row.published == pytest.approx(8495.48 / 128.14)
 
 
 def test_a_crossover_is_where_all_later_cases_are_faster_not_the_first_that_is() -> None:
