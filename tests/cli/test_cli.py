@@ -145,6 +145,11 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
     seed = (project.folder / "config.yaml").read_text().partition("\nseed:")[0].count("\n") + 2
     done = project.run("respeed", "check", check=False)
     assert done.returncode == 1
+    *lines, last = done.stdout.splitlines()
+    profiles = len([*(workflow / "hardware").glob("*.yaml")])
+    looked = f"{len(lines)} mistakes; looked at config.yaml, {profiles} hardware profiles, papers (My lectures, "
+    assert last.startswith(looked)
+    assert ", machines (My Box, box), " in last
     for unwanted in ("Traceback", str(project.folder), "\x1b"):
         assert unwanted not in done.stdout
     for line in (

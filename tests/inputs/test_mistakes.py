@@ -133,6 +133,10 @@ WRONG = [
     ("draft", "test: faster, ", "test: memory, ", ("claims.faster.over", "leave it out")),
     ("draft", FASTER, LIMITED.replace("small", "smal"), ("did you mean small?",)),
     ("draft", FASTER, LIMITED.replace("hidden", "hiden"), ("did you mean hidden?",)),
+    ("draft", "year: 2010", "year: 2010\ndoi: https://doi.org/10.1/1", ("doi: 'https", "a DOI alone")),
+    ("draft", "[A. Nother]", "[{organization: Lab}]", ("authors.0", "a name, or {organisation: NAME}")),
+    ("printed", "row,value", "rows,value", ("csv:1: the columns must be", "may be left out")),
+    ("printed", "row,value,unit,printed", "architecture,seconds", ("csv:2: must have 4 values, has 6",)),
 ]  # fmt: skip
 
 
@@ -158,6 +162,12 @@ ALL = [
      ("the key 'year' is missing", "no row 'gpu'", "'gup'")),
     ("draft", (("title: A draft\n", ""), ("rows:", "rws:"), ("round_seconds: 1", "round_seconds: 0")),
      ("the key 'title' is missing", "unknown key 'rws'", "'rows' is missing", "round_seconds: 0 must be")),
+    ("draft", (("unit: examples", "unit: exampels"), ("rate: 0.01}", "rat: 0.01}"), ("hidden: 500}", "hiden: 5, x: 3}"),
+               ("experiment: rbm, row: gpu-a", "experiment: rmb, row: gpu-c"), ("over: [cpu]", "over: [cpu, cpus]")),
+     ("rbm.unit: 'exampels a second'", "did you mean learning_rate?", "did you mean hidden?", "unknown key 'x'",
+      "no experiment 'rmb' (did you mean rbm?)", "row: no row 'gpu-c'", "over: no row 'cpus'")),
+    ("draft", (("workload: rbm", "workload: rmb"), ("    round_seconds: 1", "    round_secs: 1")),
+     ("unknown key 'round_secs'", "did you mean rbm?")),
 ]  # fmt: skip
 
 

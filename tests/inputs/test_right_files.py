@@ -1,6 +1,7 @@
 """What right files mean, and the JSON Schemas that editors check them by."""
 
 import json
+import re
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from respeed.analysis.cells import reference
+from respeed.errors import UserError
 from respeed.inputs.__main__ import FORMS, json_schema
 from respeed.inputs.config import load_config
 from respeed.inputs.files import read_yaml
 from respeed.inputs.machines import Price, SlurmNode
 from respeed.inputs.profiles import read_profile
-from respeed.model.paper import UNITS
+from respeed.model.paper import UNITS, Printed
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, SCHEMAS, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
@@ -115,6 +118,39 @@ def test_a_rate_of_operations_needs_their_number_and_a_speedup_does_not(tmp_path
 @given(value=NUMBERS, amount=NUMBERS)
 def test_a_number_in_a_unit_is_the_same_after_it_was_seconds(unit: Any, value: float, amount: float) -> None:
     assert unit.value(unit.seconds(value, amount), amount) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("table", "csv"),
+    [
+        ("unit: examples a second", "experiment,case,row,value\nrbm,small,cpu,6573.73\n"),
+        ("unit: examples a second", "experiment,case,row,value,unit\nrbm,small,cpu,6573.73,examples a second\n"),
+        ("unit: seconds", "experiment,case,architecture,seconds\nrbm,small,cpu,6573.73\n"),
+    ],
+)
+def test_a_paper_may_leave_out_what_a_table_can_do_without_and_have_an_older_or_shorter_file_of_numbers(
+    tmp_path: Path, table: str, csv: str
+) -> None:
+    text = DRAFT.replace("unit: examples a second", table).replace("    better: larger\n", "")
+    text = text.replace("    protocol: {batch: 60, learning_rate: 0.01}\n", "")
+    text = re.sub(r"hidden: \d+", r"\g<0>, batch: 60, learning_rate: 0.01", text)
+    for line in ("facts: []\n", "    round_seconds: 1\n", "    facts: []\n", "    caveats: []\n"):
+        text = text.replace(line, "", 1)
+    paper = draft(tmp_path, text, csv)
+    assert (paper.facts, paper.experiments["rbm"].facts, paper.experiments["rbm"].caveats) == ((), (), ())
+    assert paper.experiments["rbm"].round_seconds > 0
+    assert paper.published["rbm", "small", "cpu"] == Printed(6573.73, "6573.73")
+
+
+def test_seconds_of_an_older_file_are_not_taken_for_what_else_a_table_counts(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"csv:2: unit: 'seconds' is neither rbm's unit, examples a second"):
+        draft(tmp_path, csv="experiment,case,architecture,seconds\nrbm,small,cpu,6573.73\n")
+
+
+def test_of_a_person_the_last_name_stands_for_the_paper_and_of_an_organisation_all_of_it(tmp_path: Path) -> None:
+    people = "[Ada B. First, {organisation: Some Laboratory}, Last]"
+    paper = draft(tmp_path, DRAFT.replace("[A. Nother]", people))
+    assert reference(paper) == "First, Some Laboratory and Last (Somewhere 2010)"
 
 
 def test_a_paper_that_prints_nothing_needs_no_file_of_numbers(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_the_target_pdf_is_built_whatever_is_wrong_with_one_paper(project: Proje
 
 
 def test_check_says_so_where_there_is_no_mistake(project: Project) -> None:
-    assert project.run("respeed", "check").stdout.startswith("no mistake in config.yaml, ")
+    assert project.run("respeed", "check").stdout.startswith("no mistake; looked at config.yaml, ")
 
 
 @pytest.mark.slow

@@ -264,7 +264,7 @@ PAPER = "paper"
 
 def reference(paper: Paper) -> str:
     """A paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
-    names = [author.split()[-1] for author in paper.authors]
+    names = [name.strip("{}") if name.startswith("{") else name.split()[-1] for name in paper.authors]
     if len(names) > 3:
         names = [names[0], "others"]
     return f"{' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))} ({paper.venue} {paper.year})"

@@ -161,15 +161,17 @@ KINDS = {
 def check_files() -> int:
     """Print a line for each mistake in config.yaml, the hardware profiles, the papers, workflow/machines, and in what
     workloads and backends say of themselves; the exit code is 1 if there is any."""
-    (profiles, wrong), papers = read_profiles(), paper_folders()
+    (profiles, wrong), papers, machines = read_profiles(), paper_folders(), told_machines()
     mistakes = [*check_config(), *chain.from_iterable(wrong.values())]
-    for _, found in (*map(read_told, told_machines()), *map(read_paper, papers)):
+    for _, found in (*map(read_told, machines), *map(read_paper, papers)):
         mistakes += found
     mistakes += [*broken_files(), *overlooked()]
     for line in mistakes:
         print(visible(line))
-    if not mistakes:
-        print(f"no mistake in config.yaml, {len(profiles)} hardware profiles, and papers: {', '.join(papers)}")
+    counted = _count(len(mistakes), "mistake") if mistakes else "no mistake"
+    named = [f"{kind} ({', '.join(names) or 'none'})" for kind, names in (("papers", papers), ("machines", machines))]
+    looked = ", ".join(["config.yaml", _count(len({*profiles, *wrong}), "hardware profile"), *named])
+    print(f"{counted}; looked at {looked}, and what workloads and backends say of themselves")
     return 1 if mistakes else 0
 
 

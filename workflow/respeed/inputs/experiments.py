@@ -54,19 +54,24 @@ Protocol = Annotated[Parameters, Says("a mapping of parameters that all cases sh
 WholeParameters = Annotated[Parameters, Says("a mapping of parameters to what they are in whole runs")]
 PROGRAMS = Says("a mapping of workload names to a label and the published rows whose numbers are theirs")
 
+# A guess for a table whose file makes none, until the machine has records of its own.
+ROUND_SECONDS = 10
+# What may be wrong in a table, and its cases can be read all the same.
+ASIDE = {"unit", "better", "examples", "round_seconds", "facts", "caveats", "total"}
 
-@form("a mapping with title, workload, protocol, cases, ...")
+
+@form("a mapping with title, workload, cases, smoke_cases, ...")
 class Table:
     """An experiment as it is written."""
 
     title: Text
     workload: Workload
-    protocol: Protocol
     cases: Cases
     smoke_cases: Cases
-    round_seconds: Seconds
-    facts: Facts
-    caveats: Annotated[tuple[Text, ...], Says("a list of sentences")]
+    protocol: Protocol = Field(default_factory=dict)
+    round_seconds: Seconds = ROUND_SECONDS
+    facts: Facts = ()
+    caveats: Annotated[tuple[Text, ...], Says("a list of sentences")] = ()
     unit: Annotated[str, OneOf(tuple(UNITS))] = SECONDS.name
     better: Annotated[str, OneOf(("smaller", "larger"))] = ""
     examples: Count | None = None
@@ -131,8 +136,7 @@ class Experiments:
                 place = f"{where}.algorithms.{algorithm.workload}.published_for"
                 require(f"{place}: no row", row, self.rows or [row])
         find_workload(table.workload, f"{where}.workload")
-        with self.mistakes.collecting():
-            _check_protocol(table, where)
+        _check_protocol(table, where, self.mistakes)
         both = {case.case for case in table.cases} & {case.case for case in table.smoke_cases}
         if both:
             raise UserError(
@@ -183,8 +187,10 @@ class Experiments:
         for program in tuple(table.algorithms) or (case.workload or table.workload,):
             # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
             own = table.algorithms[program].parameters if table.algorithms and key == "cases" else {}
-            found.append(_case(case, program, own, table, where))
-            _case(case, program, table.whole_parameters, table, f"{where}: whole run")
+            before = len(self.mistakes)
+            found.append(self._case(case, program, own, table, where))
+            if len(self.mistakes) == before:
+                self._case(case, program, table.whole_parameters, table, f"{where}: whole run")
         return found
 
     def _taken(self, case: CaseEntry, key: str, name: str, where: str) -> Case:
@@ -199,7 +205,24 @@ class Experiments:
         if source.algorithms:
             raise UserError(f"{where}: from: {case.source} tells several algorithms apart; name a table that does not")
         measured = there[case.case]
-        return _case(measured, measured.workload or source.workload, {}, source, where)
+        return self._case(measured, measured.workload or source.workload, {}, source, where)
+
+    def _case(self, entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
+        name = check_name("case", entry.case, where)
+        facts, given = find_workload(workload, where), entry.parameters | dict(more)
+        parameters = {key: value for key, value in table.protocol.items() if key in facts.takes} | given
+        asked = dict.fromkeys(facts.parameters) | parameters
+        for key in asked:
+            with self.mistakes.collecting():
+                require(f"{where}: unknown key", key, facts.takes)
+                if key not in parameters:
+                    raise UserError(
+                        f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it"
+                    )
+                _check_parameter(parameters[key], facts.takes[key], f"{where}: {key}")
+        if (table.counts_examples or entry.examples is not None) and "batch" not in asked:
+            raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
+        return Case(name, workload, parameters)
 
     def _check_measured_once(self, experiments: Mapping[str, Experiment]) -> None:
         """The same work under two names would cost twice the time, and print two numbers for one thing."""
@@ -221,27 +244,12 @@ class Experiments:
                         )
 
 
-def _check_protocol(table: Table, where: str) -> None:
+def _check_protocol(table: Table, where: str, mistakes: Mistakes) -> None:
     programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
     used = {key for program in programs if program in workloads() for key in workloads()[program].takes}
     for key in table.protocol:
-        require(f"{where}.protocol: unknown key", key, used)
-
-
-def _case(entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
-    name = check_name("case", entry.case, where)
-    facts, given = find_workload(workload, where), entry.parameters | dict(more)
-    for key in given:
-        require(f"{where}: unknown key", key, facts.takes)
-    parameters = {key: value for key, value in table.protocol.items() if key in facts.takes} | given
-    for key in facts.parameters:
-        if key not in parameters:
-            raise UserError(f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it")
-    for key, value in parameters.items():
-        _check_parameter(value, facts.takes[key], f"{where}: {key}")
-    if (table.counts_examples or entry.examples is not None) and "batch" not in parameters:
-        raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
-    return Case(name, workload, parameters)
+        with mistakes.collecting():
+            require(f"{where}.protocol: unknown key", key, used)
 
 
 def _check_parameter(value: Any, kind: str | tuple[str, ...], where: str) -> None:

@@ -7,19 +7,38 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.experiments import Experiments, Table
+from respeed.inputs.experiments import ASIDE, Experiments, Table
 from respeed.inputs.files import from_here, read_text, read_yaml
 from respeed.inputs.forms import Keys, Mistakes, faultless, fit, require
-from respeed.model.paper import NEEDS, SPEEDUP, Claim, Experiment, Facts, Paper, Place, Printed, PublishedRow
+from respeed.model.paper import NEEDS, SECONDS, SPEEDUP, Claim, Experiment, Facts, Paper, Place, Printed, PublishedRow
 from respeed.model.validation import SOME, Named, Positive, Says, Text, Year, form
 from respeed.paths import NAME, PAPERS, check_name
 from respeed.text import clip, name_unprintable
 
 HISTORY = Says("a mapping of experiments to the operations that a printed time is for, or null where it is a rate")
-Authors = Annotated[tuple[Text, ...], SOME, Says("a list of names")]
+
+
+def _author(value: Any) -> Any:
+    """An organisation's name gets braces, as in BibTeX: `reference` keeps it whole."""
+    is_one = isinstance(value, dict) and [*value] == ["organisation"] and isinstance(value["organisation"], str)
+    return f"{{{value['organisation']}}}" if is_one else value
+
+
+Author = Annotated[
+    StrictStr,
+    Field(min_length=1, max_length=1000),
+    BeforeValidator(_author),
+    Says("a name, or {organisation: NAME}", {"type": ["string", "object"]}),
+]
+Authors = Annotated[tuple[Author, ...], SOME, Says("a list of names")]
+Doi = Annotated[
+    StrictStr,
+    Field(pattern=r"^10\.[0-9]{4,9}(\.[0-9]+)*/[^ ]+$"),
+    Says("a DOI alone, such as 10.1145/1553374.1553486, without the address before it"),
+]
 Address = Annotated[StrictStr, Field(pattern="^https?://[^ ]+$"), Says("an address that begins with https://")]
 # Of these mappings one entry may be wrong and the others be looked at all the same.
 SECTIONS: dict[str, Any] = {
@@ -39,9 +58,9 @@ class PaperFile:
     year: Year
     claim: Text
     rows: Annotated[dict[str, PublishedRow], SOME, Named, Says("a mapping of names to the published rows")]
-    facts: Facts
     experiments: Annotated[dict[str, Table], SOME, Says("a mapping of experiment names to what each ran")]
-    doi: Text = ""
+    facts: Facts = ()
+    doi: Doi = ""
     url: Address = ""
     claims: Annotated[dict[str, Claim], Named, Says("a mapping of names to what the paper claims")] = Field(
         default_factory=dict
@@ -93,20 +112,27 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
     right = {section: _right_entries(data.get(section), section, wrong) for section in SECTIONS}
     if "year" in data and ("year",) not in wrong:
         right["rows"] = {name: {"year": data["year"], **row} for name, row in right["rows"].items()}
+    right["experiments"] = _mended(data.get("experiments"), wrong) | (whole := right["experiments"])
     rows, tables, claims = (fit(form, right[section], path)[0] for section, form in SECTIONS.items())
     known = data["rows"] if isinstance(data.get("rows"), dict) else None
     for row in rows:
         with mistakes.collecting():
             check_name("row", row, str(path))
-    experiments = Experiments(tables, known, path, mistakes).read()
+    read = Experiments(tables, known, path, mistakes).read()
+    experiments = {name: experiment for name, experiment in read.items() if name in whole}
     # What is said of an experiment, or of a row, that is wrong itself waits until that is mended.
     every = data["experiments"] if isinstance(data.get("experiments"), dict) else {}
     unread = {*every} - {*experiments}
     for claim in claims.values():
-        if every and claim.experiment not in unread and known and not {claim.row, *claim.over} & ({*known} - {*rows}):
+        where, before = f"{path}: claims.{claim.name}", len(mistakes)
+        named = [("row", claim.row, known), *(("over", row, known) for row in claim.over)]
+        for key, name, there in (("experiment", claim.experiment, every), *named):
             with mistakes.collecting():
-                check_name("claim", claim.name, str(path))
-                _check_claim(claim, experiments, rows, f"{path}: claims.{claim.name}")
+                require(f"{where}.{key}: no {key.replace('over', 'row')}", name, there or [name])
+        with mistakes.collecting():
+            check_name("claim", claim.name, str(path))
+            if len(mistakes) == before and claim.experiment in experiments and {claim.row, *claim.over} <= {*rows}:
+                _check_claim(claim, experiments[claim.experiment], rows, where)
     printed = path.with_name("published.csv")
     values, speedups = read_published(printed, experiments, unread if every else None, known, mistakes)
     for one in written.history if written else ():
@@ -141,19 +167,26 @@ def _right_entries(entries: Any, section: str, wrong: Collection[Keys]) -> dict[
     return {name: entry for name, entry in entries.items() if name not in named}
 
 
-def _check_claim(
-    claim: Claim, experiments: Mapping[str, Experiment], rows: Mapping[str, PublishedRow], where: str
-) -> None:
-    """UserError, a line that begins with `where`, for a claim about what is not there."""
-    require(f"{where}.experiment: no experiment", claim.experiment, experiments)
-    experiment, needed = experiments[claim.experiment], NEEDS[claim.test]
+def _mended(entries: Any, wrong: Collection[Keys]) -> dict[str, Any]:
+    """The experiments whose cases can be read, whatever else is wrong in them, without what is."""
+    found, known = dict[str, Any](), {*Table.__dataclass_fields__}
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        mine = [place for place in wrong if place[:2] == ("experiments", name)]
+        keys = {place[2] for place in mine if len(place) > 2}
+        if mine and isinstance(entry, dict) and keys <= ASIDE and ("protocol" in entry or {*entry} <= known):
+            mended = {"title": "–"} | {key: entry[key] for key in entry if key in known - keys - {"better"}}
+            found |= {name: mended} if fit(Table, mended, PAPERS)[0] else {}
+    return found
+
+
+def _check_claim(claim: Claim, experiment: Experiment, rows: Mapping[str, PublishedRow], where: str) -> None:
+    """UserError, a line that begins with `where`, for a claim that says nothing of the experiment and these rows."""
+    needed = NEEDS[claim.test]
     for key in ("over", "over_case", "by"):
         if key in needed and not getattr(claim, key):
             raise UserError(f"{where}: the key {key!r} is missing: the test {claim.test} needs it")
         if key not in needed and getattr(claim, key):
             raise UserError(f"{where}.{key}: the test {claim.test} does not have it; leave it out")
-    for key, row in (("row", claim.row), *(("over", row) for row in claim.over)):
-        require(f"{where}.{key}: no row", row, rows)
     if claim.row in claim.over:
         raise UserError(f"{where}.over: {claim.row} is the claim's own row; name what it is compared with")
     for one in claim.over:
@@ -213,7 +246,10 @@ def _check_printed_claims(paper: Paper, path: Path, mistakes: Mistakes) -> None:
             )
 
 
+# Without a unit it is the table's, and without a text the value is what was printed.
 COLUMNS = ["experiment", "case", "row", "value", "unit", "printed"]
+# What columns were called before tables had units.
+OLDER = {"architecture": "row", "seconds": "value"}
 # No printed table has more, no line of one is longer, and none of its numbers has more digits.
 MAX_LINES = 5_000
 MAX_LETTERS = 500
@@ -234,18 +270,21 @@ def read_published(
     them, nor of rows, where None could be."""
     values: Numbers = {}
     speedups: Numbers = {}
-    path, lines = from_here(path), []
+    path, head, lines = from_here(path), COLUMNS, list[str]()
     with mistakes.collecting():
-        lines = _lines(path) if os.path.lexists(path) else []
+        head, lines = _lines(path) if os.path.lexists(path) else (head, lines)
     for number, text in enumerate(lines, start=2):
         where = f"{path}:{number}"
         with mistakes.collecting():
             fields = _fields(text, where)
-            if fields and len(fields) != len(COLUMNS):
-                raise UserError(f"{where}: must have {len(COLUMNS)} values, has {len(fields)}")
-            line = dict(zip(COLUMNS, fields, strict=False))
-            if line and unread is not None and line["experiment"] not in unread:
-                _read_line(line, where, experiments, rows, speedups if line["unit"] == SPEEDUP else values)
+            if fields and len(fields) != len(head):
+                raise UserError(f"{where}: must have {len(head)} values, has {len(fields)}")
+            line = {OLDER.get(key, key): text for key, text in zip(head, fields, strict=False)}
+            if line and unread is not None:
+                require(f"{where}: no experiment", line["experiment"], [*experiments, *unread])
+            if line and line["experiment"] in experiments:
+                line = {"unit": SECONDS.name, **line} if "seconds" in head else line
+                _read_line(line, where, experiments, rows, speedups if line.get("unit") == SPEEDUP else values)
     for experiment in experiments.values():
         there = {place[1] for place in (*values, *speedups) if place[0] == experiment.name}
         for case, column in experiment.columns.items():
@@ -255,15 +294,17 @@ def read_published(
     return values, speedups
 
 
-def _lines(path: Path) -> list[str]:
-    """Those below the columns' names. A line is a row: no text of a table needs two, and so a quote that never ends is
-    found where it begins."""
+def _lines(path: Path) -> tuple[list[str], list[str]]:
+    """The columns' names, and the lines below. A line is a row: no text of a table needs two, and so a quote that never
+    ends is found where it begins."""
     lines = read_text(path).split("\n")
-    if _fields(lines[0], f"{path}:1") != COLUMNS:
-        raise UserError(f"{path}:1: the columns must be {','.join(COLUMNS)}")
+    head = _fields(lines[0], f"{path}:1")
+    if [OLDER.get(name, name) for name in head] not in (COLUMNS[:number] for number in (4, 5, 6)):
+        may = "in this order; printed, or unit and printed, may be left out"
+        raise UserError(f"{path}:1: the columns must be {','.join(COLUMNS)}, {may}")
     if len(lines) > MAX_LINES:
         raise UserError(f"{path}: has more than {MAX_LINES} lines, which no printed table needs")
-    return lines[1:]
+    return head, lines[1:]
 
 
 def _fields(line: str, where: str) -> list[str]:
@@ -287,9 +328,8 @@ def _read_line(
     rows: Collection[str] | None,
     found: Numbers,
 ) -> None:
-    name = line["experiment"]
-    require(f"{where}: no experiment", name, experiments)
-    experiment = experiments[name]
+    name, experiment = line["experiment"], experiments[line["experiment"]]
+    line = {"unit": experiment.unit.name, "printed": line["value"], **line}
     columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
     require(f"{where}: no case", line["case"], columns)
     require(f"{where}: no row", line["row"], [line["row"]] if rows is None else rows)

@@ -282,7 +282,7 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
     summaries = ((name, *summarize(name, paper, cells, claims)) for name in results.machines)
     return {
         "title": paper.title,
-        "authors": ", ".join(paper.authors),
+        "authors": ", ".join(author.strip("{}") for author in paper.authors),
         "venue": f"{paper.venue} {paper.year}",
         "links": [{"address": address, "text": text} for text, address in paper.links.items()],
         "claim": paper.claim,
