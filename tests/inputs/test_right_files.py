@@ -137,6 +137,7 @@ def test_a_paper_may_leave_out_what_a_table_can_do_without_and_have_an_older_or_
     for line in ("facts: []\n", "    round_seconds: 1\n", "    facts: []\n", "    caveats: []\n"):
         text = text.replace(line, "", 1)
     paper = draft(tmp_path, text, csv)
+    assert paper.name == "draft"
     assert (paper.facts, paper.experiments["rbm"].facts, paper.experiments["rbm"].caveats) == ((), (), ())
     assert paper.experiments["rbm"].round_seconds > 0
     assert paper.published["rbm", "small", "cpu"] == Printed(6573.73, "6573.73")

@@ -126,9 +126,9 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
     for claim in claims.values():
         where, before = f"{path}: claims.{claim.name}", len(mistakes)
         named = [("row", claim.row, known), *(("over", row, known) for row in claim.over)]
-        for key, name, there in (("experiment", claim.experiment, every), *named):
+        for key, said, there in (("experiment", claim.experiment, every), *named):
             with mistakes.collecting():
-                require(f"{where}.{key}: no {key.replace('over', 'row')}", name, there or [name])
+                require(f"{where}.{key}: no {key.replace('over', 'row')}", said, there or [said])
         with mistakes.collecting():
             check_name("claim", claim.name, str(path))
             if len(mistakes) == before and claim.experiment in experiments and {claim.row, *claim.over} <= {*rows}:
