@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from respeed.analysis.cells import ROUNDS_OF
-from respeed.analysis.claims import make_claims, summarize
+from respeed.analysis.claims import fold_claims, make_claims, summarize
 from respeed.analysis.columns import rows_of
 from respeed.analysis.totals import make_totals
-from respeed.model.paper import Claim
+from respeed.model.paper import Claim, Printed
 from respeed.text import format_duration
 from tests.derived import (
     ALL,
@@ -149,21 +149,20 @@ THREE = ([1 / printed for printed in PRINTED[:3]], GPU)
               ([0.8] * 4, ONE | {"profile": "torch-odd", "threads": 2})),
          {"verdict": "reproduced", "base_profile": "torch-1", "published": "1.13x to 1.85x"}),
         ("each", SECOND_CORE, rows(([1.0] * 4, ONE), ([0.25] * 4, BOTH | {"threads": 4})),
-         {"verdict": "not testable here", "instead": "4 threads are 4.0x as fast as one.",
+         {"verdict": "not testable here", "instead": "4 threads are 4.0 times as fast as one.",
           "reason": "no row of 2 threads was measured, only of 4; add a hardware profile with `threads: 2`"}),
         ("each", SECOND_CORE, rows(CPU), {"verdict": "not settled", "reason": "not measured yet"}),
         # What is said without the row that the claim is about.
         ("each", {}, rows((NEAR_THEIR_GPU, BOTH)),
          {"verdict": "not testable here", "reason": "no CUDA device", "here": "",
-          "instead": "The fastest CPU program here takes 0.50x to 2.0x the time of the paper's GPU (GeForce GTX 280), "
-          "and is 6.4x to 145x as fast as its CPU (two cores at 3.16 GHz)."}),
+          "instead": "The CPU here is 0.50 to 2.0 times as fast as the paper's GPU (GeForce GTX 280) "
+          "and 6.4 to 145 times as fast as its CPU (two cores at 3.16 GHz)."}),
         ("largest", {}, rows((NEAR_THEIR_GPU, BOTH)),
-         {"instead": "At 4096x11008 the fastest CPU program here takes 0.50 of the time of the paper's GPU "
-          "(GeForce GTX 280), and is 145x as fast as its CPU (two cores at 3.16 GHz)."}),
+         {"instead": "At 4096x11008 the CPU here is 2.0 times as fast as the paper's GPU (GeForce GTX 280) "
+          "and 145 times as fast as its CPU (two cores at 3.16 GHz)."}),
         # Of rows on the CPU in fp32 alone.
         ("growth", {}, rows(([0.1, 0.1, 0.1, 0.05], BOTH), ([1e-4], GPU), ([0.01] * 4, BF16)),
-         {"instead": "The fastest CPU program here does 10 to 20 GFLOP/s over these cases, the paper's CPU "
-          "0.042 to 10: the rates differ by a factor of 2.0 here and of 252 there."}),
+         {"instead": "Over these cases the CPU here does 10 to 20 GFLOP/s, the paper's CPU 0.042 to 10."}),
         ("growth", {}, rows(([0.1], BOTH)), {"instead": ""}),
         *((test, {}, rows(([0.1] * 4, BOTH | DISTURBED)), {"instead": ""}) for test in ("each", "largest", "growth")),
         ("each", SECOND_CORE, rows(([0.1] * 4, BOTH | DISTURBED)), {"instead": ""}),
@@ -217,12 +216,12 @@ def test_too_few_rounds_of_a_total_are_said_without_the_name_of_a_case(make_reco
 
 def test_beside_each_row_of_the_paper_stands_the_algorithm_that_it_ran(make_record: MakeRecord) -> None:
     found = claims_of(sparse_coding_on_a_cpu(make_record))
-    assert "each time with the algorithm that the paper ran there" in found["sparse-coding-speedup"].instead
-    # The better algorithm, which the paper has not, is 400 times as fast and would take 0.00.
+    assert "each time with the algorithm that ran there" in found["sparse-coding-speedup"].instead
+    # The better algorithm, which the paper has not, is 400 times as fast and would be far faster.
     # Five batches: five steps of 0.4 s, where the paper's GPU takes 37.0, 41.5 and 55.8 s.
-    assert "takes 0.036 to 0.054 of the time" in found["sparse-coding-speedup"].instead
+    assert "is 19 to 28 times as fast as the paper's GPU" in found["sparse-coding-speedup"].instead
     # Five steps of 0.5 s, where its CPU takes 191 to 854 s.
-    assert "is 76x to 342x as fast as its CPU" in found["sparse-coding-speedup"].instead
+    assert "and 76 to 342 times as fast as its CPU" in found["sparse-coding-speedup"].instead
 
 
 def test_without_a_count_of_operations_growth_is_said_in_times(make_record: MakeRecord) -> None:
@@ -233,7 +232,8 @@ def test_without_a_count_of_operations_growth_is_said_in_times(make_record: Make
         if ran["case"] == "10-percent":
             ran["blocks"][0]["sample_seconds"] = [3 * time for time in ran["blocks"][0]["sample_seconds"]]
     assert claims_of(records)["sparse-coding-growth"].instead == (
-        "From 3% to 10% the time of the paper's CPU algorithm grows by a factor of 3.00 here, of 4.47 there."
+        "With the algorithm of the paper's CPU, 10% takes 3.00 times as long as 3% here; on the paper's CPU 4.47 times "
+        "as long."
     )
 
 
@@ -242,8 +242,9 @@ def test_of_the_network_the_fastest_row_stands_beside_the_faster_of_the_papers_c
     instead = claims_of(records)["network"].instead
     days = their_total(make_record, "multi-cpu") / their_total(make_record, "gpu")
     assert days > 1
-    assert f"({format_duration(days * 86400)} for its CPU, both at their own rates)" in instead
-    assert instead.endswith("here (label of torch-all).")
+    assert f"and its CPU in {format_duration(days * 86400)}, at the rates printed, takes" in instead
+    assert "here (label of torch-all): " in instead
+    assert instead.endswith(" times as fast as that GPU.")
 
 
 SPEEDUP = {"claim": "rbm-speedup", "published": "12.9x to 72.6x", "here": "12.8x to 72.5x"}
@@ -269,10 +270,10 @@ def summary(records: list[dict[str, Any]], *claims: dict[str, Any]) -> tuple[str
          "Of 1 claim, 1 is reproduced. Densely connected RBM: 12.8x to 72.5x here, 12.9x to 72.6x published."),
         # Why claims cannot be tested is said once, with what the first of a table says instead.
         ([UNTESTED, UNTESTED | {"claim": "patches-speedup", "instead": "Not this."}],
-         "Of 2 claims, 2 cannot be tested here (no CUDA device). Densely connected RBM: It says this."),
+         "Of 2 claims, 2 cannot be tested here (no CUDA device). Densely connected RBM: it says this."),
         ([UNTESTED, UNTESTED | {"claim": "network", "instead": "And this.", "reason": "the device ran out of memory"}],
          "Of 2 claims, 2 cannot be tested here (no CUDA device; others for other reasons). "
-         "Densely connected RBM: It says this. Deep belief network of 100 million weights: And this."),
+         "Densely connected RBM: it says this. Deep belief network of 100 million weights: and this."),
         ([], ""),
     ],
 )  # fmt: skip
@@ -281,7 +282,33 @@ def test_claims_are_counted_by_their_verdict_and_what_came_out_follows(
 ) -> None:
     came_out, firm = summary(seven(make_record, 0.1), *claims)
     assert came_out == text
-    assert firm.startswith("Of 1 cells (a case on one row) 1 are known to ±10 % or better, from 7 rounds")
+    assert firm.startswith("Of 1 cells (a case on one row) all are known to ±10 % or better, from 7 rounds")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "rows"), [(("reproduced",) * 4, 1), (("larger", "larger", "smaller", "larger"), 2)]
+)
+def test_a_range_and_its_largest_are_one_row_where_every_machine_has_one_verdict_for_both(
+    verdicts: tuple[str, ...], rows: int
+) -> None:
+    places = [(name, machine) for name in ("rbm-speedup", "rbm-largest") for machine in ("box", "hut")]
+    frame = claims_frame(
+        *(SPEEDUP | {"claim": name, "machine": machine, "says": f"{name}.", "verdict": verdict}
+          for (name, machine), verdict in zip(places, verdicts, strict=True))
+    )  # fmt: skip
+    found = fold_claims(frame, {"raina2009": PAPER})
+    assert len(found) == 2 * rows
+    assert any("up to 72.6" in says for says in found["says"]) == (rows == 1)
+
+
+def test_two_speedups_that_are_printed_as_one_number_are_no_range(make_record: MakeRecord) -> None:
+    alike = {place: Printed(10.0, "10") for place in PAPER.speedups if place[1] != "576x1024"}
+    times = {(*place[:2], row): Printed(value, "") for place in PAPER.speedups for row, value in
+             (("gpu", 1.0), *((cpu, 10.001 if place[1] == "576x1024" else 10.0) for cpu in CPUS))}  # fmt: skip
+    paper = dataclasses.replace(PAPER, published=times, speedups=alike, claims=(claim("each"),))
+    made = frames_of(like_the_paper(1, 1, 1, 1)(make_record), {"raina2009": paper})
+    totals = make_totals(made.cells, made.samples, {"raina2009": paper}, smoke=False)
+    assert make_claims(made.cells, made.samples, {"raina2009": paper}, totals)["published"].iat[0] in ("10x", "10.0x")
 
 
 def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> None:
@@ -291,7 +318,7 @@ def test_a_machine_that_measured_nothing_says_so(make_record: MakeRecord) -> Non
 
 def test_a_wide_cell_has_an_interval_and_is_not_settled(make_record: MakeRecord) -> None:
     wide = seven(make_record, [0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
-    words = "Of 2 cells (a case on one row) 1 are known to ±10 % or better and 1 less closely"
+    words = "Of 2 cells (a case on one row) 1 are known to ±10 % or better and 1 have a wider interval"
     assert words in summary([*seven(make_record, 0.1), *wide])[1]
 
 

@@ -85,7 +85,7 @@ def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> No
     assert copy.records() == records
     assert not (copy.folder / HTML).exists()
     text = (copy.folder / "mine.html").read_text()
-    wanted = ("rbm.csv", "cells.csv", "claims.html", "Densely connected RBM", "-speedup.svg")
+    wanted = ("rbm.csv", "cells.csv", "claims.html", "Densely connected RBM", "-seconds.svg")
     assert [word for word in wanted if word not in text] == []
 
 
@@ -107,6 +107,7 @@ def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules
     text = page.evaluate("document.querySelector('#app .prose').innerText")
     assert "Raina, Madhavan and Ng (ICML 2009)" in text
     assert "No measurement" in text
+    assert "What came out on " in text
     with (measured.folder / "results/smoke/tables/claims.csv").open() as file:
         claims = [row for row in csv.DictReader(file) if not row["case"]]
     assert all(claim["says"] in text and claim["verdict"] in text for claim in claims)
@@ -150,6 +151,7 @@ def test_a_table_is_shown_as_a_table_with_its_numbers_and_sorts(measured: Projec
     assert number in text
     assert "OpenBLAS, one core" in text
     assert "No measurement" in text
+    assert "What came out on " in text
     column = "[...document.querySelectorAll('tr.ours')].map(row => parseFloat(row.cells[2].textContent))"
     sort = "document.querySelectorAll('thead button')[2].click()"
     page.evaluate(sort, framed=True)

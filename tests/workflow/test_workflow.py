@@ -49,7 +49,7 @@ def test_a_run_leaves_records_tables_figures_and_the_report_and_nothing_among_re
         assert (smoke / "tables" / name).stat().st_size > 0
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
     drawn = {path.stem.rpartition("-")[2] for path in (smoke / "figures/raina2009/sparse-coding").glob("*.svg")}
-    assert drawn == {"seconds", "speedup", "learning", "learned", "slide"}
+    assert drawn == {"seconds", "learning", "learned", "slide"}
     assert "not measured: no CUDA device" in table(measured, "raina2009/rbm")
     assert ",not-run,no CUDA device," in table(measured, "cells")
     assert [path.name for path in (measured.folder / "results").iterdir()] == ["smoke"]
@@ -355,7 +355,7 @@ def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_nam
     pages = [page.extract_text() for page in PdfReader(folder / "report/smoke.pdf").pages]
     assert all("No measurement" in page for page in pages)
     assert "raina2009" in (folder / "report/smoke.html").read_text(encoding="utf-8")
-    assert list(folder.glob("results/smoke/figures/raina2009/rbm/*-speedup.png"))
+    assert list(folder.glob("results/smoke/figures/raina2009/rbm/*-seconds.png"))
     assert len(project.records()) == 5 * 4 - 1
 
 

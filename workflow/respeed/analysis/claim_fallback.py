@@ -19,8 +19,13 @@ Cells = Sequence[Any]
 
 def claim_fallback(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> str:
     """The sentence, from the cells of the claim's table on the machine; empty where nothing can be said."""
-    cells = [cell for cell in cells if cell.is_cpu and cell.precision == FULL_PRECISION and cell.seconds]
-    said = ""
+    experiment, said = paper.experiments[claim.experiment], ""
+    # Of the paper's sizes alone: a smoke run says nothing.
+    cases = experiment.case_names()
+    cells = [
+        cell for cell in cells
+        if cell.is_cpu and cell.precision == FULL_PRECISION and cell.seconds and cell.case in cases
+    ]  # fmt: skip
     if claim.test == "total":
         return _fallback_of_total(claim, paper, cells, totals)
     if claim.threads:
@@ -31,7 +36,6 @@ def claim_fallback(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> s
         said = _fallback_of_speedup(claim, paper, cells)
     if said or paper.prints(claim.experiment):
         return said
-    experiment = paper.experiments[claim.experiment]
     fastest = fastest_by(cells, "case").values()
     values = [value for cell in fastest if (value := experiment.unit.value(cell.seconds, cell.amount))]
     return f"The fastest CPU program here: {_span(values)} {words_of_unit(experiment)}." if values else ""
@@ -46,15 +50,14 @@ def _fallback_of_speedup(claim: Claim, paper: Paper, cells: Cells) -> str:
         printed = {case: published_speedup(paper, experiment.name, case, *about) for case in experiment.case_names()}
         top = max(printed, key=lambda case: printed[case] or 0.0)
         cells, where = [cell for cell in cells if cell.case == top], f"At {top} the"
-    fast = [cell.seconds / seconds for cell, seconds in _beside(cells, paper, claim, there)]
+    fast = [seconds / cell.seconds for cell, seconds in _beside(cells, paper, claim, there)]
     slow = [seconds / cell.seconds for cell, seconds in _beside(cells, paper, claim, base)]
     if not (fast and slow and base):
         return ""
-    with_what = ", each time with the algorithm that the paper ran there" if experiment.algorithms else ""
-    takes = f"{_span(fast)} of the time" if max(fast) < 1 else f"{_span(fast, 'x')} the time"
+    with_what = ", each time with the algorithm that ran there" if experiment.algorithms else ""
     return (
-        f"{where} fastest CPU program here takes {takes} of the paper's {label_row(paper, there)} "
-        f"({_hardware(there)}), and is {_span(slow, 'x')} as fast as its CPU ({_hardware(base)}){with_what}."
+        f"{where} CPU here is {_span(fast)} times as fast as the paper's {label_row(paper, there)} "
+        f"({_hardware(there)}) and {_span(slow)} times as fast as its CPU ({_hardware(base)}){with_what}."
     )
 
 
@@ -66,18 +69,14 @@ def _fallback_of_growth(claim: Claim, paper: Paper, cells: Cells) -> str:
     if all(cell.flops for cell, _ in fastest):
         ours = [cell.flops / cell.seconds / 1e9 for cell, _ in fastest]
         theirs = [cell.flops / printed / 1e9 for cell, printed in fastest]
-        apart = [format_number(max(one) / min(one), 2) for one in (ours, theirs)]
-        return (
-            f"The fastest CPU program here does {_span(ours)} GFLOP/s over these cases, the paper's CPU "
-            f"{_span(theirs)}: the rates differ by a factor of {apart[0]} here and of {apart[1]} there."
-        )
+        return f"Over these cases the CPU here does {_span(ours)} GFLOP/s, the paper's CPU {_span(theirs)}."
     (cell, printed), *_, (last_cell, last_printed) = fastest
     grows = [format_number(one) for one in (last_cell.seconds / cell.seconds, last_printed / printed)]
     columns = paper.experiments[claim.experiment].columns
     first, last = (columns.get(case, case) for case in (cell.case, last_cell.case))
     return (
-        f"From {first} to {last} the time of the paper's CPU algorithm grows by a factor of {grows[0]} here, "
-        f"of {grows[1]} there."
+        f"With the algorithm of the paper's CPU, {last} takes {grows[0]} times as long as {first} here; "
+        f"on the paper's CPU {grows[1]} times as long."
     )
 
 
@@ -90,7 +89,7 @@ def _fallback_of_cores(claim: Claim, paper: Paper, cells: Cells) -> str:
         return ""
     counts = " or ".join(map(str, sorted({cell.threads or 0 for cell in several})))
     speedups = [single[program(cell)].seconds / cell.seconds for cell in several]
-    return f"{counts} threads are {_span(speedups, 'x')} as fast as one."
+    return f"{counts} threads are {_span(speedups)} times as fast as one."
 
 
 def _fallback_of_total(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> str:
@@ -106,8 +105,9 @@ def _fallback_of_total(claim: Claim, paper: Paper, cells: Cells, totals: Cells) 
         return ""
     best = min(ours, key=attrgetter("headline_seconds"))
     return (
-        f"A day's work of the paper's GPU ({format_duration(min(slow))} for its CPU, both at their own rates) takes "
-        f"{format_duration(best.headline_seconds)} here ({best.label})."
+        f"What the paper's GPU does in a day, and its CPU in {format_duration(min(slow))}, at the rates printed, takes "
+        f"{format_duration(best.headline_seconds)} here ({best.label}): "
+        f"{_span([theirs[claim.row] / best.headline_seconds])} times as fast as that GPU."
     )
 
 
@@ -134,5 +134,5 @@ def _hardware(row: PublishedRow) -> str:
     return label if row.precision in {"", FULL_PRECISION} else f"{label}, {row.precision}"
 
 
-def _span(values: Sequence[float], mark: str = "") -> str:
-    return " to ".join(dict.fromkeys(f"{format_number(one, 2)}{mark}" for one in (min(values), max(values))))
+def _span(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(format_number(one, 2) for one in (min(values), max(values))))

@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pandas as pd
@@ -130,7 +130,8 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: rules.V
         "reason": verdict[1],
         "profile": " or ".join(dict.fromkeys(one.row.profile for one in measured)),
         "base_profile": " or ".join(dict.fromkeys(one.base.profile for one in measured)),
-        "published": _range([text for _, text in printed]),
+        # Of two that are printed alike, 10 and 10.0, one.
+        "published": _range(list({format_speedup(value): text for value, text in printed}.values())),
         "here": _here(claim, shown, measured),
     }
 
@@ -320,8 +321,26 @@ def summarize(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFr
     # What stands in for the claims that could not be tested: the first of those about a table, and the whole.
     instead = {about[one.claim].test: one for one in reversed(judged) if one.instead}
     found = [instead[test] for test in ("each", "total") if test in instead]
-    said += [f"{titles[one.claim]}: {one.instead}" for one in found]
+    said += [f"{titles[one.claim]}: {one.instead[0].lower()}{one.instead[1:]}" for one in found]
     return " ".join(filter(None, [_count_verdicts(judged), *said])), _say_how_firm(mine)
+
+
+def fold_claims(verdicts: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """Of claims.csv the claims as a whole. That about every case and that about the largest of them say the same where
+    each machine has one verdict for both: they are one row with two sentences."""
+    whole = verdicts[verdicts["case"] == ""].copy()
+    for paper in papers.values():
+        largest = {_about(claim): claim for claim in paper.claims if claim.test == "largest"}
+        for claim in paper.claims:
+            if claim.test == "each" and (top := largest.get(_about(claim))):
+                one, other = (whole[(whole["paper"] == paper.name) & (whole["claim"] == c.name)] for c in (claim, top))
+                if list(one["verdict"]) == list(other["verdict"]):
+                    whole.loc[one.index, "says"] += f" {top.says}"
+                    whole = whole.drop(other.index)
+    return whole
+
+
+_about = attrgetter("experiment", "row", "over", "threads")
 
 
 def _count_verdicts(judged: Cells) -> str:
@@ -344,11 +363,11 @@ def _say_how_firm(cells: pd.DataFrame) -> str:
         return f"None of {len(tried)} cells (a case on one row) has an interval, from {many}."
     settled = (tried["status"] == "settled").sum()
     known = [
-        f"{count} {how}"
+        f"{'all' if count == len(tried) else count} {how}"
         for count, how in (
             (settled, f"are known to ±{format_share(SETTLED_MARGIN)} or better"),
-            (with_interval - settled, "less closely"),
-            (len(tried) - with_interval, "without an interval"),
+            (with_interval - settled, "have a wider interval"),
+            (len(tried) - with_interval, "have none"),
         )
         if count
     ]

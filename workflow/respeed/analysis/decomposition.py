@@ -42,11 +42,11 @@ from respeed.text import format_number, format_share
 
 # The row and the base of each comparison of why.csv, as people say it; theirs first.
 COMPARISONS = {
-    "theirs": ("GPU there", "CPU there"),
+    "theirs": ("the paper's GPU", "the paper's CPU"),
     "ours": ("GPU here", "CPU here"),
-    "cpu over their cpu": ("CPU here", "CPU there"),
-    "cpu over their gpu": ("CPU here", "GPU there"),
-    "gpu over their gpu": ("GPU here", "GPU there"),
+    "cpu over their cpu": ("CPU here", "the paper's CPU"),
+    "cpu over their gpu": ("CPU here", "the paper's GPU"),
+    "gpu over their gpu": ("GPU here", "the paper's GPU"),
 }
 _column, _row = attrgetter(*COLUMN), attrgetter(*COLUMN, "profile")
 

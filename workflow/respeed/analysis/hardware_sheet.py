@@ -267,7 +267,8 @@ def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFr
     counts = dict(sorted((row.threads, row.on) for row in steps))
     passes = sorted({row.passes for row in steps if row.passes} or {0})
     many = " to ".join(dict.fromkeys(map(str, (passes[0], passes[-1]))))
-    has_curve = len({row.threads for row in steps if row.speedup}) > 1
+    # Of a smoke run no ratio of times is shown.
+    has_curve = not smoke and len({row.threads for row in steps if row.speedup}) > 1
     lacking = scaling.assign(what=scaling["what"] + " " + scaling["size"])[scaling["seconds"].isna()]
 
     def rate(row: Any) -> Value:
@@ -286,13 +287,13 @@ def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFr
         "missing": _missing_rates(rates),
         "missing_points": _what_is_missing(lacking, "scaling.csv") if has_curve else [],
         "differs": [] if smoke else _differing_peaks(rates, points),
-        "no_curve": "" if has_curve else why_no_curve(scaling),
+        "no_curve": "" if has_curve else "a smoke run does not say" if smoke else why_no_curve(scaling),
         "library": next((row.library for row in steps if row.library), ""),
         "passes": f"{many} pass{'es' if many != '1' else ''}",
         "counts": list(counts.values()),
         "scaling": _table(
             steps, lambda row: f"{row.what[0].upper()}{row.what[1:]}, {row.size}", lambda row: row.threads, counts,
-            lambda row: _speedup(row, smoke),
+            _speedup,
         ),
     }  # fmt: skip
 
@@ -319,15 +320,14 @@ def _label(row: Any) -> str:
     return f"{mover}, arrays of {row.size}" if row.what == COPY else str(row.what)
 
 
-def _speedup(row: Any, smoke: bool) -> Value:
+def _speedup(row: Any) -> Value:
     """A step's speedup, behind it the efficiency; on one thread its seconds."""
     if row.seconds and row.threads == 1:
         low, high = (end and 1e3 * end for end in (row.low, row.high))
-        return measured_value(1e3 * row.seconds, low, high, unit=" ms", bare=smoke or not row.ends)
+        return measured_value(1e3 * row.seconds, low, high, unit=" ms", bare=not row.ends)
     if not row.speedup:
         return Value(NOTHING)
-    bare = smoke or not row.speedup_ends
-    shown = measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=bare)
+    shown = measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x", bare=not row.speedup_ends)
     return Value(f"{shown.text} ({format_whole_share(row.efficiency)})", shown.interval)
 
 

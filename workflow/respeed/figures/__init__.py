@@ -19,6 +19,7 @@ from respeed.figures.style import PAGES, save_figure
 from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
 from respeed.model.paper import Paper
 from respeed.paths import results_folder
+from respeed.schedule.outputs import RATIOS
 
 # Draws a figure on the page that it is told by name.
 Draw = Callable[..., Figure]
@@ -34,6 +35,8 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
     """
     results = load_results(smoke, machine, papers)
     for path, draw in _figures(results):
+        if smoke and path.name.endswith(tuple(f"-{kind}" for kind in RATIOS)):
+            continue
         for page in PAGES:
             save_figure(draw(page=page), results_folder(smoke) / "figures" / path, page)
 

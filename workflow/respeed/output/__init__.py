@@ -9,6 +9,7 @@ import pandas as pd
 
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.cells import reference
+from respeed.analysis.claims import fold_claims, summarize
 from respeed.analysis.columns import rows_of
 from respeed.model.paper import Paper
 from respeed.output.html import (
@@ -91,7 +92,10 @@ def write_pages(
         write_page(folder / f"{name}.html", page, stamp)
     facts = {
         "stamp": stamp,
-        "papers": [(reference(paper), paper.title, paper.claim) for paper in papers.values()],
+        "papers": [
+            (reference(paper), paper.title, paper.claim, summarize(first, paper, cells, claims)[0])
+            for paper in papers.values()
+        ],
         "here": describe_machine(first, origins).replace(":", ",", 1) if first in origins else "",
         "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
         "none_yet": NONE_YET,
@@ -104,7 +108,7 @@ def make_readme(
 ) -> str:
     """For each paper its claims, what came out on the machines `in_full`, a picture, and where the tables are. Claims
     that a machine has an answer to lead."""
-    whole = sorted((row for row in rows_of(claims) if not row.case), key=lambda row: not row.here)
+    whole = sorted(rows_of(fold_claims(claims, papers)), key=lambda row: not row.here)
     facts = [
         {
             "name": paper.name,

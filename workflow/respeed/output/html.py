@@ -19,6 +19,7 @@ from jinja2.filters import do_mark_safe
 
 from respeed.analysis import cost
 from respeed.analysis.cells import PAPER, reference
+from respeed.analysis.claims import fold_claims
 from respeed.analysis.columns import rows_of
 from respeed.model.paper import Paper
 from respeed.output.published import FoldedTable, groups_of
@@ -141,7 +142,8 @@ def make_speedups_page(papers: Mapping[str, Paper], speedups: pd.DataFrame, left
     place = attrgetter("machine", "paper", "experiment", "case")
     labels = {(*place(row), row.profile, row.algorithm): row.label for row in rows_of(speedups)}
     rows = []
-    for row in rows_of(speedups[speedups["speedup"].notna()]):
+    # Of a smoke run no ratio of times is shown.
+    for row in () if smoke else rows_of(speedups[speedups["speedup"].notna()]):
         fields = {
             "Case": words(row.case),
             "Speedup": _measured(row, "speedup", smoke, unit="x"),
@@ -236,9 +238,7 @@ def make_claims_page(papers: Mapping[str, Paper], verdicts: pd.DataFrame) -> Pag
 def make_front_tables(papers: Mapping[str, Paper], verdicts: pd.DataFrame, machine: str) -> list[Page]:
     """The claims alone, those with a number of ours first: a table a paper and machine, that of `machine` first, with
     its heading as its caption."""
-    claims = sorted(
-        (row for row in rows_of(verdicts) if not row.case), key=lambda row: (row.machine != machine, _of_paper(row))
-    )
+    claims = sorted(rows_of(fold_claims(verdicts, papers)), key=lambda row: (row.machine != machine, _of_paper(row)))
     pages = []
     for _, mine in groupby(claims, key=_of_paper):
         table = make_table([_claim(papers, row) for row in sorted(mine, key=lambda row: not row.here)])
@@ -252,11 +252,13 @@ def _of_paper(row: Any) -> tuple[str, str]:
 
 
 def _claim(papers: Mapping[str, Paper], row: Any) -> tuple[tuple[Any, str, str, str], dict[str, Value]]:
-    """Of a claim as a whole what it says, and of its verdict all that can be said; of a case its name."""
-    why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in (row.reason, row.instead) if text)
+    """Of a claim as a whole what it says, and of its verdict all that can be said; of a case its name. What can be said
+    without a number of ours stands in its place."""
+    texts = (row.reason, row.instead if row.here else "")
+    why = " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in texts if text)
     heading = f"{reference(papers[row.paper])}, repeated on {row.machine}"
     return (_of_paper(row), heading, "detail" if row.case else "claim", row.case or row.says), {
         "Published": words(row.published, kind="range"),
-        "Here": words(row.here, kind="range"),
+        "Here": words(row.here, kind="range") if row.here else words(row.instead),
         "Verdict": words(row.verdict, row.reason if row.case else why, kind="verdict"),
     }

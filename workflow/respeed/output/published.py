@@ -80,8 +80,9 @@ def _ours(experiment: Experiment, cells: pd.DataFrame, bare: bool) -> Iterator[t
         time, why = measured_value(*in_unit(cell, experiment.unit), bare=bare), _why_no_time(cell)
         yield (name, cell.precision, cell.machine, "seconds", cell.package, cell.label, cell.case, time.text,
                time.interval, "" if time.text else why)  # fmt: skip
-        if not cell.is_cpu:
-            ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x", bare=bare)
+        # Of a smoke run no ratio of times is shown.
+        if not cell.is_cpu and not bare:
+            ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
             why = _not_measured(cell.reason_speedup) if cell.seconds else why
             label = f"Speedup over fastest CPU ({cell.label})"
             yield (name, cell.precision, cell.machine, "speedup", "", label, cell.case, ratio.text, ratio.interval,

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import Any
 
 from respeed.analysis import cost
-from respeed.analysis.cells import PAPER, label_row, words_of_unit
-from respeed.analysis.claims import summarize
+from respeed.analysis.cells import PAPER, words_of_unit
+from respeed.analysis.claims import fold_claims, summarize
 from respeed.analysis.columns import rows_of
 from respeed.analysis.decomposition import COMPARISONS, explain
 from respeed.analysis.estimates import FULL_PRECISION
@@ -20,6 +20,7 @@ from respeed.figures.timings import NUMBERS, rows_in_front
 from respeed.model.paper import Experiment, Paper
 from respeed.output.published import describe_hardware, fold, make_published
 from respeed.paths import results_folder
+from respeed.schedule.outputs import RATIOS
 from respeed.text import (
     NOTHING,
     format_duration,
@@ -40,7 +41,7 @@ FACTORS = {
     "shares": "times use (ratio of the shares of the peak)",
     "rest": "times all else",
 }
-SIDES = ("GPU there", "CPU there", "GPU here", "CPU here")
+SIDES = ("the paper's GPU", "the paper's CPU", "GPU here", "CPU here")
 # What a figure shows, and what its pale bars are where there are many machines.
 FIGURES = {
     "speedup": ("speedups", "the highest speedup of each machine's accelerator"),
@@ -57,7 +58,7 @@ def make_context(results: Results) -> dict[str, Any]:
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
         "machines": [_machine(results, machine) for machine in results.machines],
         "many": _standings(results) if results.left_out else None,
-        "across": [] if results.left_out else _across(results),
+        "across": [] if results.left_out or results.smoke else _across(results),
         "cost": _cost(results),
         "sheets": [_sheet(results, name) for name in results.machines if len(results.table("rates", name))],
         "sheets_across": {
@@ -299,12 +300,11 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
 
 def _claims(results: Results, paper: Paper) -> list[dict[str, Any]]:
     """A row a claim: what it says, what was published, what came out `on` each machine; those with our numbers lead."""
-    judged = results.table("claims", paper=paper.name)
-    rows = []
+    judged, rows = fold_claims(results.table("claims", paper=paper.name), {paper.name: paper}), []
     for claim in paper.claims:
-        found = judged[(judged["claim"] == claim.name) & (judged["case"] == "")]
+        found = judged[judged["claim"] == claim.name]
         if len(found):
-            first = {"says": claim.says, "experiment": claim.experiment, "published": found["published"].iat[0]}
+            first = {name: found[name].iat[0] for name in ("says", "published")} | {"experiment": claim.experiment}
             on = found[["machine", "here", "verdict", "reason", "instead"]].to_dict("records")
             rows.append(first | {"on": on})
     return sorted(rows, key=lambda row: not any(one["here"] for one in row["on"]))
@@ -363,7 +363,7 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
     return {
         "machine": outcome.machine,
         "measured": any(cell.seconds for cell in cells),
-        "figures": [_figure(outcome, kind) for kind in FIGURES],
+        "figures": [_figure(outcome, kind) for kind in FIGURES if not (outcome.results.smoke and kind in RATIOS)],
         "learned": _learned(outcome),
         "cells": {"cases": list(outcome.cases), "rows": _every_cell(outcome, cells)},
         "parts": {
@@ -381,6 +381,7 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
                 format_speedup(row.published),
             ]
             for row in rows_of(outcome.table("factors"))
+            if not outcome.results.smoke
         ],
         "totals": list(map(_total, shown)),
         "headline_examples": next((f"{row.headline_examples:,.0f}" for row in shown if row.headline_examples), ""),
@@ -445,18 +446,19 @@ def _learned(outcome: Outcome) -> list[dict[str, str]]:
 def _every_cell(outcome: Outcome, cells: list[Any]) -> list[list[Any]]:
     """A cell is two texts: the seconds with the rate, and beneath the share of the peak, the speedup, the clean
     rounds and the discarded blocks."""
-    ratios = {(row.label, row.case): row for row in rows_of(outcome.table("speedups"))}
+    speedups = {(row.label, row.case): row for row in rows_of(outcome.table("speedups"))}
     marks = {"indistinguishable": " =", "unproven": " ?"}
 
     def show(cell: Any) -> list[str]:
         if not cell.seconds:
             return [NOTHING, ""]
-        ratio = ratios[cell.label, cell.case]
+        ratio = speedups[cell.label, cell.case]
         has_speedup = ratio.verdict != "base" and ratio.speedup is not None
         speedup = f"{format_number(ratio.speedup)}x{marks.get(ratio.verdict, '')}" if has_speedup else ratio.verdict
         share = format_share(cell.peak_share) if cell.peak_share else ""
         rate = f", {format_number(cell.gflops)} GFLOP/s" if cell.gflops else ""
-        beneath = " · ".join(filter(None, [share, speedup, f"{cell.rounds} ({cell.discarded})"]))
+        ratios = [] if outcome.results.smoke else [share, speedup]
+        beneath = " · ".join(filter(None, [*ratios, f"{cell.rounds} ({cell.discarded})"]))
         return [f"{format_number(cell.seconds)} s{rate}", beneath]
 
     timed = {cell.label for cell in cells if cell.seconds}
@@ -488,12 +490,13 @@ def _missing(cells: list[Any]) -> list[dict[str, str]]:
 
 
 def _why(outcome: Outcome) -> dict[str, Any] | None:
-    """The table of factors, a row a comparison and factor, a column a case; None where there is nothing to explain.
+    """The table of factors, a row a comparison and factor, a column a case; None where there is nothing to explain, as
+    of a smoke run.
 
     `sentences` say the same in words, the case of the largest printed speedup first.
     """
     mine = list(rows_of(outcome.table("why", PAPER, outcome.machine)))
-    if not mine:
+    if not mine or outcome.results.smoke:
         return None
 
     def show(one: Any, factor: str) -> str:
@@ -501,13 +504,16 @@ def _why(outcome: Outcome) -> dict[str, Any] | None:
             return format_speedup(getattr(one, factor))
         if one.comparison == "theirs":
             return f"{one.printed}x" if one.printed else format_speedup(one.speedup)
-        return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x", bare=outcome.results.smoke)
+        return format_measured(one.speedup, one.speedup_low, one.speedup_high, unit="x")
 
+    named = partial(_by_name, outcome.paper)
+    whats = {name: " over ".join(map(named, sides)) for name, sides in COMPARISONS.items()}
+    whats["theirs"] = f"{named(SIDES[0])} over its CPU"
     table = []
     for factor, title in {"speedup": "Speedup", **FACTORS}.items():
         lines = dict(_grid(mine, lambda one: one.comparison, lambda one: one.case, outcome.cases,
                            partial(show, factor=factor), missing=""))  # fmt: skip
-        table += [[title, " over ".join(sides), *lines[name]] for name, sides in COMPARISONS.items() if name in lines]
+        table += [[title, what, *lines[name]] for name, what in whats.items() if name in lines]
     shares = [
         (side, one.case, share)
         for one in mine
@@ -515,34 +521,37 @@ def _why(outcome: Outcome) -> dict[str, Any] | None:
     ]
     lines = dict(_grid(shares, lambda one: one[0], lambda one: one[1], outcome.cases,
                        lambda one: format_share(one[2]) if one[2] else "", missing=""))  # fmt: skip
-    table += [["Share of its peak", side, *lines[side]] for side in SIDES if side in lines]
+    table += [
+        ["Share of its peak", f"{named(side)[0].upper()}{named(side)[1:]}", *lines[side]]
+        for side in SIDES
+        if side in lines
+    ]
     printed = {one.case: one.speedup for one in mine if one.comparison == "theirs"}
     return {
         "header": ["", "", *outcome.cases],
         "rows": [[text or NOTHING for text in row] for row in table if any(row[2:])],
         "peaks": _peaks(mine, outcome.paper),
         "sentences": [
-            {"case": one.case, "comparison": " over ".join(COMPARISONS[one.comparison]), "text": f"{explain(one)}."}
+            {"case": one.case, "comparison": whats[one.comparison], "text": f"{explain(one)}."}
             for one in sorted(mine, key=lambda one: printed.get(one.case, 0.0), reverse=True)
         ],
     }
 
 
+def _by_name(paper: Paper, side: str) -> str:
+    """One of SIDES, the paper's GPU by its name."""
+    devices = dict.fromkeys(row.hardware.label for row in paper.rows if row.hardware and not row.is_cpu)
+    return devices.popitem()[0] if side == SIDES[0] and len(devices) == 1 else side
+
+
 def _peaks(mine: list[Any], paper: Paper) -> list[list[str]]:
-    """Which peak is whose, and how it is known: side, row, GFLOP/s, source."""
-    sources = {
-        label_row(paper, row): f"{row.hardware.label}: {row.hardware.source} ({row.hardware.confidence})"
-        for row in paper.rows
-        if row.hardware
+    """Which peak is whose: side, row, GFLOP/s."""
+    sides = (zip(COMPARISONS[one.comparison], (one.row, one.base), (one.peak_gflops, one.base_peak_gflops), strict=True)
+             for one in mine)  # fmt: skip
+    peaks = {
+        (_by_name(paper, side), label): format_number(peak) for three in sides for side, label, peak in three if peak
     }
-    rows: dict[tuple[str, str], list[str]] = {}
-    for one in mine:
-        row, base = COMPARISONS[one.comparison]
-        for side, label, peak in ((row, one.row, one.peak_gflops), (base, one.base, one.base_peak_gflops)):
-            if peak:
-                how = sources.get(label, "") if side.endswith("there") else "measured: a bare product on the same row"
-                rows[side, label] = [side, label, format_number(peak), how]
-    return list(rows.values())
+    return [[*whose, peak] for whose, peak in peaks.items()]
 
 
 def _history(results: Results, paper: Paper) -> dict[str, str] | None:
@@ -581,7 +590,8 @@ def _roofline(results: Results, paper: Paper, machine: str) -> dict[str, str]:
         "caption": "What each row can do at most in single precision, and every case beneath; the paper's in grey, in "
         "the precision of its rows. "
         "Left of the bend the memory is the limit. Broken lines and hollow markers are one core. Named is the paper's "
-        "case farthest below each of its roofs, with its share of it." + (f" {'; '.join(reached)}." if reached else ""),
+        "case farthest below each of its roofs, with its share of it."
+        + (f" {'; '.join(reached)}." if reached and not results.smoke else ""),
         "alt": f"Roofline chart, both axes logarithmic: GFLOP/s against FLOP a byte. Roofs on {machine}: {roofs[0]}. "
         f"Roofs of the paper: {roofs[1]}. Its numbers are in results/tables/roofline.csv.",
     }

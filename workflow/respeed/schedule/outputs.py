@@ -32,6 +32,8 @@ DRAWN = {"seconds": "Times or rates", "speedup": "Speedups"}
 LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what was learned"}
 OF_PAPER = {"roofline": "roofline"}
 OF_MACHINE = {"scaling": "What more threads bring", "rates": "What a product reaches"}
+# Of a smoke run no ratio of times is shown.
+RATIOS = ("speedup", "scaling")
 # What every figure is beside an SVG: for LaTeX, a page, and slides.
 ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
 
@@ -79,6 +81,8 @@ def figure_files(run: Workflow, report: Report) -> list[Any]:
                 continue
             path = "/".join(filter(None, [folder, where, machine]))
             for figure, title in drawn.items():
+                if run.smoke and figure in RATIOS:
+                    continue
                 labels = table | {"Shows": title, "Machine": machine}
                 made.append(_show(report, f"{path}-{figure}.svg", caption, category, paper, **labels))
                 made.extend(f"{path}-{figure}{ending}" for ending in ENDINGS)
@@ -102,10 +106,11 @@ def front_page(run: Workflow) -> dict[str, str]:
     paper, experiment = run.experiments[0]
     title = run.papers[paper].experiments[experiment].title
     machine = run.machine if run.machine in run.machines or not run.machines else run.machines[0]
+    kind, says = ("seconds", "times or rates") if run.smoke else ("speedup", "speedups")
     return {
         "front": f"{run.results}/tables/front.html",
-        "figure": f"{run.results}/figures/{paper}/{experiment}/{machine}-speedup.svg",
-        "figure_says": f"{title}: speedups on {machine}.",
+        "figure": f"{run.results}/figures/{paper}/{experiment}/{machine}-{kind}.svg",
+        "figure_says": f"{title}: {says} on {machine}.",
     }
 
 
