@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from pypdf import PageObject, PdfReader
 
 from respeed import figures
-from respeed.figures import build_figures, history_of
+from respeed.analysis.roofline import make_history
+from respeed.figures import build_figures
 from respeed.figures.machine import draw_history
 from respeed.figures.results import Outcome, load_results
 from respeed.figures.style import PAGES
@@ -68,8 +69,9 @@ def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(
     build_tables(smoke=False, papers=["check-blas"])
     results = load_results(smoke=False, papers=["check-blas"])
     paper = results.papers["check-blas"]
+    points = make_history(paper, results.table("cells"), results.table("hardware"))
     for page in PAGES:
-        figure = draw_history(*history_of(results, paper), "", page)
+        figure = draw_history(paper, points, "", page)
         assert_legible(figure, page.name)
         assert all(text.get_rotation() == 0 for text in words_of(figure))
         shown = texts_of(figure)

@@ -163,15 +163,10 @@ def _asked(
         rows["why"] = [why.get(name, NOT_YET) for name in rows["profile"]]
         tables.append(cases.merge(rows, how="cross").assign(machine=machine))
     asked = pd.concat(tables, ignore_index=True)
+    names = ("backend", "row_backends", "architecture", "architectures", "precision", "only_in")
     has_row = [
         backend in backends and architecture in architectures and only in {"", precision}
-        for backend, backends, architecture, architectures, only, precision in zip(
-            *(
-                asked[name]
-                for name in ("backend", "row_backends", "architecture", "architectures", "only_in", "precision")
-            ),
-            strict=True,
-        )
+        for backend, backends, architecture, architectures, precision, only in asked[[*names]].itertuples(index=False)
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
     cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]

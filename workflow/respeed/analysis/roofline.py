@@ -76,18 +76,19 @@ def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
     return [(intensity, float(roof_at(roof, intensity))) for intensity in (left, *inner, right)]
 
 
-def make_history(paper: Paper, cells: pd.DataFrame, days: Mapping[str, str]) -> pd.DataFrame:
-    """The rates of the paper's rows by their years, and of the machines in that of their last of `days`: of each row,
-    or machine, the highest on one thread, on more, and on a device, in the precisions that the paper has of that.
+def make_history(paper: Paper, cells: pd.DataFrame, hardware: pd.DataFrame) -> pd.DataFrame:
+    """The rates of the paper's rows by their years, and of the machines in that of their last day: of each row, or
+    machine, the highest on one thread, on more, and on a device, in the precisions that the paper has of that.
 
     `machine` is PAPER for theirs, `kind` says in words what it is, and `leads` is true of the row that was faster than
     all of its kind before."""
     rows: list[tuple[str, str, str, int, float]] = []
+    days = dict(zip(hardware["machine"], hardware["last_day"], strict=True))
     for name, work in paper.history.items():
         experiment = paper.experiments[name]
-        single, size = (
-            {case.name for case in experiment.cases if case.parameters.get("threads") == 1},
+        size, single = (
             experiment.unit.size,
+            [one.name for one in experiment.cases if one.parameters.get("threads") == 1],
         )
         for row in paper.rows:
             for case in experiment.case_names():
@@ -95,7 +96,7 @@ def make_history(paper: Paper, cells: pd.DataFrame, days: Mapping[str, str]) -> 
                     rate = printed.value if work is None else work / (printed.value * size) / 1e9
                     kind = _kind(row.is_cpu, case in single or row.beside == ("single-cpu",), row.precision)
                     rows.append((PAPER, label_row(paper, row), kind, row.year, rate))
-        known = cells["case"].isin(case.name for case in experiment.cases)  # and not those of the smoke preset
+        known = cells["case"].isin(experiment.case_names())  # and not those of the smoke preset
         for cell in rows_of(cells[known & (cells["experiment"] == name) & (cells["seconds"] > 0)]):
             rate = (cell.amount / size if work is None else work / 1e9) / cell.seconds
             kind = _kind(cell.is_cpu, cell.case in single or cell.architecture == "single-cpu", cell.precision)
@@ -104,9 +105,8 @@ def make_history(paper: Paper, cells: pd.DataFrame, days: Mapping[str, str]) -> 
     points = points.sort_values(["year", "rate"], ascending=[True, False], kind="stable", ignore_index=True)
     points = points.drop_duplicates(["machine", "label", "kind"])
     theirs = points[points["machine"] == PAPER]
-    best = theirs.groupby("kind")["rate"].cummax()
-    leads = theirs["rate"] > best.groupby(theirs["kind"]).shift(fill_value=0.0)
-    return points.assign(leads=leads.reindex(points.index, fill_value=False))[points["kind"].isin(theirs["kind"])]
+    leads = theirs.loc[theirs["rate"] == theirs.groupby("kind")["rate"].cummax()].drop_duplicates(["kind", "rate"])
+    return points.assign(leads=points.index.isin(leads.index))[points["kind"].isin(theirs["kind"])]
 
 
 def _kind(is_cpu: bool, is_single: bool, precision: str) -> str:

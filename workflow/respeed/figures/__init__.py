@@ -4,11 +4,9 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from respeed.analysis.cells import PAPER
-from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.roofline import make_history
 from respeed.figures.charts import draw_chart
@@ -17,7 +15,6 @@ from respeed.figures.machine import chart_rates, chart_scaling, draw_history, dr
 from respeed.figures.results import Outcome, Results, load_results
 from respeed.figures.style import PAGES, save_figure
 from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
-from respeed.model.paper import Paper
 from respeed.paths import results_folder
 from respeed.schedule.outputs import RATIOS
 
@@ -59,7 +56,8 @@ def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
             shown = points[ours | (points["machine"] == PAPER)]
             yield Path(paper.name, f"{name}-roofline"), partial(draw_roofline, paper, shown, colors, stamp)
         if paper.history:
-            yield Path(paper.name, "history"), partial(draw_history, *history_of(results, paper), stamp)
+            history = make_history(paper, results.table("cells", paper=paper.name), results.table("hardware"))
+            yield Path(paper.name, "history"), partial(draw_history, paper, history, stamp)
     for record in results.learning:
         known = results.papers[record["paper"]].experiments if record["paper"] in results.papers else {}
         if record["experiment"] in known:
@@ -71,12 +69,3 @@ def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
         yield Path(f"{name}-scaling"), partial(draw_chart, chart, counts, True, stamp)
         chart = chart_rates(name, results.table("rates", name))
         yield Path(f"{name}-rates"), partial(draw_chart, chart, {}, False, stamp)
-
-
-def history_of(results: Results, paper: Paper) -> tuple[str, str, pd.DataFrame]:
-    """The title, the unit and the points of a paper's history."""
-    tables = [paper.experiments[name] for name in paper.history]
-    unit = next((one.unit.name for one in tables if one.unit.counted), "GFLOP/s")
-    days = {str(one.machine): str(one.last_day) for one in rows_of(results.table("hardware"))}
-    points = make_history(paper, results.table("cells", paper=paper.name), days)
-    return f"{paper.title}: {' to '.join(map(str, sorted({points['year'].min(), points['year'].max()})))}", unit, points

@@ -13,24 +13,14 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from respeed.analysis.cells import PAPER
 from respeed.analysis.columns import rows_of
 from respeed.analysis.hardware_sheet import INTERVAL, PRODUCT, STEP, place_of, why_no_curve
 from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs, lowest_shares, roof_at
 from respeed.figures.charts import ONE_CORE, POINT, Chart, Row, draw_marks
-from respeed.figures.labels import (
-    DASHED,
-    MARK,
-    SOLID,
-    Label,
-    Look,
-    label_ends,
-    make_label,
-    move_apart,
-    room_for,
-    write_label,
-)
+from respeed.figures.labels import DASHED, SOLID, Label, Look, label_ends, make_label, move_apart, room_for, write_label
 from respeed.figures.style import (
     COLORS,
     COLUMN,
@@ -109,24 +99,22 @@ def draw_roofline(
     return canvas.finish(stamp)
 
 
-def draw_history(title: str, unit: str, points: pd.DataFrame, stamp: str, page: Page = COLUMN) -> Figure:
+def draw_history(paper: Paper, points: pd.DataFrame, stamp: str, page: Page = COLUMN) -> Figure:
     """Draw a paper's rows by their years, and the machines: `points` as `make_history` makes them. A shape is a kind, a
     colour a machine; a thin line joins the rows that were faster than all before, and these have their names."""
-    kinds, machines = (
-        list(dict.fromkeys(points["kind"])),
-        [name for name in dict.fromkeys(points["machine"]) if name != PAPER],
-    )
-    marks = {
-        kind: Look(INK, MARKERS[place], filled=not kind.startswith("one")) for place, kind in enumerate(sorted(kinds))
-    }
+    tables = [paper.experiments[name] for name in paper.history]
+    unit = next((one.unit.name for one in tables if one.unit.counted), "GFLOP/s")
+    machines = [name for name in dict.fromkeys(points["machine"]) if name != PAPER]
     colors = {PAPER: THEIRS, **dict(zip(machines, COLORS * len(machines), strict=False))}
-    key, theirs = [Label((plain(kind),), look) for kind, look in marks.items()], points["machine"] == PAPER
-    ours = points[~theirs].sort_values("rate")
-    looks = [replace(marks[one.kind], color=colors[one.machine]) for one in rows_of(ours)]
-    labels = [
-        make_label(f"{one.machine}, {one.kind}: {format_number(one.rate)}", look)
-        for one, look in zip(rows_of(ours), looks, strict=True)
-    ]
+    marks = dict(zip(sorted(set(points["kind"])), MARKERS, strict=False))
+    key = [Label((plain(kind),), Look(INK, mark, not kind.startswith("one"))) for kind, mark in marks.items()]
+    points = points.assign(x=points["year"], y=points["rate"], program="", row=points["machine"] + points["kind"])
+    looks = {
+        one.row: Look(colors[one.machine], marks[one.kind], not one.kind.startswith("one")) for one in rows_of(points)
+    }
+    theirs, leaders = points["machine"] == PAPER, points[points["leads"]]
+    ours = list(rows_of(points[~theirs]))
+    labels = [make_label(f"{one.machine}, {one.kind}: {format_number(one.rate)}", looks[one.row]) for one in ours]
     ends = ends_of([*points["rate"]] or WITHOUT)
     left, right = width_of_ticks(ticks_of(*ends)), room_for(labels)
     plot = max(page.least(PLOT), sum(label.height for label in labels))
@@ -135,29 +123,26 @@ def draw_history(title: str, unit: str, points: pd.DataFrame, stamp: str, page: 
         return Margins(plot, left=left, right=right, foot=FOOT + KEY * len(_lines_of(key, width)))
 
     note = f"{unit} by year: the paper's rows in grey, and in colour the machines here, when they were measured."
-    canvas = Canvas(page, title + (f", {unit}" if page.shape else ""), note, margins_at)
-    axes, first, last = canvas.axes, min(points["year"], default=2000), max(points["year"], default=2001)
+    first, last = min(points["year"], default=2000), max(points["year"], default=2001)
+    title = f"{paper.title}: {first} to {last}{f', {unit}' if page.shape else ''}"
+    canvas = Canvas(page, title, note, margins_at)
+    axes = canvas.axes
     # To the left of the first ones stand their names.
-    names = points.loc[points["leads"] & (points["year"] == first), "label"]
-    room = max((width_of(plain(name), TICK_SIZE) for name in names), default=0.0) + 2 * MARK
+    names = leaders.loc[leaders["year"] == first, "label"]
+    room = max((width_of(plain(name), TICK_SIZE) for name in names), default=0.0) + GAP
     years = max(1, last - first) * room / (canvas.length - 1.5 * room)
     axes.set(xscale="log", yscale="log", xlim=(first - years, last + 0.5 * years), ylim=ends)
     set_ticks(axes.yaxis, ticks_of(*ends))
     every = math.ceil((last - first + 1) * (width_of("2026", TICK_SIZE) + 6) / (canvas.length - room))
-    ticks = list(range(first, last + 1, every))
-    axes.set_xticks(ticks, list(map(str, ticks)))
+    axes.set_xticks(range(first, last + 1, every), map(str, range(first, last + 1, every)))
     axes.grid(visible=False, axis="x")
     axes.minorticks_off()
-    sns.lineplot(points[points["leads"]], x="year", y="rate", units="kind", estimator=None, drawstyle="steps-post",
-                 color=PALE, linewidth=1.0, zorder=1, legend=False, ax=axes)  # fmt: skip
-    drawn = points.assign(x=points["year"], y=points["rate"], program="", row=points["machine"] + " " + points["kind"])
-    shapes = {
-        f"{one.machine} {one.kind}": replace(marks[one.kind], color=colors[one.machine]) for one in rows_of(points)
-    }
-    for which, size in ((theirs, 3.0), (~theirs, 6.0)):
-        draw_marks(axes, drawn[which], shapes, joined=False, size=size)
-    _name_leaders(canvas, points[points["leads"]])
-    label_ends(canvas, labels, [(canvas.x_of(one.year), canvas.y_of(one.rate)) for one in rows_of(ours)])
+    sns.lineplot(leaders, x="x", y="y", units="kind", estimator=None, drawstyle="steps-post", color=PALE,
+                 linewidth=1.0, zorder=1, legend=False, ax=axes)  # fmt: skip
+    draw_marks(axes, points[theirs], looks, joined=False, size=3.0)
+    draw_marks(axes, points[~theirs], looks, joined=False, size=6.0)
+    _name_leaders(canvas, leaders)
+    label_ends(canvas, labels, [(canvas.x_of(one.year), canvas.y_of(one.rate)) for one in ours])
     _write_key(canvas, key)
     return canvas.finish(stamp)
 
@@ -165,15 +150,13 @@ def draw_history(title: str, unit: str, points: pd.DataFrame, stamp: str, page: 
 def _name_leaders(canvas: Canvas, leaders: pd.DataFrame) -> None:
     """To the left of each and a little above, where nothing faster is; of two that would lie on one another the
     faster."""
-    written: list[tuple[float, float, float]] = []
+    written: list[Bbox] = []
     for one in rows_of(leaders.sort_values("rate", ascending=False)):
-        text = plain(one.label)
-        x, y, width = canvas.x_of(one.year) - 5, canvas.y_of(one.rate) + 5, width_of(text, TICK_SIZE)
-        if not any(
-            abs(y - other) < LEADING * TICK_SIZE and x > start and x - width < end for start, end, other in written
-        ):
-            written.append((x - width, x, y))
-            canvas.write(x, y, text, align="right", color=THEIRS, size=TICK_SIZE, zorder=5)
+        x, y, width = canvas.x_of(one.year) - 5, canvas.y_of(one.rate) + 5, width_of(plain(one.label), TICK_SIZE)
+        box = Bbox.from_bounds(x - width, y, width, LEADING * TICK_SIZE)
+        if not box.count_overlaps(written):
+            written.append(box)
+            canvas.write(x, y, plain(one.label), align="right", color=THEIRS, size=TICK_SIZE, zorder=5)
 
 
 def _write_key(canvas: Canvas, key: Sequence[Label]) -> None:

@@ -126,9 +126,8 @@ def _chart(
     if left_out := theirs.loc[~theirs["row"].isin(drawn), "row"].nunique():
         theirs = theirs[theirs["row"].isin(drawn)]
         facts["note"] += f" Of the paper's {left_out + len(drawn)} rows the fastest of each year."
-    for row, marker in zip(
-        filter(lambda row: row.name in drawn, outcome.paper.rows), cycle(THEIR_MARKERS), strict=False
-    ):
+    theirs_drawn = (row for row in outcome.paper.rows if row.name in drawn)
+    for row, marker in zip(theirs_drawn, cycle(THEIR_MARKERS), strict=False):
         look = Look(THEIRS, marker, dashes=DASHED if row.beside[0] == ONE_CORE else SOLID)
         rows.append(Row(f"{PAPER} {row.name}", f"{label_row(outcome.paper, row)}, {row.year}", look))
     labels, looks = dict(zip(cells["row"], cells["label"], strict=True)), _looks(outcome, colors, ours)
@@ -153,10 +152,8 @@ def _rows_drawn(outcome: Outcome) -> set[str]:
     found = [row for row in paper.rows if any(paper.printed(table, case, row.name) for case in outcome.cases)]
     if len(found) <= MOST_THEIRS:
         return {row.name for row in paper.rows}
-    years: dict[int, list[str]] = {}
-    for row in found:
-        years.setdefault(row.year, []).append(row.name)
-    fastest = ([paper.fastest(table, case, names) for case in outcome.cases] for names in years.values())
+    years = [[row.name for row in found if row.year == year] for year in dict.fromkeys(row.year for row in found)]
+    fastest = ([paper.fastest(table, case, names) for case in outcome.cases] for names in years)
     return {Counter(row.name for row in rows if row).most_common(1)[0][0] for rows in fastest}
 
 

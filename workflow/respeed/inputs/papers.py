@@ -143,8 +143,6 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
     for one, work in written.history.items():
         if (work is None) != bool(experiments[one].unit.counted):
             raise UserError(f"{path}: history.{one}: of a table in seconds the operations, of one in a rate null")
-    if len({experiments[one].unit.counted and experiments[one].unit for one in written.history}) > 1:
-        raise UserError(f"{path}: history: its experiments count different things; name those that count the same")
     paper = Paper(
         name=name,
         rows=tuple(rows.values()),

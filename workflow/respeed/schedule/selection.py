@@ -122,10 +122,8 @@ def make_work(
     """Resolve the configuration to cells. A case that is taken from another experiment is measured there, once. Where
     no profile was named, a table of one precision is measured by all that have it, optional or not. `reason` says of a
     profile why the machine cannot run it, by default of this machine."""
-    tables = [
-        papers[paper].experiments[name] for paper in config.papers for name in chosen_experiments(config, papers[paper])
-    ]
-    precisions = {one.precision for one in tables} - {""} if config.all_profiles else set()
+    chosen = [(papers[paper], name) for paper in config.papers for name in chosen_experiments(config, papers[paper])]
+    precisions = {paper.experiments[name].precision for paper, name in chosen} - {""} if config.all_profiles else set()
     asked = dict.fromkeys([*config.profiles, *(name for name, one in profiles.items() if one.precision in precisions)])
     every = [profiles[name] for name in asked if (reason or why_not)(profiles[name]) is None]
     runnable = [one for one in every if one.name in config.profiles]

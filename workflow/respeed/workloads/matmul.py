@@ -1,6 +1,5 @@
 """Matrix products, also those of an RBM's step alone, and the inverse of a matrix."""
 
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,14 +18,19 @@ STRENGTH = 4.0
 
 class _Product:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        transposed, shape = case.parameters.get("transposed"), (len(inputs["a"]), inputs["b"].shape[1])
+        # (m, k) and (k, n), or as they are before they are transposed; C (m, n).
+        self.a, self.b = (
+            backend.array(np.ascontiguousarray(inputs[name].T) if transposed == name else inputs[name]) for name in "ab"
+        )
+        self.c = backend.array(np.ones(shape)) if transposed else backend.zeros(*shape)
+        self.how = {f"transpose_{name}": True for name in "ab" if transposed == name}
+        self.how |= {name: case.parameters[name] for name in ("alpha", "beta") if name in case.parameters}
         self.backend = backend
-        self.a = backend.array(inputs["a"])  # (m, k)
-        self.b = backend.array(inputs["b"])  # (k, n)
-        self.c = backend.zeros(len(inputs["a"]), inputs["b"].shape[1])  # (m, n)
         self.step = backend.captured(self.multiply)
 
     def multiply(self) -> None:
-        self.backend.gemm(self.a, self.b, self.c)
+        self.backend.gemm(self.a, self.b, self.c, **self.how)
 
     def state(self) -> Arrays:
         return {"c": self.backend.host(self.c)}
@@ -89,22 +93,6 @@ class MatmulThreads(Matmul):
         return program
 
 
-class _Gemm:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        m, n = sizes(case, "m", "n")
-        transposed, (alpha, beta) = case.parameters["transposed"], (case.parameters[name] for name in ("alpha", "beta"))
-        a, b = (
-            backend.array(np.ascontiguousarray(inputs[name].T) if transposed == name else inputs[name]) for name in "ab"
-        )
-        c = self.c = backend.array(np.ones((m, n)))
-        self.backend, how = backend, {"transpose_a": transposed == "a", "transpose_b": transposed == "b"}
-        self.multiply = partial(backend.gemm, a, b, c, alpha=alpha, beta=beta, **how)
-        self.step = backend.captured(self.multiply)
-
-    def state(self) -> Arrays:
-        return {"c": self.backend.host(self.c)}
-
-
 class Gemm(Matmul):
     """C = alpha A B + beta C, as BLAS has it, A or B stored transposed; C begins as ones."""
 
@@ -116,8 +104,6 @@ class Gemm(Matmul):
         "odd": {"m": 37, "k": 53, "n": 29, "alpha": 0.8, "beta": 0.4, "transposed": "a"},
         "large": {"m": 320, "k": 320, "n": 320, "alpha": 1.0, "beta": 1.0, "transposed": "b"},
     }
-
-    program = _Gemm
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
         """alpha A B and beta times ones as one product: A has a column more, B a row of ones."""
@@ -135,7 +121,7 @@ class Gemm(Matmul):
         return super().traffic_bytes(case)
 
 
-class GemmThreads(Gemm):
+class GemmThreads(Gemm, MatmulThreads):
     """On some of a row's threads alone."""
 
     PARAMETERS: ClassVar = {
@@ -149,12 +135,6 @@ class GemmThreads(Gemm):
     }
     PRECISIONS = ("fp32", "fp64")
     ASKS = ("limited",)
-
-    def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Program:
-        limit = limit_threads(backend, case)
-        program = _Gemm(backend, case, inputs)
-        program.step = limited_step(limit, program.multiply)
-        return program
 
 
 class _Stack(NamedTuple):
