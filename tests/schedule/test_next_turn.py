@@ -37,10 +37,10 @@ Times = Callable[[CellKey, int], float | None]
 
 def work(
     *, seed: int = 1, rounds: int = 3, most: int = 0, minutes: float = 0, profiles: tuple[str, ...] = TWO,
-    experiments: tuple[str, ...] | None = None, whole: bool = False,
+    experiments: tuple[str, ...] | None = None, whole: bool = False, every: bool = False,
 ) -> Work:  # fmt: skip
     preset = Preset("test", rounds, most or rounds, minutes, "paper", whole)
-    config = replace(CONFIG, preset=preset, profiles=profiles, seed=seed, experiments=experiments)
+    config = replace(CONFIG, preset=preset, profiles=profiles, seed=seed, experiments=experiments, all_profiles=every)
     return make_work(config, PAPERS, PROFILES, "box", lambda profile: None)
 
 
@@ -158,6 +158,40 @@ def test_with_an_accelerator_a_first_table_comes_before_all_else_on_it_and_on_on
     beside = work(rounds=2, profiles=("openblas-1", "gpu"))
     assert {cell.profile for cell in beside.first} == {"openblas-1", "gpu"}
     assert {work(profiles=rows).first for rows in (TWO, ("gpu",), ("gpu-bf16", "torch-1"))} == {()}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "spare"),
+    [
+        (1, set()),
+        (3.4, set()),
+        (5.5, {("gpu-bf16", "rbm")}),
+        (7, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul")}),
+        (60, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul"), ("torch-all", "matmul")}),
+    ],
+)
+def test_with_an_accelerator_other_precisions_and_tables_the_paper_is_silent_about_have_the_time_that_is_left(
+    minutes: float, spare: set[tuple[str, str]]
+) -> None:
+    """Or else ten minutes on a GPU would be gone before what the paper is about has an interval."""
+    rows = ("torch-all", "gpu", "gpu-bf16")
+    asked = work(rounds=6, minutes=minutes, profiles=rows, every=True)
+    taken, plan = run(asked)
+    done = {(cell.profile, cell.experiment) for cell in asked.cells if plan.attempts(cell) == 6}
+    core = {("gpu", "rbm"), ("torch-all", "rbm"), ("gpu", "patches"), ("gpu", "dbn"), ("gpu", "sparse-coding")}
+    assert core <= done
+    assert {one for one in done if (one[0] == "gpu-bf16" and one[1] == "rbm") or one[1] == "matmul"} == spare
+    assert {plan.attempts(cell) for cell in asked.cells} <= {0, 6}
+    assert plan.spent_seconds() <= 60 * max(minutes, 3.4)
+    # What is spare comes after all else, row by row, and a run that is stopped in it ends it.
+    places = [cell in set(sum(asked.spare, ())) for turn in taken for cell in turn.cells]
+    assert places == sorted(places)
+    half = run(asked, turns=len(taken) - 3)[1]
+    assert planned(asked, half).first_turns_left == 3
+    assert {plan.attempts(cell) for cell in run(asked, earlier=half)[1].work.cells} <= {0, 6}
+    # Nothing waits where it is named, on machines without one, or where no minutes are set.
+    assert work(minutes=1, profiles=rows, experiments=("rbm", "matmul")).spare == ()
+    assert work(minutes=1, profiles=TWO, every=True).spare == work(minutes=0, profiles=rows, every=True).spare == ()
 
 
 def test_a_case_that_two_tables_show_is_measured_once() -> None:

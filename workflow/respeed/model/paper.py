@@ -354,6 +354,10 @@ class Paper:
         """Whether the paper prints any time or rate of the experiment."""
         return any(place[0] == experiment for place in self.published)
 
+    def speaks_of(self, experiment: str) -> bool:
+        """Whether it prints something of the experiment, or claims it."""
+        return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims)
+
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """The time or rate in the column that the case answers; None where the paper prints none."""
         return self.published.get(self._place(experiment, case, row))

@@ -172,7 +172,7 @@ def _cost(results: Results) -> dict[str, Any]:
         (paper.name, experiment.name): (paper, experiment)
         for paper in results.papers.values()
         for experiment in paper.experiments.values()
-        if paper.prints(experiment.name) or any(claim.experiment == experiment.name for claim in paper.claims)
+        if paper.speaks_of(experiment.name)
     }
     rows = [row for row in best if row.machine in priced and (row.paper, row.experiment) in shown]
     told = cost.by_table(row for row in mine if row.joules)

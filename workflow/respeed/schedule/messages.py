@@ -1,5 +1,6 @@
 """What a run tells before it begins and when it is done, and of jobs on a cluster that fail."""
 
+import itertools
 import logging
 import sys
 from collections import Counter
@@ -40,11 +41,11 @@ def _of_machine(target: Target) -> list[str]:
         names = ", ".join(target.config.profiles)
         lines.append(f"  {known}: its first job finds out what is left, and which of these profiles apply: {names}")
         return [*lines, *_gauging(target)]
-    cells = by_experiment(target.work.cells)
+    cells, asked = by_experiment(target.work.cells), set(itertools.chain(*plan.in_time()))
     for paper in target.config.papers:
         for name in chosen_experiments(target.config, target.papers[paper]):
             if mine := cells.get((paper, name)):
-                todo = sum(plan.attempts(cell) < preset.rounds for cell in mine)
+                todo = sum(plan.attempts(cell) < preset.rounds for cell in mine if cell in asked)
                 lines.append(f"  {paper} {name}: {todo} of {len(mine)} cells to measure")
     whys: dict[str, list[str]] = {}
     for profile in map(target.profiles.__getitem__, target.config.profiles):
@@ -52,6 +53,7 @@ def _of_machine(target: Target) -> list[str]:
         if (reason := target.why_not(profile)) and not replaced:
             whys.setdefault(reason, []).append(profile.name)
     lines += [f"  {', '.join(names)}: not measured: {reason}" for reason, names in whys.items()]
+    lines += [f"  {line}" for line in _out_of_time(plan)]
     for why, count in Counter(reason.partition(": ")[2] for reason in plan.unusable.values()).items():
         lines.append(f"  {_counted(count, 'record')} of before cannot be used, and will be made anew: {why}")
     if plan.otherwise:
@@ -71,6 +73,21 @@ def _of_machine(target: Target) -> list[str]:
         alone = "" if target.node else "; leave the machine alone meanwhile"
         lines.append(f"  about {in_words(left)} of measuring in all{alone}")
     return lines
+
+
+def _out_of_time(plan: Plan) -> list[str]:
+    """What of the spare the minutes are not enough for, in a line; none where they are."""
+    rows: dict[str, list[str]] = {}
+    for group in plan.work.spare:
+        if group not in plan.in_time():
+            tables = ", ".join(dict.fromkeys(cell.experiment for cell in group))
+            rows.setdefault(tables, []).append(group[0].profile)
+    left = "; ".join(f"{tables} on {', '.join(names)}" for tables, names in rows.items())
+    minutes, more = (
+        plan.work.seconds / 60,
+        "preset=paper has more, and what is named is measured (profiles=, experiments=)",
+    )
+    return [f"no time in {minutes:g} minutes for {left}: {more}"] if left else []
 
 
 def _gauging(target: Target) -> list[str]:
@@ -109,6 +126,8 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
                 "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper"
             )
     for target in run.targets:
+        for line in _out_of_time(now[target.machine]):
+            _say(f"{target.machine}: {line}")
         if missed := without_devices(target, now[target.machine]):
             _say(f"{target.machine}: {missed}")
 

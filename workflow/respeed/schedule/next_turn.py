@@ -96,9 +96,12 @@ class Plan:
 
     def leave_out(self, profile: str) -> None:
         """From now on, nothing of the profile is left to measure."""
-        cells, first = (tuple(one for one in of if one.profile != profile) for of in (self.work.cells, self.work.first))
+        cells, first, *spare = (
+            tuple(one for one in of if one.profile != profile)
+            for of in (self.work.cells, self.work.first, *self.work.spare)
+        )
         wholes = tuple(one for one in self.work.wholes if one[-1] != profile)
-        self.work = replace(self.work, cells=cells, first=first, wholes=wholes)
+        self.work = replace(self.work, cells=cells, first=first, wholes=wholes, spare=tuple(spare))
         self.__dict__.pop("_unsettled", None)
 
     def attempts(self, cell: CellKey) -> int:
@@ -137,10 +140,24 @@ class Plan:
         return self._turn(cells, 0) if (cells := self.left_of_first_table) else None
 
     def _first_rounds(self) -> Turn | None:
-        """Round 1 of everything comes before round 2 of anything. Profiles take turns in random order."""
-        rounds = self.work.preset.rounds
-        number = min(map(self.attempts, self.work.cells), default=rounds)
-        return self._turn(self.work.cells, number) if number < rounds else None
+        """Round 1 of everything comes before round 2 of anything, but for what is spare. Profiles take turns in random
+        order."""
+        for cells in self.in_time():
+            if (number := min(map(self.attempts, cells), default=math.inf)) < self.work.preset.rounds:
+                return self._turn(cells, int(number))
+        return None
+
+    def in_time(self) -> list[Collection[CellKey]]:
+        """What is measured as often as the preset says: first all that is not spare, then as much of that as has been
+        begun, or fits the minutes."""
+        spare, often = set(itertools.chain(*self.work.spare)), self.work.preset.rounds
+        groups: list[Collection[CellKey]] = [[cell for cell in self.work.cells if cell not in spare]]
+        seconds = self.spent_seconds() + self._seconds_to(dict.fromkeys(groups[0], often))
+        for group in self.work.spare:
+            more = self._seconds_to(dict.fromkeys(group, often))
+            if any(map(self.attempts, group)) or seconds + more <= self.work.seconds:
+                groups, seconds = [*groups, group], seconds + more
+        return groups
 
     def _again(self) -> Turn | None:
         """What the look after the first rounds left unsettled, as long as there is time for one more turn of it; and
@@ -212,9 +229,11 @@ class Plan:
     @property
     def first_turns_left(self) -> int:
         """How many turns it takes to measure everything as often as the preset says."""
-        fewest: dict[str, int] = {}
-        for cell in self.work.cells:
-            fewest[cell.profile] = min(self.attempts(cell), fewest.get(cell.profile, self.work.preset.rounds))
+        fewest: dict[tuple[int, str], int] = {}
+        for place, cells in enumerate(self.in_time()):
+            for cell in cells:
+                row = place, cell.profile
+                fewest[row] = min(self.attempts(cell), fewest.get(row, self.work.preset.rounds))
         return len(self._begun_twice) + sum(self.work.preset.rounds - number for number in fewest.values())
 
     @property
@@ -222,7 +241,7 @@ class Plan:
         """The profiles whose first round takes two turns: that of the first table, and that of all else."""
         first = set(self.work.first)
         return {cell.profile for cell in self.left_of_first_table} & {
-            cell.profile for cell in self.work.cells if cell not in first
+            cell.profile for cell in self.in_time()[0] if cell not in first
         }
 
     def seconds_left(self) -> float:
@@ -231,7 +250,7 @@ class Plan:
         What is chosen to be measured again is not known before the look: taken for a quarter of all, as often as
         the minutes allow.
         """
-        preset, cells = self.work.preset, self.work.cells
+        preset, cells = self.work.preset, list(itertools.chain(*self.in_time()))
         minutes_left = max(0.0, self.work.seconds - self.spent_seconds())
         if first := self._seconds_to(dict.fromkeys(cells, preset.rounds)):
             first += sum(map(self._start_of, self._begun_twice))
@@ -248,10 +267,9 @@ class Plan:
     def first_seconds(self) -> dict[str, float]:
         """About how long each row takes until it is measured as often as the preset says, the longest first; those that
         are are not among them."""
-        rounds, rows = self.work.preset.rounds, dict.fromkeys(cell.profile for cell in self.work.cells)
-        left = {
-            row: self._seconds_to({cell: rounds for cell in self.work.cells if cell.profile == row}) for row in rows
-        }
+        rounds, cells = self.work.preset.rounds, list(itertools.chain(*self.in_time()))
+        rows = dict.fromkeys(cell.profile for cell in cells)
+        left = {row: self._seconds_to({cell: rounds for cell in cells if cell.profile == row}) for row in rows}
         return {row: left[row] for row in sorted(left, key=lambda row: -left[row]) if left[row]}
 
     def _seconds_to(self, goals: Mapping[CellKey, int]) -> float:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config
 from respeed.inputs.forms import Mistakes
@@ -88,7 +89,8 @@ def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
 @dataclass(frozen=True)
 class Work:
     """`cells` are all that are to be measured, under the experiments that measure them. `wholes` are the (paper,
-    experiment, profile) that are also to be run whole. A table of the cells `first` comes before all else."""
+    experiment, profile) that are also to be run whole. A table of the cells `first` comes before all else. Of those
+    that are `spare`, a row's together, so many are measured as the preset's minutes are enough for."""
 
     machine: str
     preset: Preset
@@ -97,6 +99,7 @@ class Work:
     cells: tuple[CellKey, ...]
     wholes: tuple[tuple[str, str, str], ...]
     first: tuple[CellKey, ...] = ()
+    spare: tuple[tuple[CellKey, ...], ...] = ()
 
     @property
     def smoke(self) -> bool:
@@ -141,13 +144,31 @@ def make_work(
                 if config.preset.whole and experiment.is_extrapolated:
                     wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
     first = _first_table(list(cells), runnable)
-    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes), first)
+    spare = _spare(config, papers, list(cells), {one.name: one for one in runnable})
+    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes), first, spare)
+
+
+def _spare(
+    config: Config, papers: Mapping[str, Paper], cells: Sequence[CellKey], rows: Mapping[str, Profile]
+) -> tuple[tuple[CellKey, ...], ...]:
+    """What waits where there is an accelerator, whose rows alone may take longer than the minutes: those in other
+    precisions than fp32, and tables that their paper says nothing of; neither if it is named. The accelerator's are the
+    first to be measured, and of its rows what the paper speaks of."""
+    waits: dict[tuple[bool, bool, str], list[CellKey]] = {}
+    if config.preset.minutes and not all(one.is_cpu for one in rows.values()):
+        for cell in cells:
+            row, paper = rows[cell.profile], papers[cell.paper]
+            is_other = config.all_profiles and row.precision != FULL_PRECISION
+            is_silent = config.experiments is None and not paper.speaks_of(cell.experiment)
+            if is_other or is_silent:
+                waits.setdefault((is_silent, row.is_cpu, row.name), []).append(cell)
+    return tuple(tuple(waits[key]) for key in sorted(waits))
 
 
 def _first_table(cells: Sequence[CellKey], runnable: Collection[Profile]) -> tuple[CellKey, ...]:
     """What shows most the soonest where there is an accelerator, which may be lent by the minute: the first table in
     fp32, on the accelerator and on one row of CPUs, of the same library and on all cores if there is one."""
-    single = sorted((one for one in runnable if one.precision == "fp32"), key=lambda one: one.name)
+    single = sorted((one for one in runnable if one.precision == FULL_PRECISION), key=lambda one: one.name)
     device = next((one for one in single if not one.is_cpu), None)
     beside = [one for one in single if one.is_cpu]
     if device is None or not beside:
