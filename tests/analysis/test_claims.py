@@ -11,6 +11,7 @@ from respeed.analysis.cells import ROUNDS_OF
 from respeed.analysis.claims import fold_claims, make_claims, summarize
 from respeed.analysis.columns import rows_of
 from respeed.analysis.totals import make_totals
+from respeed.inputs.papers import load_papers
 from respeed.model.paper import Claim, Printed
 from respeed.text import format_duration
 from tests.derived import (
@@ -24,6 +25,7 @@ from tests.derived import (
     claims_of,
     every_case,
     frames_of,
+    noisy,
     seven,
     sparse_coding_on_a_cpu,
     their_total,
@@ -174,6 +176,38 @@ def test_a_claim_is_judged_by_the_rows_that_it_is_about(
     found, *cases = judge(records(make_record), claim(test, **facts))
     known = {name: getattr(found, name) for name in fields if name != "cases"}
     assert known | ({"cases": " ".join(one.verdict for one in cases)} if "cases" in fields else {}) == fields
+
+
+BOTH_PRECISIONS = [{"profile": "torch-1"}, {"profile": "torch-1-fp64", "precision": "fp64"}]
+
+
+@pytest.mark.parametrize(
+    ("measured", "fields"),
+    [
+        (BOTH_PRECISIONS, ("reproduced", "1.80x ±1 % (fp32 over fp64)", "a difference of 2 % would show")),
+        (BOTH_PRECISIONS[:1],
+         ("not testable here", "", "no row in fp64 was measured; name a hardware profile in it")),
+    ],
+    ids=["both measured", "fp32 alone"],
+)  # fmt: skip
+def test_a_claim_about_precision_alone_never_compares_a_row_with_itself(
+    make_record: MakeRecord, measured: list[dict[str, Any]], fields: tuple[str, str, str]
+) -> None:
+    papers = load_papers(["bergstra2010"])
+    (case,) = papers["bergstra2010"].experiments["mlp"].cases
+    parts = {"case": case.name, "workload": case.workload, "parameters": dict(case.parameters)}
+    records = []
+    for facts in measured:
+        for record in noisy(make_record, 1.0 if len(facts) == 1 else 1.804, **facts):
+            record["id"] |= {"paper": "bergstra2010", "experiment": "mlp"}
+            record["cases"][0] |= parts
+            records.append(record)
+    made = frames_of(records, papers)
+    totals = make_totals(made.cells, made.samples, papers, smoke=False)
+    claims = {one.claim: one for one in rows_of(make_claims(made.cells, made.samples, papers, totals))}
+    found = claims["precision-alone"]
+    assert (found.verdict, found.here, found.reason) == fields
+    assert found.published == "1.80x (fp32 over fp64)"
 
 
 def test_published_numbers_of_cases_stand_as_they_were_printed_and_agree_with_the_printed_seconds(

@@ -102,8 +102,9 @@ def test_what_is_not_known_has_no_place(
 
 def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
     paper = load_papers(["bergstra2010"])["bergstra2010"]
-    assert len(paper_roofs(paper)) == 6
+    assert len(paper_roofs(paper)) == 9
     assert list(hardware_roofs(paper)["label"]) == [
+        "Theano, single precision, 2010",
         "one core at 3.16 GHz, double precision, 2010",
         "GeForce GTX 285, 2010",
     ]

@@ -107,7 +107,7 @@ def test_a_broken_one_stops_only_what_names_it(monkeypatch: pytest.MonkeyPatch) 
         line.endswith("experiments.rbm.workload: the workload rbm cannot be used: workloads/rbm.py:1: is not Python")
         for line in mistakes
     )
-    assert read_paper("bergstra2010")[0] is not None
+    assert read_paper("cnn-benchmarks")[0] is not None
     assert read_profile("openblas-1")[0] is not None
     profile, mistakes = read_profile("torch-1")
     assert profile is None

@@ -66,6 +66,24 @@ def test_a_bias_after_pooling_is_the_same_net_with_a_quarter_of_the_additions() 
     assert biased == [[(5, 24, 24), (5, 8, 8)], [(5, 12, 12), (5, 4, 4)]]
 
 
+# Of DeepLearningBenchmarks at 4f97e95, theano/convnet.py: sides after each convolution and pooling, and parameters.
+BENCHMARKS = {
+    "conv-small": (32, [28, 14, 10, 5], 51_902),
+    "conv-medium": (96, [90, 30, 24, 8], 129_230),
+    "conv-large": (256, [250, 50, 44, 11], 238_670),
+}
+
+
+@pytest.mark.parametrize("network", BENCHMARKS)
+def test_a_benchmarks_net_has_the_layers_of_its_program(network: str) -> None:
+    side, sides, parameters = BENCHMARKS[network]
+    net = Network(case_of(network, LEARNING, side=side, classes=10))
+    maps = zip((6, 6, 16, 16), sides, strict=True)
+    assert [node.shape for node in net.nodes] == [(1, side, side), *((n, s, s) for n, s in maps), (120,), (10,)]
+    assert [node.activation for node in net.nodes] == ["", *["tanh"] * 5, ""]
+    assert net.parameters == parameters
+
+
 def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:
     whole = case_of("vgg16", WHOLE, gradients="parameters-and-images")
     forward = 2 * 16 * sum(Network(whole).multiply_adds)

@@ -236,6 +236,9 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     if not claim.over:
         return fast[0], fast[0]
     slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine)
+    if fast[0] in slow:  # one of the two rows is not in fp32, and fp32 would stand in for it
+        other = {paper.row(name).precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
     for row in fast:
         for base in slow:
             if not row.is_cpu or row.package == base.package:

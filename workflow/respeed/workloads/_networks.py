@@ -5,7 +5,9 @@ convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings
 preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
 pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
 LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
-pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations.
+pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations;
+conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
+2010), with tanh before each pooling and after it.
 """
 
 import math
@@ -131,6 +133,8 @@ RESNET = {
     "resnet152": ((3, 8, 36, 3), True),
     "resnet200": ((3, 24, 36, 3), True),
 }
+# Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
+BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
 
 
 # Channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided 1x1
@@ -150,12 +154,15 @@ class Network:
         self.batch, self.width = int(given["batch"]), float(given["width"])
         self.learns, self.images_too = given["update"] == "sgd", given["gradients"] == "parameters-and-images"
         name = given["network"]
-        channels, self.low, self.high = GREY if name in SMALL else WHITENED if name in RESNET else PIXELS
+        is_grey = name in SMALL or name in BENCHMARKS
+        channels, self.low, self.high = GREY if is_grey else WHITENED if name in RESNET else PIXELS
         self.nodes = [Node(None, "", (), (channels, given["side"], given["side"]))]
         if name in VGG:
             self._vgg(VGG[name])
         elif name in RESNET:
             self._resnet(*RESNET[name], early=name == "resnet200")
+        elif name in BENCHMARKS:
+            self._benchmark(*BENCHMARKS[name])
         else:
             {"alexnet": self._alexnet, "digits": self._digits}.get(name, partial(self._lenet, name == "lenet-pooled"))()
         self._linear(given["classes"])
@@ -287,6 +294,12 @@ class Network:
             channels = self.nodes[self._convolve(5, 5, bias=not late)].shape[0]
             self._add(BiasedPool(channels, 2) if late else nn.MaxPool2d(2), "tanh")
         self._decide(500, activation="tanh")
+
+    def _benchmark(self, kernel: int, *pools: int) -> None:
+        for channels, pool in zip((6, 16), pools, strict=True):
+            self._convolve(channels, kernel, "tanh")
+            self._pool(pool, pool, "tanh")
+        self._decide(120, activation="tanh")
 
     def _digits(self) -> None:
         self._convolve(32, 3, "relu")

@@ -37,7 +37,7 @@ from respeed.workloads._networks import BiasedPool, LocalResponse, Network, Node
 PARAMETERS = {
     "network": (
         "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet200",
-        "lenet", "lenet-pooled", "digits",
+        "lenet", "lenet-pooled", "digits", "conv-small", "conv-medium", "conv-large",
     ),
     "width": "real", "batch": "whole", "side": "whole", "classes": "whole", "update": ("none", "sgd"),
     "learning_rate": "real", "gradients": ("parameters", "parameters-and-images"),
