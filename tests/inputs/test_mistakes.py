@@ -1,5 +1,6 @@
 """A mistake in a file that people write is a line: file, key, what is allowed, the nearest name; and all are found."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from respeed.inputs.config import check_command_line, check_config, load_config,
 from respeed.inputs.files import overlooked
 from respeed.inputs.papers import MAX_LINES, load_paper, load_papers, paper_names
 from respeed.inputs.profiles import load_profile, load_profiles, read_profiles
+from respeed.paths import STARTERS
 from respeed.schedule.selection import profiles_shown
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, change, read
 
@@ -181,6 +183,17 @@ def test_every_mistake_is_found_at_once_also_where_keys_are_missing(
         text = text.replace(old, new, 1)
     _, lines = read(kind, tmp_path, text)
     assert [part for part in parts if not any(part in line for line in lines)] == []
+
+
+def test_the_starter_tells_no_price_and_one_whose_source_is_still_its_own_is_refused(tmp_path: Path) -> None:
+    starter = (STARTERS / "machine.yaml").read_text()
+    told, lines = read("machine", tmp_path, starter)
+    assert (told.price, lines) == (None, [])
+    told, lines = read("machine", tmp_path, re.sub(r"^# (price:|  )", r"\1", starter, flags=re.MULTILINE))
+    assert [line.partition("box.yaml: ")[2] for line in lines] == [
+        "price.source: is the starter's own text; write who says so: an address, or a bill"
+    ]
+    assert told is None
 
 
 def test_a_parameter_that_the_protocol_has_not_is_missing_in_every_case(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from respeed.cli.main import main
 from respeed.errors import UserError
 from respeed.paths import RoundId, description_path, learning_path, record_paths, round_path
+from respeed.records import transfer
 from respeed.records.bundle import MIB
 from respeed.records.models import CHECKSUM, Kind
 from respeed.records.store import hold_folder, write_json
@@ -266,6 +267,19 @@ def test_what_is_told_of_a_machine_here_stays_and_a_line_says_so(
     (TOLD / "box.yaml").write_text(here)
     assert any(told.startswith(line) for told in take().lines)
     assert (TOLD / "box.yaml").read_text() == here
+    assert files() == sent
+
+
+def test_a_price_with_the_starters_source_was_sent_by_an_earlier_version_and_is_left_out_of_what_is_taken(
+    box: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box()
+    write_price(TOLD, "box")
+    sent = send()
+    shutil.rmtree(TOLD)
+    monkeypatch.setattr(transfer, "PLACEHOLDER", "a bill, äö")
+    assert "its price is left out: its source is the text of the starter, and says nothing" in take().lines
+    assert not (TOLD / "box.yaml").exists()
     assert files() == sent
 
 

@@ -37,6 +37,7 @@ WORDS = {"faster": "cheaper", "slower": "dearer", "base": "cheapest"}
 BEHIND = {"dearer": "more than rounds and sessions vary", "unproven": "which too few clean rounds leave open"}
 PRICE = ["price_per_hour", "currency", "price_source", "price_date"]
 BASE = ["base_algorithm", "base_profile", "buys", "buys_low", "buys_high", "verdict"]
+APART = "not ranked: its machines are paid in several currencies"
 NO_BASE = "no row in fp32 was measured to compare with"
 
 
@@ -51,7 +52,7 @@ def make_costs(
     """A row for every cell with a time, also of machines that no price is told of.
 
     `buys` is how many times as much of the work a unit of money buys as on the base: the speedup, as both pay the same
-    hour. `buys_across` is the same over the cheapest row in fp32 of all machines that are paid in the currency.
+    hour. `buys_across` is the same over the cheapest row in fp32 of all machines, if they are paid in one currency.
     """
     prices = {machine: (one.price.per_hour, one.price.currency, one.price.source, one.price.date)
               for machine, one in told.items() if one.price}  # fmt: skip
@@ -75,16 +76,12 @@ def make_costs(
 
 
 def compare_costs(costs: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """Every row beside the cheapest in full precision of those of its case that are paid in the same currency: how many
-    times as much of the work a unit of money buys. The prices of an hour are exact."""
-    full = costs["precision"] == FULL_PRECISION
-    found = compare_to_best(costs, samples, [*CASE, "currency"], full, "cost", "price_per_hour")
-    found["reason"] = found["reason"].mask(found["verdict"] == "none", NO_BASE)
-    for _, paid in costs.groupby(CASE)["currency"]:
-        for currency in set(paid.dropna()) if paid.nunique() > 1 else ():
-            others, mine = sorted(set(paid.dropna()) - {currency}), paid.index[paid == currency]
-            apart = f"compared with machines paid in {currency} alone, not {join_words(others)}"
-            found.loc[mine, "reason"] = [f"{why}; {apart}" if why else apart for why in found.loc[mine, "reason"]]
+    """Every row beside the cheapest in full precision of its case: how many times as much of the work a unit of money
+    buys. The prices of an hour are exact. Of a case that is paid in several currencies nothing is compared: who is the
+    cheapest in one of them may not be the cheapest."""
+    full, apart = costs["precision"] == FULL_PRECISION, costs.groupby(CASE)["currency"].transform("nunique") > 1
+    found = compare_to_best(costs, samples, CASE, full & ~apart, "cost", "price_per_hour")
+    found["reason"] = found["reason"].mask(found["verdict"] == "none", NO_BASE).mask(apart, APART)
     found["standing"] = found["verdict"].replace(WORDS)
     names = {name: str(name).replace("speedup", "buys_across").replace("base_", "cheapest_") for name in found}
     return found.drop(columns=["verdict", "confidence", "together"]).rename(columns=names)
@@ -136,7 +133,7 @@ def say_who_is_cheapest(rows: Sequence[Any]) -> list[str]:
         return []
     leaders: dict[str, list[str]] = {}
     for case in cases:
-        first = [row.machine for row in rows if row.case == case and row.standing not in BEHIND]
+        first = [row.machine for row in rows if row.case == case and row.standing not in {*BEHIND, "none"}]
         # Where the cheapest is not among the rows, nobody is first.
         if first:
             how = "is the cheapest" if len(first) == 1 else "are the cheapest and cannot be told apart"
@@ -184,7 +181,9 @@ def currencies_apart(rows: Iterable[Any]) -> str:
     """What is to be said where prices are in several currencies; empty where they are in one."""
     found = sorted({row.currency for row in rows if row.currency})
     return (
-        f"Costs in {join_words(found)} are not compared: what one is worth of the other changes." if found[1:] else ""
+        f"Costs in {join_words(found)} are not compared, and nothing is ranked: what one is worth of the other changes."
+        if found[1:]
+        else ""
     )
 
 

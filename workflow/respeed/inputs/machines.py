@@ -13,6 +13,9 @@ from respeed.inputs.profiles import profile_names
 from respeed.model.validation import SOME, Flag, Positive, Says, form
 from respeed.paths import MACHINES, check_name
 
+# What stands in the starter, and in no bill.
+PLACEHOLDER = "where it stands, an address or a bill"
+
 
 def _day(text: str) -> str:
     try:
@@ -112,10 +115,13 @@ def told_of(machine: str) -> Told | None:
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:
     """What is told of the machine, or None, and all mistakes in its file."""
     path = from_here(folder / f"{machine}.yaml")
-    try:
-        return check_told(machine, read_text(path), path)
-    except UserError as error:
-        return None, Mistakes([str(error)])
+    told, mistakes = None, Mistakes()
+    with mistakes.collecting():
+        told, found = check_told(machine, read_text(path), path)
+        mistakes += found
+    if told and told.price and told.price.source == PLACEHOLDER:
+        mistakes.append(f"{path}: price.source: is the starter's own text; write who says so: an address, or a bill")
+    return (None if mistakes else told), mistakes
 
 
 def check_told(machine: str, text: str, path: Path) -> tuple[Told | None, Mistakes]:

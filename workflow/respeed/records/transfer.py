@@ -17,7 +17,7 @@ from typing import Any
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_bounded
 from respeed.inputs.forms import faultless
-from respeed.inputs.machines import Price, Told, check_told, read_told
+from respeed.inputs.machines import PLACEHOLDER, Price, Told, check_told, read_told
 from respeed.machine.software import library_name, telling_environment
 from respeed.paths import MACHINES, NAME, SET_ASIDE, check_name, records_folder
 from respeed.records.bundle import (
@@ -188,6 +188,8 @@ def _keep_price(machine: str, price: Price, folder: Path) -> str | None:
         told = _told(machine, folder)
     except UserError as error:
         return f"its price is left out, as what is told of it here is not valid: {str(error).splitlines()[0]}"
+    if price.source == PLACEHOLDER:
+        return "its price is left out: its source is the text of the starter, and says nothing"
     if told is None:
         write_text(path, _price_text(price))
         return f"its price is in {from_here(path)}"
