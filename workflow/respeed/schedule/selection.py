@@ -144,7 +144,7 @@ def make_work(
                 if config.preset.whole and experiment.is_extrapolated:
                     wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
     first = _first_table(list(cells), runnable)
-    spare = _spare(config, papers, list(cells), {one.name: one for one in runnable})
+    spare = _spare(config, papers, list(cells), {one.name: one for one in every})
     return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes), first, spare)
 
 
@@ -152,13 +152,14 @@ def _spare(
     config: Config, papers: Mapping[str, Paper], cells: Sequence[CellKey], rows: Mapping[str, Profile]
 ) -> tuple[tuple[CellKey, ...], ...]:
     """What waits where there is an accelerator, whose rows alone may take longer than the minutes: those in other
-    precisions than fp32, and tables that their paper says nothing of; neither if it is named. The accelerator's are the
-    first to be measured, and of its rows what the paper speaks of."""
+    precisions than fp32 or the table's own, and tables that their paper says nothing of; neither if it is named. The
+    accelerator's are the first to be measured, and of its rows what the paper speaks of."""
     waits: dict[tuple[bool, bool, str], list[CellKey]] = {}
     if config.preset.minutes and not all(one.is_cpu for one in rows.values()):
         for cell in cells:
             row, paper = rows[cell.profile], papers[cell.paper]
-            is_other = config.all_profiles and row.precision != FULL_PRECISION
+            own = paper.experiments[cell.experiment].precision or FULL_PRECISION
+            is_other = config.all_profiles and row.precision != own
             is_silent = config.experiments is None and not paper.speaks_of(cell.experiment)
             if is_other or is_silent:
                 waits.setdefault((is_silent, row.is_cpu, row.name), []).append(cell)
