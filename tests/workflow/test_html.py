@@ -151,7 +151,6 @@ def test_a_table_is_shown_as_a_table_with_its_numbers_and_sorts(measured: Projec
     assert number in text
     assert "OpenBLAS, one core" in text
     assert "No measurement" in text
-    assert "What came out on " in text
     column = "[...document.querySelectorAll('tr.ours')].map(row => parseFloat(row.cells[2].textContent))"
     sort = "document.querySelectorAll('thead button')[2].click()"
     page.evaluate(sort, framed=True)

@@ -25,7 +25,7 @@ from respeed.output.html import (
     templates,
     write_page,
 )
-from respeed.output.markdown_latex import escape_markdown, write_latex, write_markdown
+from respeed.output.markdown_latex import FORMS, escape_markdown, write_latex, write_markdown
 from respeed.output.published import describe_machine, fold, make_published, write_published_csv
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
@@ -58,7 +58,9 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
             path = folder / paper.name / experiment.name
             write_published_csv(table, path.with_name(f"{path.name}.csv"), experiment.case_names(smoke))
             write_text(path.with_name(f"{path.name}.md"), write_markdown(folded))
-            write_text(path.with_name(f"{path.name}.tex"), write_latex(folded))
+            for ending, form in FORMS.items():
+                label = f"tab:{paper.name}-{experiment.name}"
+                write_text(path.with_name(f"{path.name}{ending}.tex"), write_latex(folded, label, form))
             page = make_published_page(folded, f"{experiment.name}.csv")
             write_page(path.with_name(f"{path.name}.html"), page, stamp)
     write_pages(folder, tables, origins, in_full, stamp, machine)

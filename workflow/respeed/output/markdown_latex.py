@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -15,8 +16,7 @@ from respeed.text import Value, printable
 
 # More columns of numbers than that are hard to read side by side.
 AT_MOST = 4
-# The width of a page of `article` at 10pt on A4, and what the first column gets of it at least; in points.
-TEXT_WIDTH = 345.0
+# What the first column gets of a line at least, in points.
 LABEL_WIDTH = 90.0
 # The space between two columns of numbers.
 GAP = 8.0
@@ -48,6 +48,23 @@ _ACCENTS = {
 
 # What begins something else than text in Markdown, in a cell or in a paragraph.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
+
+
+class Form(NamedTuple):
+    """Where a table in LaTeX is to stand: the width of a line in points, where letters are of 8pt, the lines that there
+    is room for, but for caption and notes, and what it is called."""
+
+    width: float
+    lines: int
+    place: str
+
+
+# By the ending of the file's name.
+FORMS = {
+    "": Form(345.0, 48, "a page of one column, of 345pt as article has at 10pt on A4"),
+    "-narrow": Form(220.0, 46, "one column of two, of 220pt as article has at 10pt"),
+    "-slide": Form(270.0, 16, r"a slide of beamer: \begin{frame}[allowframebreaks]"),
+}
 
 
 def lay_out(numbers: pd.DataFrame, at_most: int = AT_MOST) -> list[pd.DataFrame]:
@@ -110,19 +127,35 @@ def _markdown_mark(mark: str) -> str:
     return f"<sup>{mark}</sup>" if mark else ""
 
 
-def write_latex(table: FoldedTable) -> str:
-    r"""The table with its notes as LaTeX to be read with \input, in a float or not."""
-    comments = [
-        f"% {printable(f'{table.title}: {table.unit}. {table.reference}')}",
-        r"% Needs \usepackage{array,booktabs,tabularx}, and a line of 345pt, as article has at 10pt on A4.",
-    ]
-    stamp = f"\\noindent\\textbf{{{escape_latex(table.stamp)}}}\\par\n" if table.stamp else ""
+def write_latex(table: FoldedTable, label: str, form: Form = FORMS[""]) -> str:
+    r"""The table with its caption, label and notes as LaTeX to be read with \input: a float, or if it is too long
+    several, of which each but the first is a continued one."""
+    title = f"{table.title}: {table.unit}. {table.reference}"
+    needs = rf"% For {form.place}. Needs \usepackage{{array,booktabs,tabularx}}."
+    stamp = rf"\textbf{{{escape_latex(table.stamp)}}} " if table.stamp else ""
+    caption = f"\\caption{{{stamp}{escape_latex(title)}}}"
     fitting = (lay_out(table.numbers, many) for many in range(AT_MOST, 0, -1))
-    parts = next(parts for parts in fitting if all(map(_fits, parts)))
-    tables = "\n\\medskip\n\n".join(map(_latex_part, parts))
-    notes = "".join(f"\\par\\smallskip\\noindent {_latex_note(note)}\n" for note in table.notes)
-    begin = "\\begingroup\\footnotesize\\raggedright\\setlength{\\tabcolsep}{4pt}%\n"
-    return "\n".join(comments) + f"\n{begin}{stamp}{tables}{notes}\\par\\endgroup\n"
+    floats: list[list[pd.DataFrame]] = []
+    left = 0
+    for part in next(parts for parts in fitting if all(_fits(part, form) for part in parts)):
+        for piece, lines in _pieces(part, form):
+            if lines > left:
+                floats.append([])
+                left = form.lines
+            floats[-1].append(piece)
+            left -= lines
+    notes = " ".join(map(_latex_note, table.notes))
+    below = f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\raggedright\\scriptsize {notes}}}\n" if notes else ""
+    tables = ["\n\\medskip\n\n".join(map(_latex_part, parts)) for parts in floats or [[]]]
+    captions = [
+        f"{caption}\\label{{{label}}}",
+        *[f"\\addtocounter{{table}}{{-1}}{caption[:-1]} (continued)}}"] * len(tables),
+    ]
+    return f"% {printable(title)}\n{needs}\n" + "".join(
+        f"\\begin{{table}}\n\\footnotesize\\raggedright\\setlength{{\\tabcolsep}}{{4pt}}%\n{above}\\par\\smallskip\n{text}"
+        f"{below if place == len(tables) else ''}\\end{{table}}\n"
+        for place, (above, text) in enumerate(zip(captions, tables, strict=False), start=1)
+    )
 
 
 def escape_latex(text: str) -> str:
@@ -199,10 +232,25 @@ def _lines(header: str) -> list[str]:
     return wrap(printable(header), HEADER_LETTERS) or [""]
 
 
-def _fits(part: pd.DataFrame) -> bool:
+def _room(part: pd.DataFrame, form: Form) -> float:
+    """What the numbers leave of a line for the first column."""
+    return form.width - sum(_width_of(str(header), part.iloc[:, place]) for place, header in enumerate(part))
+
+
+def _fits(part: pd.DataFrame, form: Form) -> bool:
     """Whether a line of text is wide enough; a single column has to be."""
-    widths = (_width_of(str(header), part.iloc[:, place]) for place, header in enumerate(part))
-    return part.shape[1] == 1 or LABEL_WIDTH + sum(widths) <= TEXT_WIDTH
+    return part.shape[1] == 1 or _room(part, form) >= LABEL_WIDTH
+
+
+def _pieces(part: pd.DataFrame, form: Form) -> list[tuple[pd.DataFrame, int]]:
+    """The part cut where a float ends, with how many lines each piece takes, about."""
+    index, room = part.index.to_frame(index=False), max(_room(part, form), LABEL_WIDTH)
+    head = 2 + max(len(_lines(str(name))) for name in part)
+    tall = 1 + index["label"].map(_width) // room
+    tall += (1 + index["heading"].map(_width) // form.width).mask(index["heading"].duplicated(), 0)
+    many = -(-tall.sum() // (form.lines - head))
+    cuts = ((tall.cumsum() - 1) * many // tall.sum()).to_numpy()
+    return [(piece, head + int(tall[cuts == cut].sum())) for cut, piece in part.groupby(cuts)]
 
 
 def _width_of(header: str, values: Iterable[Value]) -> float:

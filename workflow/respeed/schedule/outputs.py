@@ -15,6 +15,8 @@ from respeed.schedule.workflow import Workflow
 CLAIMS, TABLES, FIGURES, LEARNING, CELLS, DATA, SHEETS = (
     "1 Claims", "2 Tables", "3 Figures", "4 What is learned", "5 Every cell", "6 Data", "7 Machines",
 )  # fmt: skip
+# What every published table is beside HTML and CSV: Markdown, and LaTeX for a page, a column and slides.
+TEXTS = (".md", ".tex", "-narrow.tex", "-slide.tex")
 # The tables of all papers that are pages, and those that the report shows as data.
 PAGES = {"cells": "Seconds", "speedups": "Speedups", "cost": "Cost and energy"}
 SHOWN = {
@@ -62,7 +64,7 @@ def table_files(run: Workflow, report: Report) -> list[Any]:
             show(f"{folder}/{name}.csv", "data", DATA, "All papers", Table=title, File=f"{name}.csv")
             for name, title in SHOWN.items()
         ),
-        *(f"{path}.{ending}" for path, _, _ in tables for ending in ("md", "tex")),
+        *(f"{path}{ending}" for path, _, _ in tables for ending in TEXTS),
         *(f"{folder}/{name}.csv" for name in TIDY_TABLES if name not in SHOWN),
         f"{folder}/front.html",
         f"{run.results}/README.md",
