@@ -44,16 +44,24 @@ def _config(text: str) -> Argument:
     return _takes("--config", nargs="*", default=[], metavar="KEY=VALUE", help=text)
 
 
-_SMOKE = _smoke("of the smoke records, which are no measurement")
+_SMOKE = _smoke("take the smoke records, whose times mean nothing")
 _WAIT = _takes(
     "--wait",
     metavar="TIME",
-    help="how long to wait for another measurement on this machine: 0, 90s, 1.5h (default: until it is done)",
+    help="how long to wait if something else is measured on this machine: 0, 90s, 1.5h (default: until that is done)",
 )
 _SHOWN = (
     _smoke("of the smoke records, stamped as no measurement"),
-    _takes("--machine", help="of many machines, the one to show in full (default: this one; a few are all shown so)"),
-    _takes("--papers", nargs="*", metavar="NAME", help="with or without records (default: those of config.yaml)"),
+    _takes(
+        "--machine",
+        help="the machine to show in full where there are many (default: this one; a few are all shown in full)",
+    ),
+    _takes(
+        "--papers",
+        nargs="*",
+        metavar="NAME",
+        help="the papers to show, measured or not (default: those of config.yaml)",
+    ),
 )
 
 FOR_PEOPLE = {
@@ -65,85 +73,98 @@ FOR_PEOPLE = {
     ),
     "measure": _command(
         "cli.measure:measure",
-        "measure what config.yaml asks for and records do not have, turn after turn",
-        _takes("--budget", metavar="TIME", help="begin nothing that would end later: 90s, 15min, 1.5h"),
+        "measure what config.yaml asks for and has not been measured yet",
+        _takes(
+            "--budget",
+            metavar="TIME",
+            help="how long it may take: 90s, 15min, 1.5h; nothing is begun that would end later",
+        ),
         _WAIT,
-        _takes("--session", type=Path, help="a file to write when nothing is left, which says what was done"),
-        _takes("--log", type=Path, help="a file that what is said on the screen goes to as well"),
+        _takes("--session", type=Path, help="when nothing is left to measure, write into this file what was done"),
+        _takes("--log", type=Path, help="also write into this file what is said on the screen"),
         _takes(
             "--another-session",
             action="store_true",
-            help="everything as often again, for what a machine's days differ by: another day, or after a restart",
+            help="measure everything as often again: on another day the machine may be faster or slower",
         ),
         _takes(
             "--report",
             action="store_true",
-            help="make tables, figures and PDF as soon as there is a first table, now and then, and at the end",
+            help="make tables, figures and the PDF meanwhile: after the first table, now and then, at the end",
         ),
         _takes("--bundle", metavar="FILE", type=Path, help="pack the records into this file after each turn"),
-        _config("settings in place of config.yaml's"),
+        _config("settings that replace those of config.yaml, such as preset=smoke"),
     ),
     "status": _command(
         "cli.results:show_status",
-        "say of every machine and table what is measured, and what a run would measure next",
-        _smoke("of the smoke preset, whatever config.yaml says"),
-        _takes("--all", dest="every_cell", action="store_true", help="a line a cell, with what is missing"),
-        _takes("--machine", nargs="+", default=[], metavar="NAME", help="of these alone (default: all)"),
-        _config("papers, experiments, profiles, ... as of a run"),
+        "show how much of each table is measured on each machine, and what a run would measure next",
+        _smoke("of the preset smoke, whatever config.yaml says"),
+        _takes("--all", dest="every_cell", action="store_true", help="show a line for each cell, with what is missing"),
+        _takes("--machine", nargs="+", default=[], metavar="NAME", help="show these machines alone (default: all)"),
+        _config("what a run would be asked for: papers=..., experiments=..., profiles=..."),
     ),
     "claims": _command(
         "cli.results:show_claims",
         "say what each paper claims, and whether it holds on this machine",
         _SMOKE,
-        _takes("--machine", help="of another machine that has records (default: this one)"),
+        _takes("--machine", help="of this machine, by the name of its records (default: the one you are on)"),
     ),
     "export": _command(
         "cli.records:export_records",
         "write records to one file, to take them elsewhere",
         _takes("file", metavar="FILE", type=Path, help="the bundle to write, such as records.zip"),
-        _takes("--machine", metavar="NAME", help="only this machine's (default: those of all)"),
+        _takes("--machine", metavar="NAME", help="only the records of this machine (default: of all)"),
         _SMOKE,
     ),
     "import": _command(
         "cli.records:import_records",
-        "add records that somebody exported, or that lie in a folder",
-        _takes("path", metavar="FILE|FOLDER", type=Path, help="a bundle, or a machine's folder of records"),
-        _takes("--as", dest="name", metavar="NAME", help="what the machine is to be called here"),
+        "add records of another machine, from a file that `export` wrote or from a folder",
+        _takes(
+            "path",
+            metavar="FILE|FOLDER",
+            type=Path,
+            help="a file that `export` wrote, or a machine's folder of records",
+        ),
+        _takes("--as", dest="name", metavar="NAME", help="the name that the machine gets here"),
         _SMOKE,
     ),
     "verify": _command(
         "cli.records:verify_records",
-        "say whether records are as they were written, and lie where they belong",
+        "check that records were not changed since they were written, and lie where they belong",
         _takes(
             "path",
             metavar="PATH",
             type=Path,
             nargs="?",
-            help="a folder, a record or a bundle (default: results/records)",
+            help="a folder, a record, or a file that `export` wrote (default: results/records)",
         ),
-        _smoke("by default those in results/smoke"),
+        _smoke("without PATH: check those in results/smoke"),
     ),
     "rename": _command(
         "cli.records:rename",
-        "give a machine another name, or a second one in its folder a name of its own",
-        _takes("old", metavar="OLD", help="the machine's name so far"),
+        "give a machine another name; or give records of a second machine in its folder their own name",
+        _takes("old", metavar="OLD", help="the name that the machine has now"),
         _takes(
             "new",
             metavar="NEW",
-            help="a name without records; or OLD once more, if you renamed or copied its folder by hand",
+            help="its new name, which no machine has; or OLD again, if you renamed or copied the folder by hand",
         ),
-        _takes("--left-out", action="store_true", help="only records that were made on other hardware"),
-        _smoke("of the smoke records, in results/smoke"),
+        _takes(
+            "--left-out",
+            action="store_true",
+            help="rename only the records that were made on other hardware than the rest",
+        ),
+        _smoke("rename the smoke records, in results/smoke"),
     ),
     "new": _command(
         "cli.records:write_starter",
         "write a commented file to start from: a paper, a workload, a hardware profile, a machine or a backend",
         _takes("kind", help="paper, workload, hardware, machine or backend"),
-        _takes("name", metavar="NAME", help="what it is to be called; its file or folder gets this name"),
+        _takes("name", metavar="NAME", help="its name, which its file or folder gets, too"),
     ),
     "check": _command(
         "cli.records:check_files",
-        "say every mistake in config.yaml, the hardware profiles, the papers and workflow/machines",
+        "list every mistake in config.yaml, hardware profiles, papers and workflow/machines",
     ),
 }
 FOR_RULES = {
