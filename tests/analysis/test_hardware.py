@@ -105,3 +105,18 @@ def test_the_report_says_how_clean_the_rounds_were_and_what_ran(make_record: Mak
     assert measured["measured"] == "2026-01-01 (UTC)"
     (backend,) = found["backends"]
     assert (backend["threads"], backend["threads_ran"], backend["error"]) == (1, "1", 1e-6)
+
+
+def test_the_multiprocessors_power_limit_and_driver_of_a_device_are_a_line_and_one_that_tells_none_has_none(
+    make_record: MakeRecord,
+) -> None:
+    told = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts": 70.0, "driver": "580.1"}
+    records = [make_record([0.1], index=index) for index in (1, 2, 3)]
+    assert "devices" not in facts_of(described(records))
+    for record, changed in zip(records, ({}, {}, {"power_limit_watts": 70.0}), strict=True):
+        record["provenance"] |= {"accelerator": told | changed}
+        record["provenance"]["backend"] |= {"multiprocessors": 40}
+    assert facts_of(described(records))["devices"] == (
+        "Tesla T4: 40 multiprocessors, power limit 60 W (70 W by default), driver 580.1; "
+        "Tesla T4: 40 multiprocessors, power limit 70 W, driver 580.1"
+    )

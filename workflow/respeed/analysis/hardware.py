@@ -87,6 +87,7 @@ def describe_machine(
         "hardware": {name: shown[fact] for fact, name in FIELDS.items()},
         "rounds": {
             **{name: shown[fact] for fact, name in OF_ROUNDS.items()},
+            **({"devices": SEPARATOR.join(devices)} if (devices := _devices(records)) else {}),
             **({"steps without graphs": row["without_graphs"]} if plain else {}),
             **({"between products": row["elementwise"]} if fused else {}),
             **({"clocks under load": SEPARATOR.join(clocks)} if (clocks := _clocks(records)) else {}),
@@ -128,6 +129,21 @@ def _libraries(records: Iterable[Record]) -> list[str]:
             named = (library.get("internal_api", "unknown"), library.get("version"), kernel)
             found.add(" ".join(filter(None, named)))
     return sorted(found)
+
+
+def _devices(records: Iterable[Record]) -> list[str]:
+    """What each device was as its processes began: multiprocessors, power limit, driver."""
+    found: dict[str, None] = {}
+    for record in records:
+        told, torch = (record["provenance"].get(name) or {} for name in ("accelerator", "backend"))
+        limit, usual, driver = (told.get(f) for f in ("power_limit_watts", "default_power_limit_watts", "driver"))
+        by_default = f" ({usual:g} W by default)" if usual and usual != limit else ""
+        texts = [f"{torch['multiprocessors']} multiprocessors"] if "multiprocessors" in torch else []
+        texts += [f"power limit {limit:g} W{by_default}"] if limit else []
+        texts += [f"driver {driver}"] if driver else []
+        if texts:
+            found[f"{told.get('name') or torch.get('accelerator') or 'device'}: {', '.join(texts)}"] = None
+    return list(found)
 
 
 def _plain_steps(records: Iterable[Record]) -> list[str]:
