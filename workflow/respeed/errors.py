@@ -36,6 +36,14 @@ class NotMeasurable(Exception):
     """A profile or a case that this machine cannot run; the text is the reason that the tables show."""
 
 
+class WrongResult(Exception):
+    """What was computed is not what should have been, or not on as many threads: no time is shown."""
+
+
+class ProgramFailed(Exception):
+    """A program of somebody else's that did not end as it should, or did not tell its time; the text says how."""
+
+
 def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
     """The end of an error line about a name that does not exist: the nearest one that does, and all of them. `meant`
     has what people mean by words that look like other names."""

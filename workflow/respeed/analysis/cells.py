@@ -10,6 +10,7 @@ import pandas as pd
 from respeed.analysis.columns import apply_dtypes, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
 from respeed.analysis.rounds import CELL, count_causes
+from respeed.inputs.config import why_denied
 from respeed.inputs.profiles import Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
@@ -170,7 +171,7 @@ def _asked(
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
     cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
-    asked["why"] = [reason or why for reason, why in zip(cannot, asked["why"], strict=True)]
+    asked["why"] = [next(filter(None, whys)) for whys in zip(cannot, asked["denied"], asked["why"], strict=True)]
     return asked
 
 
@@ -190,8 +191,8 @@ def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
                     "steps": experiment.steps(case), "examples": experiment.examples_of(case),
                     "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
                     "of_algorithm": f", {algorithm.label}" if algorithm else "",
-                    "architectures": [one for one in ARCHITECTURES if experiment.runs_on(case.workload, one)],
-                    "only_in": experiment.precision,
+                    "architectures": [one for one in ARCHITECTURES if experiment.runs_on(case, one)],
+                    "only_in": experiment.precision, "denied": why_denied(case),
                     "row_backends": {name for one in workloads for name in backends_of(one)},
                 })  # fmt: skip
     return pd.DataFrame(rows)

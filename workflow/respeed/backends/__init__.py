@@ -6,6 +6,7 @@ Every one has, as literals (its file's own where its class has none), since they
 - DEVICES and PRECISIONS: tuples of names, of which a hardware profile names one each;
 - OFFERS: what it has of BackendContract beyond what it must have (Required); nothing if it is left out;
 - LIBRARY: if it computes with SciPy's BLAS, the one that this must be;
+- RUNS: the workloads that it runs, if not all that it could;
 
 and Backend(device=, precision=, threads=, seed=), a class or function, in a family the class itself: what fulfils the
 contract below, as far as it is offered. A workload says what it asks for (ASKS) and runs on the backends that offer all
@@ -29,7 +30,7 @@ from respeed.model.paper import number_bytes
 from respeed.paths import class_name
 
 # Files that hold several backends, each a class of its name.
-FAMILIES = {"scipy_blas": ("openblas", "accelerate", "mkl", "blis", "netlib")}
+FAMILIES = {"scipy_blas": ("openblas", "accelerate", "mkl", "blis", "netlib", "program")}
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any

@@ -15,7 +15,7 @@ import scipy
 from scipy.linalg.blas import dgemv, sgemv
 from threadpoolctl import threadpool_limits
 
-from respeed.backends import Facts
+from respeed.backends import Facts, make_backend, scipy_backend
 from respeed.backends._cpu import CpuSteps
 from respeed.errors import NotMeasurable
 from respeed.kernels import compiled
@@ -269,6 +269,25 @@ class Accelerate(ScipyBlas):
 
     def describe(self) -> AccelerateFacts:
         return {**self.facts(int(os.environ[_VARIABLE])), "version": f"macOS {platform.mac_ver()[0] or 'unknown'}"}
+
+
+class Program:
+    """What programs of somebody else's are measured beside: the probe and the ceilings, on the CPU of SciPy's BLAS, on
+    a device of torch."""
+
+    DEVICES = ("cpu", "cuda")
+    PRECISIONS = ("fp32", "fp64")
+    OFFERS = ()
+    RUNS = ("program",)
+
+    def __new__(cls, *, device: str, **how: Any) -> Any:
+        return make_backend(scipy_backend() if device == "cpu" else "torch", device=device, **how)
+
+    @staticmethod
+    def probe(device: str) -> Any:
+        from respeed.backends.torch import probe
+
+        return probe(device)
 
 
 def _threading_setter() -> Callable[[int], int] | None:

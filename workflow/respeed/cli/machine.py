@@ -15,8 +15,9 @@ from tabulate import tabulate
 
 from respeed.backends import make_backend, scipy_backend
 from respeed.errors import NotMeasurable
-from respeed.inputs.config import load_config
+from respeed.inputs.config import denied_papers, load_config
 from respeed.inputs.machines import read_told, told_machines
+from respeed.inputs.papers import read_paper
 from respeed.inputs.profiles import Profile, read_profiles
 from respeed.machine.accelerators import device_facts, device_users, missing_device
 from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, usable_cores, usable_topology
@@ -118,7 +119,8 @@ class Finding(NamedTuple):
 def examine() -> int:
     """Print what was found and what to do about it; the exit code is 1 if the machine is not fit."""
     holder = who_measures()
-    findings = [*_cpu(), *_others(), *_system(), *_devices(), _packages(), _jax(), _lock(holder), *_steadiness(holder)]
+    findings = [*_cpu(), *_others(), *_system(), *_devices(), _packages(), _jax(), *_programs(), _lock(holder)]
+    findings += _steadiness(holder)
     rows = [(subject, found, advice or "–") for subject, found, advice in findings]
     print(tabulate(rows, ["looked at", "found", "do"], disable_numparse=True))
     fit = not any(finding.advice for finding in findings)
@@ -246,6 +248,13 @@ def _jax() -> Finding:
     """An optional package: nothing is amiss where it is not there."""
     there = importlib.util.find_spec("jax") is not None
     return Finding("JAX", f"{importlib.metadata.version('jax')}, for rows that are named" if there else "not installed")
+
+
+def _programs() -> Iterator[Finding]:
+    """Of the chosen papers, those whose programs may not be run."""
+    for name, why in denied_papers(name for name in load_config(strict=False).papers if read_paper(name)[0]):
+        line, _, advice = why.partition("; ")
+        yield Finding(f"{name}'s program", f"not allowed: {line}", advice)
 
 
 def _lock(holder: Holder | None) -> Finding:

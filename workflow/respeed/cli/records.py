@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import check_config, load_config
+from respeed.inputs.config import check_config, denied_papers, load_config
 from respeed.inputs.files import overlooked
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.papers import paper_folders, read_paper
@@ -172,6 +172,8 @@ def check_files() -> int:
     named = [f"{kind} ({', '.join(names) or 'none'})" for kind, names in (("papers", papers), ("machines", machines))]
     looked = ", ".join(["config.yaml", _count(len({*profiles, *wrong}), "hardware profile"), *named])
     print(f"{counted}; looked at {looked}, and what workloads and backends say of themselves")
+    for name, why in [] if mistakes else denied_papers(papers):
+        print(f"{name}: not allowed: {why}")
     return 1 if mistakes else 0
 
 

@@ -1,7 +1,7 @@
 """config.yaml, and what the command line overrides in it."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,10 @@ from respeed.inputs.files import from_here, parse_yaml, read_yaml
 from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import load_profiles, profile_names, read_profiles
+from respeed.model.paper import Case, command_of
 from respeed.model.validation import SOME, Flag, Named, Number, OneOf, Says, form
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
+from respeed.text import clip
 
 Rounds = Annotated[StrictInt, Field(ge=1, le=99), Says("a whole number from 1 to 99")]
 Minutes = Annotated[Number, Field(ge=0), Says("a number of minutes, 0 or more", {"type": "number", "minimum": 0})]
@@ -87,6 +89,7 @@ class Settings:
     machine: Annotated[StrictStr, AfterValidator(_machine), Says("auto, or a name of small letters, digits, - and _")]
     seed: Annotated[StrictInt, Field(ge=0, le=2**32 - 1), Says("a whole number from 0 to 4294967295")]
     cluster: Flag = False
+    allow: Annotated[tuple[StrictStr, ...], Says("a list of papers whose programs may be run")] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Config:
     presets: Mapping[str, Preset]
     all_profiles: bool = False
     cluster: bool = False
+    allow: tuple[str, ...] = ()
 
 
 def load_config(
@@ -113,6 +117,8 @@ def load_config(
     path = from_here(path)
     data = read_yaml(path)
     settings, misfits = fit(Settings, data, path)
+    if "allow" in (overrides or {}):
+        raise UserError(f"--config: allow: stands in {path} alone: write there whose programs may be run")
     if overrides:
         # What is overridden need not be right. Snakemake hands `cluster=true` on as the word.
         Mistakes(line for place, line in misfits if place[:1] not in {(key,) for key in overrides}).raise_any()
@@ -139,7 +145,31 @@ def load_config(
         presets=settings.presets,
         all_profiles=settings.profiles == "all",
         cluster=settings.cluster,
+        allow=settings.allow,
     )
+
+
+def why_denied(case: Case) -> str | None:
+    """Why the case's program may not be run: who shares a paper runs no commands on others' machines by that. None if
+    config.yaml allows it, or if there is none."""
+    words = command_of(case)
+    if not words or (paper := case.parameters["program"]["paper"]) in _allowed():
+        return None
+    return f"would run {clip(' '.join(words), 200)}; if you trust it, write allow: [{paper}] in config.yaml"
+
+
+def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Those of the papers with a program that may not be run, and why."""
+    for name, paper in load_papers(papers).items():
+        cases = (case for experiment in paper.experiments.values() for case in experiment.cases)
+        if why := next(filter(None, map(why_denied, cases)), None):
+            yield name, why
+
+
+def _allowed() -> Any:
+    """As it is written: what else is wrong in the file is told elsewhere."""
+    data = read_yaml(from_here(ROOT / "config.yaml"))
+    return (data.get("allow") or ()) if isinstance(data, dict) else ()
 
 
 def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:

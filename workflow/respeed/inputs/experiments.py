@@ -1,20 +1,25 @@
 """The experiments of a paper: tables, their cases, and the workloads that these are of."""
 
 import dataclasses
+import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from respeed.errors import UserError
 from respeed.inputs.forms import Mistakes, require
-from respeed.inputs.registry import find_workload, workloads
+from respeed.inputs.profiles import Requires
+from respeed.inputs.registry import Kinds, find_workload, workloads
 from respeed.model.paper import (
     ARCHITECTURES,
+    PLACEHOLDER,
     SECONDS,
     UNITS,
     Algorithm,
+    Architecture,
     Architectures,
     Case,
     Experiment,
@@ -22,9 +27,14 @@ from respeed.model.paper import (
     Parameters,
     Precision,
 )
-from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Says, Text, form
+from respeed.model.validation import ABOVE_0, SOME, Above0, Count, Label, Named, OneOf, Positive, Says, Text, form
 from respeed.paths import check_name
 
+# The workload whose work the table says itself; what a row says in its command; and the units of a time that it prints.
+PROGRAM = "program"
+NO_PROGRAM = "the table says nothing of it; write program: {command: [...]} there"
+ROW_SAYS = ("threads", "device", "precision", "seed", "paper")
+TIME_UNITS = ("seconds", "milliseconds", "microseconds")
 Workload = Annotated[StrictStr, Says("the name of a workload in workflow/respeed/workloads")]
 CaseName = Annotated[StrictStr, Says("a name in small letters, digits, - and _ (quote it if it is all digits)")]
 Source = Annotated[StrictStr, Says("the name of the experiment that measures the case")]
@@ -59,6 +69,66 @@ ROUND_SECONDS = 10
 # What may be wrong in a table, and its cases can be read all the same.
 ASIDE = {"unit", "better", "examples", "round_seconds", "facts", "caveats", "total"}
 
+Command = Annotated[
+    tuple[Annotated[StrictStr, Field(min_length=1, max_length=500)], ...], Field(min_length=1, max_length=100)
+]
+Commands = Annotated[
+    Command | Annotated[dict[Architecture, Command], SOME],
+    Says("a list of words, or a mapping of single-cpu, multi-cpu, gpu or tpu to such lists"),
+]
+Pattern = Annotated[StrictStr, Field(min_length=1, max_length=500), Says("a regular expression")]
+FileName = Annotated[StrictStr, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"), Says("the name of a file")]
+ExitCode = Annotated[StrictInt, Field(ge=0, le=255), Says("a whole number from 0 to 255")]
+ProgramNeeds = Annotated[Requires, Says("a mapping of what must be there: instructions, memory_gb, packages")]
+
+
+@form("a mapping with command, and how its time and its result are known")
+class ProgramEntry:
+    """A program of somebody else's. Its time is that of the whole process, or what it prints: what stands in the one
+    group of `time_pattern`, or under `time_key` (a.b) of its JSON. Its result is right if it ends with `exit_code`,
+    prints `must_print`, and writes the numbers of the file `like` to `file`, as far as `tolerance` of the largest."""
+
+    command: Commands
+    time_pattern: Pattern = ""
+    time_key: Text = ""
+    time_unit: Annotated[str, OneOf(tuple(TIME_UNITS))] = SECONDS.name
+    must_print: Pattern = ""
+    file: FileName = ""
+    like: Annotated[StrictStr, Field(pattern=r"^[\w{][\w.{}-]{0,99}$"), Says("the name of a file")] = ""
+    tolerance: Positive = 0
+    exit_code: ExitCode = 0
+    timeout_seconds: Seconds = 600
+    requires: ProgramNeeds = Field(default_factory=Requires)
+
+    @property
+    def placeholders(self) -> set[str]:
+        """What its command leaves to the case."""
+        commands = self.command.values() if isinstance(self.command, dict) else [self.command]
+        return {name for words in commands for word in words for name in PLACEHOLDER.findall(word)} - {*ROW_SAYS}
+
+    def check(self, where: str) -> None:
+        """UserError, a line that begins with `where`, for keys that do not fit one another."""
+        for key, groups in (("time_pattern", 1), ("must_print", None)):
+            try:
+                pattern = re.compile(getattr(self, key))
+            except (re.error, OverflowError, RecursionError) as error:
+                raise UserError(f"{where}.{key}: is no regular expression: {error}") from None
+            if groups and pattern.pattern and pattern.groups != groups:
+                raise UserError(f"{where}.{key}: must have one group, (...), around the number")
+        if self.time_pattern and self.time_key:
+            raise UserError(f"{where}.time_key: the time is known by time_pattern; leave one of them out")
+        if "library" in self.requires:
+            raise UserError(f"{where}.requires.library: is for hardware profiles; leave it out")
+        if len({bool(self.file), bool(self.like), bool(self.tolerance)}) > 1:
+            raise UserError(f"{where}: file, like and tolerance stand together")
+
+    def as_parameter(self, paper: str) -> dict[str, Any]:
+        """What the measuring process needs of it. What is as by default is left out: later versions may have more of
+        it."""
+        said = json.loads(json.dumps(dataclasses.asdict(self)))
+        usual = {one.name: one.default for one in dataclasses.fields(self)} | {"requires": {}}
+        return {"paper": paper} | {key: value for key, value in said.items() if value != usual[key]}
+
 
 @form("a mapping with title, workload, cases, smoke_cases, ...")
 class Table:
@@ -82,6 +152,7 @@ class Table:
     repeats: Count | None = None
     architectures: Architectures = ARCHITECTURES
     precision: Precision = ""
+    program: ProgramEntry | None = None
 
     @property
     def all_cases(self) -> tuple[CaseEntry, ...]:
@@ -136,6 +207,8 @@ class Experiments:
                 place = f"{where}.algorithms.{algorithm.workload}.published_for"
                 require(f"{place}: no row", row, self.rows or [row])
         find_workload(table.workload, f"{where}.workload")
+        if table.program:
+            table.program.check(f"{where}.program")
         _check_protocol(table, where, self.mistakes)
         both = {case.case for case in table.cases} & {case.case for case in table.smoke_cases}
         if both:
@@ -208,20 +281,24 @@ class Experiments:
         return self._case(measured, measured.workload or source.workload, {}, source, where)
 
     def _case(self, entry: CaseEntry, workload: str, more: Mapping[str, Any], table: Table, where: str) -> Case:
+        if workload == PROGRAM and (table.program is None or entry in table.learning):
+            raise UserError(f"{where}: {PROGRAM}: " + ("learns nothing to look at" if table.program else NO_PROGRAM))
         name = check_name("case", entry.case, where)
-        facts, given = find_workload(workload, where), entry.parameters | dict(more)
-        parameters = {key: value for key, value in table.protocol.items() if key in facts.takes} | given
-        asked = dict.fromkeys(facts.parameters) | parameters
+        (needs, takes), given = _kinds(workload, table, where), entry.parameters | dict(more)
+        parameters: dict[str, Any] = {key: value for key, value in table.protocol.items() if key in takes} | given
+        asked = dict.fromkeys(needs) | parameters
         for key in asked:
             with self.mistakes.collecting():
-                require(f"{where}: unknown key", key, facts.takes)
+                require(f"{where}: unknown key", key, takes)
                 if key not in parameters:
                     raise UserError(
                         f"{where}: the key {key!r} is missing, here or in the protocol: {workload} needs it"
                     )
-                _check_parameter(parameters[key], facts.takes[key], f"{where}: {key}")
+                _check_parameter(parameters[key], takes[key], f"{where}: {key}")
         if (table.counts_examples or entry.examples is not None) and "batch" not in asked:
             raise UserError(f"{where}: the table counts examples, so a case needs a batch, here or in the protocol")
+        if workload == PROGRAM and table.program:
+            parameters[PROGRAM] = table.program.as_parameter(self.path.parent.name)
         return Case(name, workload, parameters)
 
     def _check_measured_once(self, experiments: Mapping[str, Experiment]) -> None:
@@ -233,7 +310,8 @@ class Experiments:
                 for case in cases:
                     if case.name in experiment.sources:
                         continue
-                    work = (kind, experiment.precision, case.workload, tuple(sorted(case.parameters.items())))
+                    sizes = sorted((key, str(one)) for key, one in case.parameters.items())
+                    work = (kind, experiment.precision, case.workload, tuple(sizes))
                     other, name = seen.setdefault(work, (experiment.name, case.name))
                     if other == experiment.name and name != case.name:
                         raise UserError(f"{where}: {case.name} and {name} are the same work")
@@ -246,13 +324,26 @@ class Experiments:
 
 def _check_protocol(table: Table, where: str, mistakes: Mistakes) -> None:
     programs = {*table.algorithms, table.workload, *(case.workload or table.workload for case in table.cases)}
-    used = {key for program in programs if program in workloads() for key in workloads()[program].takes}
+    used = {key for program in programs if program in workloads() for key in _kinds(program, table, where)[1]}
     for key in table.protocol:
         with mistakes.collecting():
             require(f"{where}.protocol: unknown key", key, used)
 
 
+def _kinds(workload: str, table: Table, where: str) -> tuple[Kinds, Kinds]:
+    """What the workload needs, and all that it takes: a program what its command leaves open and, beside others, what
+    these take."""
+    facts = find_workload(workload, where)
+    if workload != PROGRAM or table.program is None:
+        return facts.parameters, facts.takes
+    needs: Kinds = dict.fromkeys(sorted(table.program.placeholders), "any")
+    others = [workloads()[name].takes for name in table.algorithms if name != PROGRAM]
+    return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
+
+
 def _check_parameter(value: Any, kind: str | tuple[str, ...], where: str) -> None:
+    if kind == "any":
+        return
     if not isinstance(kind, str):
         require(f"{where}: there is no", value, kind)
     elif isinstance(value, str):

@@ -36,7 +36,7 @@ NAMES = Says('names such as ("one", "two")')
 Name = Annotated[StrictStr, AfterValidator(_check_name)]
 Names = Annotated[tuple[Name, ...], NAMES]
 SomeNames = Annotated[tuple[Name, ...], SOME, NAMES]
-Kinds = dict[Name, Literal["whole", "real"] | tuple[Name, ...]]
+Kinds = dict[Name, Literal["whole", "real", "any"] | tuple[Name, ...]]
 KINDS = Says('a mapping such as {"visible": "whole", "learning_rate": "real"}')
 
 
@@ -65,12 +65,14 @@ class WorkloadFacts:
 @form("constants")
 class BackendFacts:
     """The `devices` and `precisions` that a backend has, what it `offers` to workloads, what every one must have
-    included, and the BLAS, by its name in `machine.software`, that SciPy must compute with, if any."""
+    included, the BLAS, by its name in `machine.software`, that SciPy must compute with, if any, and the workloads that
+    it `runs`, if not all that it could."""
 
     devices: SomeNames
     precisions: SomeNames
     offers: Names = ()
     library: Annotated[Name, Says('a name such as "openblas"')] | None = None
+    runs: Names = ()
 
 
 @functools.cache
@@ -83,14 +85,18 @@ def backends() -> dict[str, BackendFacts]:
 @functools.cache
 def workloads() -> dict[str, WorkloadFacts]:
     """All workloads that can be used."""
-    return {name: _resolved(facts) for name, facts in _read(WORKLOADS)[0].items()}
+    return {name: _resolved(name, facts) for name, facts in _read(WORKLOADS)[0].items()}
 
 
-def _resolved(facts: WorkloadFacts) -> WorkloadFacts:
+def _resolved(workload: str, facts: WorkloadFacts) -> WorkloadFacts:
     """With the backends, precisions and allocations that it leaves open: all that would do."""
     every = tuple(dict.fromkeys(name for backend in backends().values() for name in backend.precisions))
     precisions = facts.precisions or every
-    offering = [name for name, backend in backends().items() if set(facts.asks) <= set(backend.offers)]
+    offering = [
+        name
+        for name, backend in backends().items()
+        if set(facts.asks) <= set(backend.offers) and workload in (backend.runs or [workload])
+    ]
     return dataclasses.replace(
         facts,
         precisions=precisions,

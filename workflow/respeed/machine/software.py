@@ -1,13 +1,16 @@
 """The software that takes part in a round: packages, the BLAS that SciPy computes with, the environment, the commit."""
 
+import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -46,6 +49,37 @@ OF_BEFORE = "openblas"
 # Libraries, by the name that SciPy was built with, which has such a word. Any other is a stub ("blas", "cblas"), behind
 # which the system puts a library of its choice.
 _BUILT_WITH = ("openblas", "accelerate", "mkl", "blis", "flexiblas")
+
+
+def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
+    """The files that a command names, by its words: the program, found from `folder` if its name has a /, or else on
+    the PATH, and what begins with {paper}/, which stands for the folder. None for one that is not there."""
+    found: dict[str, Path | None] = {}
+    for word in command:
+        is_program, place = not found, folder / word.replace("{paper}", ".", 1)
+        if is_program and "/" not in word:
+            on_path = shutil.which(word)
+            found[word] = Path(on_path) if on_path else None
+        elif is_program or word.startswith("{paper}/"):
+            found[word] = place if place.exists() else None
+    return found
+
+
+def checksums(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that a command names and that can be read."""
+    found = {}
+    for word, path in files_of(command, folder).items():
+        with contextlib.suppress(OSError):
+            if path and path.is_file():
+                now = path.stat()
+                found[word] = _checksum(path, now.st_ino, now.st_size, now.st_mtime_ns)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _checksum(path: Path, *written: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def package_versions() -> dict[str, str]:

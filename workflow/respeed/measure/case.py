@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from respeed.backends import BackendContract, make_backend
-from respeed.errors import NotMeasurable, is_of_the_disk
+from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.machine.accelerators import clock_reader, device_facts
+from respeed.machine.description import describe_machine
 from respeed.machine.energy import FEWEST_UPDATES, energy_counters
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
 from respeed.machine.software import blas_libraries, package_versions, packages_of_own_python, telling_environment
 from respeed.model.paper import Case, number_bytes
 from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet_probe
+from respeed.schedule.availability import lacking
 from respeed.schedule.spec import RoundSpec, untimed
 from respeed.text import first_sentences
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
@@ -72,10 +74,6 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 # Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
 VECTORS = 8
-
-
-class WrongResult(Exception):
-    """What was computed is not what should have been, or not on as many threads: no time is shown."""
 
 
 @dataclass(frozen=True)
@@ -239,18 +237,20 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     """The facts of one case for the record. A case that fails carries its reason and no time."""
     case = spec.cases[index]
     workload = load_workload(case.workload)
+    program = case.parameters.get("program", {})
     width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
     facts = untimed(case, "measured") | {
         "flops": workload.flops(case),
         "traffic_bytes": width * workload.traffic_bytes(case),
         "memory_bytes": width * workload.memory_bytes(case),
         "parts": part_weights(workload, case),
-        "tolerance": TOLERANCE[spec.profile.precision],
+        "tolerance": program.get("tolerance", TOLERANCE[spec.profile.precision]),
     }
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
-    if reason := _too_large(workload.memory_bytes(case), width, bench.backend):
+    reason = lacking(program["requires"], describe_machine()) if "requires" in program else None
+    if reason := reason or _too_large(workload.memory_bytes(case), width, bench.backend):
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
@@ -265,7 +265,7 @@ def _why_not(error: Exception) -> str:
     fact of a case: it is raised again."""
     if is_of_the_disk(error):
         raise error
-    if isinstance(error, NotMeasurable | WrongResult):
+    if isinstance(error, NotMeasurable | WrongResult | ProgramFailed):
         return str(error)
     return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error)))))
 
@@ -285,12 +285,18 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     """Check the first step against float64, and time: that step itself where it fills a block, or else later ones.
     WrongResult where no time may be shown."""
     case, backend = spec.cases[index], bench.backend
-    _rehearse(spec, case, workload, bench)
+    if is_process := hasattr(workload, "on_row"):
+        case = workload.on_row(case, spec.profile)
+    else:
+        _rehearse(spec, case, workload, bench)
     inputs = workload.inputs(case, derive_seed(spec, case.name))
     _why_plain(backend)  # those of programs before this one
     program = workload.build(backend, case, inputs)
     if reason := _why_plain(backend):
         facts["graphs"] = f"no: {reason}"
+    if found := getattr(program, "executables", None):
+        facts["executables"] = found
+    process: Any = program if is_process else None
     timer = _timer(spec, case, program, bench)
     first = timer.first_step()
     state = dict(program.state())
@@ -300,12 +306,18 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if reason := what_is_wrong(errors, facts["tolerance"]):
         raise WrongResult(reason)
     del inputs, state
-    if backend.synchronous and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
+    if process and process.run_seconds > FIRST_COUNTS * spec.timing.block_seconds:
+        # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
+        warmup, counted = Warmup(1, process.run_seconds, True, process.run_seconds), []
+    elif backend.synchronous and not process and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
         alone, counted = backend.synchronous, []
         warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=alone, first_seconds=first.seconds)
     timer = replace(timer, step_seconds=warmup.step_seconds)
+    if process:  # what tells the time of a part of it is run as long as what does not
+        share = min(1.0, first.seconds / process.run_seconds)
+        timer = replace(timer, protocol=replace(spec.timing, measure_seconds=share * spec.timing.measure_seconds))
     blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
     if reason := _not_finite(program):
         raise WrongResult(reason)
@@ -365,8 +377,9 @@ def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[flo
 
 def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
     helpers = getattr(program, "helpers", ())
-    # Replicas on devices have one each, and the counter is that of one.
-    metered = spec.profile.is_cpu or not helpers
+    # Replicas on devices have one each, and the counter is that of one. What a process used is not of a part of it.
+    metered = (spec.profile.is_cpu or not helpers) and getattr(program, "counts_whole", True)
+    tells = {name: getattr(program, name) for name in ("told", "happened") if hasattr(program, name)}
     return Timer(
         parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
         sync=bench.backend.sync,
@@ -379,6 +392,7 @@ def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer
         helpers=helpers,
         is_shared=shares_cores(bench.backend),
         meter=bench.meter if metered else NO_METER,
+        **tells,
     )
 
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from respeed.errors import UserError
+from respeed.inputs.config import why_denied
 from respeed.machine.accelerators import refuse_pretended
 from respeed.machine.limits import memory_kills
 from respeed.machine.software import source_commit
@@ -51,6 +52,8 @@ def measure_turn(
     process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
     """
     refuse_pretended(ROOT, smoke=all(spec.id.smoke for spec in specs))
+    if denied := next(filter(None, (why_denied(case) for spec in specs for case in spec.cases)), None):
+        raise UserError(denied)
     turn = _Turn([_shuffled(spec) for spec in specs], lock, known or Known(), watch)
     # A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others
     # get a new one.

@@ -32,6 +32,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 # What a rate counts, and so what a table's seconds stand for.
 Counted = Literal["examples", "flops", "bytes"]
+# What a word of a program's command leaves open.
+PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 # Where a number stands: experiment, printed column, published row.
 Place = tuple[str, str, str]
 
@@ -206,6 +208,20 @@ class Case:
     parameters: Mapping[str, Any]
 
 
+def command_of(case: Case, architecture: str = "") -> list[str]:
+    """The words of the case's program on rows of that architecture (of any, if none is named), with what the case says
+    in place of {its parameters}; nothing where it has no program, or none for such rows."""
+    command = case.parameters.get("program", {}).get("command", [])
+    if isinstance(command, Mapping):
+        command = command.get(architecture, []) if architecture else next(iter(command.values()))
+    return [filled(word, case.parameters) for word in command]
+
+
+def filled(word: str, known: Mapping[str, Any]) -> str:
+    """The word with what is known in place of {its name}."""
+    return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
+
+
 @form("a fact, its value and its confidence")
 class Fact:
     """One fact of the protocol and how well it is known: stated, code, recalled, inferred or chosen."""
@@ -277,10 +293,14 @@ class Experiment:
         """The experiment whose rounds measure the case: this one, or the one that it is taken from."""
         return self.sources.get(case, self.name)
 
-    def runs_on(self, workload: str, architecture: str) -> bool:
-        """Whether rows of that architecture run the workload at all."""
-        algorithm = self.algorithms.get(workload)
-        return architecture in self.architectures and (algorithm is None or architecture in algorithm.architectures)
+    def runs_on(self, case: Case, architecture: str) -> bool:
+        """Whether rows of that architecture run the case at all."""
+        algorithm, is_program = self.algorithms.get(case.workload), "program" in case.parameters
+        return (
+            architecture in self.architectures
+            and (algorithm is None or architecture in algorithm.architectures)
+            and bool(not is_program or command_of(case, architecture))
+        )
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Whether the published row ran the workload: where the table tells algorithms apart, only its own."""

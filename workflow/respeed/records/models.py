@@ -210,6 +210,8 @@ class Case(Facts):
     wall_seconds: Seconds
     attempts: Whole = _MAYBE
     graphs: str = _MAYBE
+    # Of a program: the files that its command names, by the words for them.
+    executables: Annotated[dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(max_length=100)] = _MAYBE
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

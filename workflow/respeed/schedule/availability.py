@@ -18,7 +18,7 @@ from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.machines import told_of
-from respeed.inputs.profiles import Profile, other_library
+from respeed.inputs.profiles import Profile, Requires, other_library
 from respeed.machine.accelerators import (
     accelerator_driver,
     accelerator_names,
@@ -165,7 +165,12 @@ def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
         return f"the CPU has no instructions for {profile.precision}"
     if reason := other_library(profile, facts):
         return reason
-    missing = [name for name in needs.get("instructions", ()) if name not in flags]
+    return lacking(needs, facts)
+
+
+def lacking(needs: Requires, facts: Mapping[str, Any]) -> str | None:
+    """The first of instructions, memory and packages that is needed and not there, as a reason; None if all are."""
+    missing = [name for name in needs.get("instructions", ()) if name not in facts["cpu_flags"]]
     if missing:
         return f"the CPU has no {' and no '.join(missing)}"
     needed, there = needs.get("memory_gb", 0), facts["memory_bytes"] / 1e9

@@ -9,6 +9,7 @@ from typing import Any
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.errors import GOES_ON
+from respeed.inputs.config import why_denied
 from respeed.inputs.files import overlooked
 from respeed.inputs.profiles import other_library
 from respeed.machine.accelerators import split_device
@@ -47,6 +48,8 @@ def _of_machine(target: Target) -> list[str]:
             if mine := cells.get((paper, name)):
                 todo = sum(plan.attempts(cell) < preset.rounds for cell in mine if cell in asked)
                 lines.append(f"  {paper} {name}: {todo} of {len(mine)} cells to measure")
+            if why := next(filter(None, map(why_denied, target.papers[paper].experiments[name].cases)), None):
+                lines.append(f"  {paper} {name}: not measured: {why}")
     whys: dict[str, list[str]] = {}
     for profile in map(target.profiles.__getitem__, target.config.profiles):
         replaced = target.config.all_profiles and other_library(profile, target.hardware)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.rounds import CellKey
-from respeed.inputs.config import Config, Preset, load_config
+from respeed.inputs.config import Config, Preset, load_config, why_denied
 from respeed.inputs.forms import Mistakes
 from respeed.inputs.machines import Told, read_told, told_machines
 from respeed.inputs.papers import load_papers, paper_names, read_paper
@@ -139,6 +139,7 @@ def make_work(
                 found = [
                     CellKey(machine, paper.name, experiment.source(case.name), case.name, case.workload, profile.name)
                     for case in cases_of(experiment, profile, config.preset.is_smoke)
+                    if not why_denied(case)
                 ]
                 cells |= dict.fromkeys(found)
                 if config.preset.whole and experiment.is_extrapolated:

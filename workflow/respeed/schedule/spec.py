@@ -17,8 +17,9 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import Profile, load_profile
 from respeed.inputs.registry import runs
-from respeed.model.paper import Case, Experiment, Paper
-from respeed.paths import RoundId
+from respeed.machine.software import checksums
+from respeed.model.paper import Case, Experiment, Paper, command_of
+from respeed.paths import PAPERS, RoundId
 from respeed.protocol import REAL, SMOKE, Known, TimingProtocol
 from respeed.schedule.availability import read_answers, resolve_described, resolve_threads
 
@@ -98,7 +99,7 @@ def cases_of(experiment: Experiment, profile: Profile, smoke: bool) -> list[Case
         case
         for case in (experiment.smoke_cases if smoke else experiment.cases)
         if runs(case.workload, profile.backend, profile.precision)
-        and experiment.runs_on(case.workload, profile.architecture)
+        and experiment.runs_on(case, profile.architecture)
         and experiment.precision in {"", profile.precision}
     ]
 
@@ -134,6 +135,8 @@ def _digest(spec: RoundSpec) -> str:
     """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
     experiment is measured again.
 
+    Another build of a program is another measurement, so that no number is made of the rounds of two.
+
     Labels do not decide a measurement, nor what must be there for it; nor does which of the cores it was pinned to, as
     long as the profile does not say so, nor a rehearsal.
     """
@@ -145,6 +148,9 @@ def _digest(spec: RoundSpec) -> str:
         if not facts["profile"][key]:
             del facts["profile"][key]
     del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
+    commands = [(case, command_of(case, spec.profile.architecture)) for case in spec.cases]
+    if programs := {case.name: checksums(command, PAPERS / spec.id.paper) for case, command in commands if command}:
+        facts["programs"] = programs
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -154,6 +154,9 @@ class Timer:
 
     `meter` is read at both ends of a block.
 
+    What runs outside of this process tells by `told` what of the seconds of its last steps counts, and by `happened`
+    what a Block says of what happened to it since it was asked last.
+
     `probes` collects all that these are compared with: what is quiet shows only in comparison.
 
     A device's clock follows what it just did. So its probes come directly after steps, that before a block is the one
@@ -171,6 +174,8 @@ class Timer:
     helpers: tuple[int, ...] = ()
     is_shared: bool = False
     meter: Meter = NO_METER
+    told: Callable[[int, float], float] = lambda steps, seconds: seconds
+    happened: Callable[[], dict[str, Any]] = dict
 
     def first_step(self) -> Block:
         """A block of one step: the program's first, which is yet to be checked."""
@@ -226,10 +231,11 @@ class Timer:
             self._run(refill)
             refill *= seconds_now() < end
         energy = self.meter.read()
+        self.happened()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
         for _ in range(count):
             samples.append(self._run(steps))
-        happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared))
+        happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
         joules = self.meter.joules(energy, self.meter.read())
         device = tuple(filter(None, (told, self.meter.device())))
         probes = (probe_before, self.probe.seconds())
@@ -245,7 +251,7 @@ class Timer:
             for _ in range(steps):
                 self.parts[0]()
             self.sync()
-            return [seconds_now() - start]
+            return [self.told(steps, seconds_now() - start)]
         seconds = [0.0] * len(self.parts)
         for _ in range(steps):
             for index, part in enumerate(self.parts):

@@ -30,6 +30,10 @@ It has
 and, for a step that is timed in parts (`parts` of the program), part_weights(case): name -> how often the part counts
 in a step of the table.
 
+A step that is a process of its own (program.py) has on_row(case, profile), the case with what the row says of it. Its
+first run is never timed, and its program has `run_seconds`, `told`, `happened` (timing.blocks.Timer) and `executables`,
+the SHA-256 of what it runs.
+
 What a step asks of the backend goes through `captured`, for each of the arrays that a step may begin with: an
 accelerator is then asked once a step, not once an operation.
 """

@@ -1,0 +1,320 @@
+"""A program of somebody else's: what is timed is a run of it, each a fresh process.
+
+A table says in `program` (inputs/experiments.py) what it runs, how its time is known, and how its result is checked. A
+row runs it where its own steps would run: on its CPUs, with as many threads in the environment, or with its device the
+only one to be seen. No shell is between: what a paper says are words, and words they stay. No run has more time or
+prints more than it may; when a case ends, however it does, nothing that it started goes on.
+
+The time is that of the whole process, from its start until its end and the end of what it prints, or a number that it
+prints. Its first run is for the disk, and for the check; it is never timed.
+"""
+
+import contextlib
+import json
+import math
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from respeed.backends import BackendContract
+from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
+from respeed.machine.software import checksums, files_of
+from respeed.model.paper import Case, command_of, filled
+from respeed.paths import PAPERS
+from respeed.text import clip, printable
+from respeed.workloads import Arrays, Expected, Inputs
+
+PARAMETERS = {"program": "any"}
+OPTIONS = {"batch": "whole", "flops": "real"}
+TESTS = {
+    "smoke": {"program": {"paper": "", "command": ["true"]}},
+    "odd": {"program": {"paper": "", "command": ["echo", "1"], "time_pattern": "(.+)", "time_unit": "microseconds"}},
+    "large": {"program": {"paper": "", "command": ["echo", "{threads}"], "must_print": "[0-9]"}},
+}
+PRODUCTS = False
+ALLOCATES = True
+BACKENDS = ("program",)
+
+MOST_PRINTED = 2**20
+MOST_IN_FILE = 2**26
+# To look for a pattern in that much takes milliseconds; one that goes back again and again would take for ever.
+PATTERN_SECONDS = 1.0
+TIMEOUT_SECONDS = 600
+UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
+# Two clocks are never read at quite the same moment, and that of CPUs ticks.
+MOST_TAKEN, TICKS = 1.05, 0.05
+# What this project tunes its own libraries with (measure/worker.py) is no business of others' programs.
+_OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT")
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_SEED = "{seed}"
+# Leads the group of processes that runs are put into. When this process closes the pipe, or ends in whatever way, it
+# ends all that is left of them, itself included.
+_WATCH = "import os, shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True); os.killpg(0, 9)"
+
+
+class Run(NamedTuple):
+    """What a run printed, the seconds of all its CPUs, and those that its first thread waited for one, where told."""
+
+    out: str
+    all_out: str
+    cpu_seconds: float
+    waited_seconds: float | None
+
+
+class _Program:
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        self.spec: dict[str, Any] = case.parameters["program"]
+        device, folder = self.spec.get("device", "cpu"), PAPERS / self.spec["paper"]
+        self.threads = backend.threads if device == "cpu" else math.inf
+        command = command_of(case)
+        files, self.checksums = files_of(command, folder), partial(checksums, command, folder)
+        if missing := next((word for word, path in files.items() if path is None), None):
+            where = f"in workflow/papers/{self.spec['paper']}" if "/" in missing else "on the PATH"
+            raise NotMeasurable(f"there is no {clip(missing, 100)} {where}; the paper's program must be built first")
+        self.executables = self.checksums()
+        known = {
+            "threads": backend.threads, "precision": backend.describe()["precision"], "seed": inputs[_SEED] % 2**31,
+            "device": device.partition(":")[0], "paper": folder,
+        }  # fmt: skip
+        self.name = clip(command[0], 100)
+        self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
+        self.environment = environment(device)
+        self.counts_whole = not (self.spec.get("time_pattern") or self.spec.get("time_key"))
+        self.run_seconds = math.nan
+        self._runs: deque[Run] = deque(maxlen=1000)
+        self._waited: list[float | None] = []
+        self.scratch = tempfile.mkdtemp(prefix="respeed-program-")
+        self._leader = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch], stdin=subprocess.PIPE, process_group=0
+        )
+        self.close: Any = weakref.finalize(self, _close, self._leader)
+
+    def step(self) -> None:
+        """One run, from its start to its end. ProgramFailed, and nothing of it goes on, where it does not end well."""
+        if "file" in self.spec:
+            Path(self.scratch, self.spec["file"]).unlink(missing_ok=True)
+        timeout = self.spec.get("timeout_seconds", TIMEOUT_SECONDS)
+        try:
+            with within(timeout, f"{self.name} had not ended after {timeout:g} s (timeout_seconds)"):
+                run, code = self._run()
+        except OSError as error:
+            raise ProgramFailed(f"{self.name} cannot be run: {error.strerror}") from None
+        if code != self.spec.get("exit_code", 0):
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            lines = [line for line in map(str.strip, run.all_out.splitlines()) if line]
+            last = f": {clip(printable(lines[-1]), 200)}" if lines else ""
+            raise ProgramFailed(f"{self.name} ended with {how}{last}")
+        self._runs.append(run)
+
+    def _run(self) -> tuple[Run, int]:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=self.scratch, env=self.environment,
+            process_group=self._leader.pid,
+        ) as process:  # fmt: skip
+            try:
+                said = self._said(process)
+            except BaseException:  # before this waits for its end
+                self.close()
+                raise
+            waited = _waited_seconds(process.pid)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        out, more_out = (bytes(one).decode(errors="replace") for one in said)
+        return Run(out, f"{out}\n{more_out}", used.ru_utime + used.ru_stime, waited), process.returncode
+
+    def _said(self, process: subprocess.Popen[bytes]) -> tuple[bytearray, bytearray]:
+        """What a run prints until it closes both."""
+        out, errors = bytearray(), bytearray()
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(cast(Any, process.stdout), selectors.EVENT_READ, out)
+            waiting.register(cast(Any, process.stderr), selectors.EVENT_READ, errors)
+            while waiting.get_map():
+                for key, _ in waiting.select():
+                    more = os.read(key.fd, 2**16)
+                    key.data.extend(more)
+                    if not more:
+                        waiting.unregister(key.fileobj)
+                if len(out) + len(errors) > MOST_PRINTED:
+                    raise ProgramFailed(f"{self.name} printed more than {MOST_PRINTED / 1e6:.0f} MB")
+        return out, errors
+
+    def told(self, steps: int, seconds: float) -> float:
+        """What of the seconds that the last `steps` runs took counts: all, or what they say."""
+        runs = list(self._runs)[-steps:]
+        self._runs.clear()
+        self.run_seconds = seconds / steps
+        taken = sum(run.cpu_seconds for run in runs)
+        if taken > (MOST_TAKEN * seconds + TICKS) * self.threads:
+            raise WrongResult(f"took the time of {taken / seconds:.1f} CPUs, {self.threads} asked")
+        # What it waited may have been in what does not count.
+        self._waited += [run.waited_seconds if self.counts_whole else None for run in runs]
+        pattern = self.spec.get("must_print")
+        if pattern and not all(self._find(pattern, "must_print", run) for run in runs):
+            raise WrongResult(f"{self.name} printed nothing that matches must_print, {clip(pattern, 100)}")
+        if self.counts_whole:
+            return seconds
+        said = UNITS[self.spec.get("time_unit", "seconds")] * sum(map(self._number, runs))
+        if said > MOST_TAKEN * seconds:
+            raise WrongResult(f"{self.name} printed {said:.3g} s as its time, and took {seconds:.3g} s (time_unit?)")
+        return said
+
+    def happened(self) -> dict[str, Any]:
+        """To the runs since this was asked last. Page faults are their own, and a part of every run; how many threads
+        ran nobody tells."""
+        waited, self._waited = self._waited, []
+        known = sum(one for one in waited if one is not None) if waited and None not in waited else None
+        return {"run_delay_seconds": known, "threads_ran": None, "minor_faults": 0}
+
+    def state(self) -> Arrays:
+        """The numbers of the file that is checked, as the last run wrote it."""
+        if self.checksums() != self.executables:
+            raise WrongResult(f"{self.name} was changed while it was measured")
+        name = self.spec.get("file")
+        return {name: read_numbers(Path(self.scratch, name))} if name else {"ended": np.ones(1)}
+
+    def _number(self, run: Run) -> float:
+        """The number that a run printed as its time; ProgramFailed if it printed none above 0."""
+        if pattern := self.spec.get("time_pattern"):
+            found = self._find(pattern, "time_pattern", run)
+            if not found:
+                raise ProgramFailed(f"{self.name} printed nothing that matches time_pattern, {clip(pattern, 100)}")
+            said: Any = found[1]
+        else:
+            said = self._under_key(run)
+        try:
+            number = math.nan if isinstance(said, bool) else float(said)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not (math.isfinite(number) and number > 0):
+            said = clip(printable(str(said)), 80)
+            raise ProgramFailed(f"{self.name} printed {said!r} as its time: no number above 0")
+        return number
+
+    def _under_key(self, run: Run) -> Any:
+        key = self.spec["time_key"]
+        try:
+            found = json.loads(run.out)
+        except (ValueError, RecursionError):
+            raise ProgramFailed(f"{self.name} printed what is no JSON; time_key needs it") from None
+        for part in key.split("."):
+            if not isinstance(found, dict) or part not in found:
+                raise ProgramFailed(f"{self.name} printed JSON without {clip(key, 100)} (time_key)")
+            found = found[part]
+        return found
+
+    def _find(self, pattern: str, key: str, run: Run) -> re.Match[str] | None:
+        with within(PATTERN_SECONDS, f"{key} takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"):
+            return re.search(pattern, run.all_out, re.MULTILINE)
+
+
+build = _Program
+
+
+@contextlib.contextmanager
+def within(seconds: float, why_not: str) -> Iterator[None]:
+    """ProgramFailed if what is done takes longer. Only for the main thread: it is the kernel that rings."""
+
+    def stop(*_: object) -> None:
+        raise ProgramFailed(why_not)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def environment(device: str) -> dict[str, str]:
+    """That of this process, which says how many threads, with the row's device alone to be seen: none on a CPU row."""
+    found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
+    kind, _, number = device.partition(":")
+    for name in _VISIBLE if any(one in found for one in _VISIBLE[1:]) else _VISIBLE[:1]:
+        there = found[name].split(",") if name in found else []
+        place = int(number or 0)
+        # Numbered as CUDA numbers them, among those that were to be seen before.
+        found[name] = "-1" if kind == "cpu" else there[place] if place < len(there) else str(place)
+    return found
+
+
+def read_numbers(path: Path) -> np.ndarray:
+    """The numbers of a text file, between spaces, commas and line breaks; of a large one, of its beginning."""
+    try:
+        with path.open("rb") as file:
+            return np.array(file.read(MOST_IN_FILE).replace(b",", b" ").split(), dtype=np.float64)
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else clip(str(error), 100)
+        raise ProgramFailed(f"{path.name}, which is checked, cannot be read: {said}") from None
+
+
+def on_row(case: Case, profile: Any) -> Case:
+    """The case with the command of such rows, and the row's device."""
+    command = case.parameters["program"]["command"]
+    command = command[profile.architecture] if isinstance(command, dict) else command
+    program = case.parameters["program"] | {"command": command, "device": profile.device}
+    return replace(case, parameters={**case.parameters, "program": program})
+
+
+def inputs(case: Case, seed: int) -> Inputs:
+    """What stands for {seed}; all else is the program's own."""
+    return {_SEED: seed}
+
+
+def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+    """The numbers that its file must have; without one, that it ended is all that there is to check."""
+    spec = case.parameters["program"]
+    if "file" not in spec:
+        return {"ended": np.ones(1)}
+    like, found = read_numbers(PAPERS / spec["paper"] / filled(spec["like"], case.parameters)), seen[spec["file"]]
+    if like.shape != found.shape or not like.size:
+        raise WrongResult(f"{spec['file']} has {found.size} numbers, {spec['like']} has {like.size}")
+    return {spec["file"]: like}
+
+
+def flops(case: Case) -> float | None:
+    """As the table says; None where it does not."""
+    return float(case.parameters["flops"]) if "flops" in case.parameters else None
+
+
+def traffic_bytes(case: Case) -> float:
+    """Nobody knows."""
+    return 0.0
+
+
+def memory_bytes(case: Case) -> float:
+    """Of this process. What the program needs, the table may require."""
+    return 0.0
+
+
+def _waited_seconds(pid: int) -> float | None:
+    """How long the first thread of a process that ends waited for a core; None where the kernel does not tell. It is
+    gone once somebody asks how it ended."""
+    if not hasattr(os, "waitid"):
+        return None
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _close(leader: "subprocess.Popen[bytes]") -> None:
+    """End all that is left of the runs."""
+    assert leader.stdin is not None
+    leader.stdin.close()
+    leader.wait()
