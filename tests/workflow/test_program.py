@@ -43,14 +43,16 @@ def test_a_paper_with_a_program_of_its_own_is_rerun_as_data_once_its_reader_allo
     with (folder / "paper.yaml").open("a") as file:
         file.write(ON_ITS_CPUS.replace("one: 1", "batch: 1").replace("one: 2", "batch: 2"))
 
-    said = "products: not measured: would run ./multiply columns 512; if you trust it, write allow: [three-loops] in"
+    said = (
+        "products: not measured: would run ./multiply columns 512 or ./multiply rows 512 (workflow/papers/three-loops/"
+    )
     assert said in project.snakemake("-n", *RUN).stdout
     assert "three-loops: not allowed: would run" in project.run("python", "-m", "respeed", "check").stdout
     project.snakemake(*RUN, "--", "tables")
     assert [cell["status"] for cell in _cells(project)] == ["not-run"] * 5
     assert all(cell["reason"].startswith("would run ") for cell in _cells(project))
 
-    project.edit("config.yaml", "presets:\n", "allow: [three-loops]\npresets:\n")
+    project.edit("config.yaml", "allow: []", "allow: [three-loops]")
     project.snakemake(*RUN, "--", "tables")
     reasons = {cell["reason"] for cell in _cells(project) if cell["experiment"] == "products"}
     assert reasons == {"there is no ./multiply in workflow/papers/three-loops; the paper's program must be built first"}

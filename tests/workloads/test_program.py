@@ -344,9 +344,12 @@ def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_program_runs_until_its_paper_is_allowed_in_config_yaml(folder: Path, allowed: Path) -> None:
     spec = spec_of("touch", str(folder / "ran"))
-    with pytest.raises(UserError, match=r"^would run touch .*ran; if you trust it, write allow: \[loops\] in config"):
+    with pytest.raises(
+        UserError,
+        match=r"^would run touch .*ran \(.*loops/paper.yaml\); if you trust it, write allow: \[loops\] in con",
+    ):
         next(measure_turn([spec], ()))
-    allowed.write_text(allowed.read_text() + "allow: [loops-2]\n")
+    allowed.write_text(allowed.read_text().replace("allow: []", "allow: [loops-2]"))
     assert config.why_denied(spec.cases[0])
     allowed.write_text(allowed.read_text().replace("loops-2", "loops"))
     assert config.why_denied(spec.cases[0]) is None
@@ -363,7 +366,7 @@ def test_a_table_says_what_would_run_where_a_program_is_not_allowed(folder: Path
     paper, _ = example(folder.parent)
     cells = make_cells(read_rounds([]), {"loops": paper}, {"program-1": load_profile("program-1")}, {"box": {}}, False)
     assert {*cells["status"]} == {"not-run"}
-    assert cells["reason"][0].startswith("would run ./multiply columns 512; if you trust it, write allow: [loops]")
+    assert cells["reason"][0].startswith("would run ./multiply columns 512 or ./multiply rows 512 (")
 
 
 def test_a_table_may_have_a_program_beside_our_own_of_the_same_cases(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from respeed.inputs.files import from_here, parse_yaml, read_yaml
 from respeed.inputs.forms import Mistakes, fit, require
 from respeed.inputs.papers import load_papers, paper_names, read_paper
 from respeed.inputs.profiles import load_profiles, profile_names, read_profiles
-from respeed.model.paper import Case, command_of
+from respeed.model.paper import ARCHITECTURES, Case, command_of
 from respeed.model.validation import SOME, Flag, Named, Number, OneOf, Says, form
 from respeed.paths import HARDWARE, PAPERS, ROOT, check_name
 from respeed.text import clip
@@ -152,10 +152,13 @@ def load_config(
 def why_denied(case: Case) -> str | None:
     """Why the case's program may not be run: who shares a paper runs no commands on others' machines by that. None if
     config.yaml allows it, or if there is none."""
-    words = command_of(case)
-    if not words or (paper := case.parameters["program"]["paper"]) in _allowed():
+    commands = dict.fromkeys(" ".join(command_of(case, row)) for row in ARCHITECTURES)
+    if not (lines := [*filter(None, commands)]) or (paper := case.parameters["program"]["paper"]) in _allowed():
         return None
-    return f"would run {clip(' '.join(words), 200)}; if you trust it, write allow: [{paper}] in config.yaml"
+    where = from_here(PAPERS / paper / "paper.yaml")
+    return (
+        f"would run {clip(' or '.join(lines), 300)} ({where}); if you trust it, write allow: [{paper}] in config.yaml"
+    )
 
 
 def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:

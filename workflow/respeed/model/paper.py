@@ -208,12 +208,12 @@ class Case:
     parameters: Mapping[str, Any]
 
 
-def command_of(case: Case, architecture: str = "") -> list[str]:
-    """The words of the case's program on rows of that architecture (of any, if none is named), with what the case says
-    in place of {its parameters}; nothing where it has no program, or none for such rows."""
+def command_of(case: Case, architecture: str) -> list[str]:
+    """The words of the case's program on rows of that architecture, with what the case says in place of {its
+    parameters}; nothing where it has no program, or none for such rows."""
     command = case.parameters.get("program", {}).get("command", [])
     if isinstance(command, Mapping):
-        command = command.get(architecture, []) if architecture else next(iter(command.values()))
+        command = command.get(architecture, [])
     return [filled(word, case.parameters) for word in command]
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from respeed.backends import BackendContract
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
 from respeed.machine.software import checksums, files_of
-from respeed.model.paper import Case, command_of, filled
+from respeed.model.paper import Case, filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
 from respeed.workloads import Arrays, Expected, Inputs
@@ -79,7 +79,7 @@ class _Program:
         self.spec: dict[str, Any] = case.parameters["program"]
         device, folder = self.spec.get("device", "cpu"), PAPERS / self.spec["paper"]
         self.threads = backend.threads if device == "cpu" else math.inf
-        command = command_of(case)
+        command = [filled(word, case.parameters) for word in self.spec["command"]]
         files, self.checksums = files_of(command, folder), partial(checksums, command, folder)
         if missing := next((word for word, path in files.items() if path is None), None):
             where = f"in workflow/papers/{self.spec['paper']}" if "/" in missing else "on the PATH"
