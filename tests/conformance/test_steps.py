@@ -108,3 +108,11 @@ def test_the_host_reads_each_steps_cost_where_a_case_asks_for_it(monkeypatch: py
         return sum(asked)
 
     assert times_asked(cost="read") == times_asked() + 3
+
+
+def test_stacked_autoencoders_compute_the_cost_of_each_layer_where_a_case_asks_for_it() -> None:
+    case = case_of("sda", "smoke")
+    costs = {"layer 1 costs", "layer 2 costs"}
+    assert not costs & errors_of(make("openblas"), case).keys()
+    errors = errors_of(make("openblas"), Case("costs", "sda", {**case.parameters, "cost": "computed"}))
+    assert max(errors[name] for name in costs) < TOLERANCE["fp32"]

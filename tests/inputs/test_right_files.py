@@ -158,3 +158,12 @@ def test_a_paper_that_prints_nothing_needs_no_file_of_numbers(tmp_path: Path) ->
     paper = draft(tmp_path, csv=None)
     assert not paper.prints("rbm")
     assert [claim.test for claim in paper.claims] == ["faster"]
+
+
+def test_a_case_may_leave_out_an_option_and_is_then_what_it_was_before_there_was_one(tmp_path: Path) -> None:
+    text = DRAFT.replace("workload: rbm", "workload: autoencoder").replace("batch: 60,", "batch: 60, corruption: 0.1,")
+    small, large = draft(tmp_path, text.replace("5000,", "5000, cost: computed,")).experiments["rbm"].cases
+    assert (small.parameters.get("cost"), large.parameters["cost"]) == (None, "computed")
+    (tmp_path / "wrong").mkdir()
+    with pytest.raises(UserError, match=r"cases\.1: cost: there is no 'compute' \(did you mean computed\?\)"):
+        draft(tmp_path / "wrong", text.replace("5000,", "5000, cost: compute,"))

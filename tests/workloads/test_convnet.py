@@ -51,6 +51,14 @@ def test_a_net_has_its_published_numbers_of_parameters_and_multiply_adds(network
     assert sum(net.multiply_adds) == pytest.approx(multiply_adds, rel=5e-3)
 
 
+def test_resnet_200_convolves_what_it_has_normalised_and_adds_to_what_it_has_convolved() -> None:
+    nodes = Network(case_of("resnet200")).nodes
+    read = [nodes[node.sources[0]] for node in nodes if isinstance(node.layer, nn.Conv2d)]
+    assert [node.kind for node in read[:3]] == ["images", "pooling", "pooling"]
+    assert {(node.kind, node.activation) for node in read[3:]} == {("normalization", "relu")}
+    assert [node.kind for node in nodes if len(node.sources) > 1] == ["convolution"] * (3 + 24 + 36 + 3)
+
+
 @pytest.mark.parametrize("network", ["lenet", "lenet-pooled"])
 def test_lenet_has_the_layers_of_theanos_tutorial(network: str) -> None:
     net = Network(case_of(network))
