@@ -96,6 +96,13 @@ def test_a_factor_is_in_the_interval_exactly_if_an_exact_test_of_scipys_does_not
             assert rejected == (not found.low < factor < found.high)
 
 
+def test_an_interval_is_there_as_soon_as_its_confidence_is_reached() -> None:
+    """Of 8 places that one value may have among seven, the two at the ends come in a quarter of all: just 1 - 0.75."""
+    seven = np.arange(1.0, 8.0)
+    assert estimate_ratio([([4.0], seven)], 0.75).margin is not None
+    assert estimate_ratio([([4.0], seven)], 0.76).margin is None
+
+
 def test_two_sessions_are_compared_each_within_itself() -> None:
     """The second day is three times as slow: rounds of two days beside one another would be off by as much."""
     draw = np.random.default_rng(1)

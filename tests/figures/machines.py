@@ -48,7 +48,8 @@ def write_machine(
                         own = {name: power for name, power in watts.items() if name != "GPU" or not profile.is_cpu}
                         read_energy(record, own)
                     record["id"] |= {"paper": paper, "experiment": experiment.name}
-                    record["profile"] |= {"label": label + profile.label, "package": profile.package}
+                    told = {"package": profile.package, "backend": profile.backend}
+                    record["profile"] |= told | {"label": label + profile.label}
                     write_json(round_path(RoundId(machine, paper, experiment.name, name, index)), record)
 
 

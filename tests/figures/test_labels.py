@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
-from respeed.figures.labels import move_apart, stack_up
+from respeed.figures.labels import Look, make_label, move_apart, stack_up
 from respeed.figures.style import COLORS, COLUMN, SIZE, break_lines, ends_of, plain, ticks_of, width_of
 
 LABELS = st.lists(st.tuples(st.floats(0, 500), st.floats(1, 40)), min_size=1, max_size=12)
@@ -64,6 +64,13 @@ def test_lines_are_as_wide_as_asked_and_no_more_than_asked(text: str, width: flo
     lines = break_lines(text, SIZE, width, most=most)
     assert 1 <= len(lines) <= most
     assert all(width_of(line, SIZE) <= width for line in lines)
+
+
+@given(st.text())
+@example("a\x1b[31m row\u202e of \ufffe\ud800 \x07")
+def test_a_label_has_only_letters_that_can_be_printed(text: str) -> None:
+    """XML holds no control character, no surrogate, and a mark of direction would turn what follows."""
+    assert all(line.isprintable() for line in make_label(text, Look("black")).lines)
 
 
 @given(st.text(max_size=60))

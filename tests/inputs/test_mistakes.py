@@ -126,6 +126,7 @@ WRONG = [
     ("draft", "case: tiny", "case: small", ("rbm.smoke_cases: small is the name of one of the cases",)),
     ("draft", "over: [cpu]", "over: [gpu-b]", ("gpu-b stands beside the same rows of ours as gpu-a",)),
     ("draft", FASTER, LIMITED.replace("small", "large"), ("by: hidden must be a number that is larger in",)),
+    ("draft", FASTER, LIMITED.replace("hidden", "visible"), ("by: visible must be a number that is larger in",)),
     ("draft", "examples: 6000", "examples: 0", ("cases.1.examples", "at least 1")),
     ("draft", "    workload: rbm", "    workload: rbm\n    repeats: 10", ("rbm.repeats", "counts examples")),
     ("draft", "    workload: rbm", "    workload: rbm\n    precision: double", ("rbm.precision", "did you mean fp64?")),
