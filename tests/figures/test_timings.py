@@ -107,6 +107,25 @@ def test_of_a_table_about_cores_each_case_stands_over_its_first(make_record: Mak
     assert found.ours["value"].iloc[0] == pytest.approx(0.1 / 0.06, rel=0.02)
 
 
+def test_of_a_mini_batch_that_grows_with_the_gpus_its_images_count(make_record: MakeRecord) -> None:
+    experiment = load_papers(["tensorflow-benchmarks"])["tensorflow-benchmarks"].experiments["vgg16"]
+    for index, noise in enumerate(NOISE, start=1):
+        record, two = (
+            make_record([seconds * noise] * 2, index=index, case=case, profile="gpu", architecture="gpu", device="cuda")
+            for case, seconds in (("1-gpu", 0.1), ("2-gpus", 0.11))
+        )
+        record["cases"] += two["cases"]
+        record["id"] |= {"paper": "tensorflow-benchmarks", "experiment": "vgg16"}
+        for ran in record["cases"]:
+            ran |= {"workload": "convnet_replicas", "parameters": experiment.case(ran["case"]).parameters}
+        write_json(round_path(RoundId(**record["id"])), record)
+    found, outcome = chosen("vgg16", "tensorflow-benchmarks")
+    assert found.ours["value"].iloc[0] == pytest.approx(2 * 0.1 / 0.11, rel=0.02)
+    claims = outcome.results.table("claims", "box").set_index("case")
+    assert claims.loc["2-gpus", "speedup"] == pytest.approx(2 * 0.1 / 0.11, rel=0.02)
+    assert claims.loc["2-gpus", "verdict"] == "reproduced"
+
+
 def test_one_row_stands_for_each_algorithm(make_record: MakeRecord) -> None:
     write_machine(make_record, CPU)
     _, outcome = chosen("sparse-coding")

@@ -17,7 +17,7 @@ from respeed.records.store import write_text
 from tests.pretended_gpu.environment import ROOT, environment
 
 # Its convolutions are of a library that is not pretended, or its replicas processes of their own.
-LEFT_OUT = {"convnet", "data_parallel"}
+LEFT_OUT = {"convnet", "convnet_replicas", "data_parallel"}
 COLUMNS = ("workload", "precision", "between", "kernels", "products", "copies", "elementwise_bytes")
 WORKLOADS = tuple(
     sorted(name for name, facts in workloads().items() if "torch" in facts.backends and name not in LEFT_OUT)

@@ -11,7 +11,7 @@ from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.timing.disturbance import difference, take_snapshot
 from respeed.workloads import data_parallel
-from tests.conformance.programs import build, errors_of, make
+from tests.conformance.programs import build, case_of, errors_of, make
 
 SIZES = {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5}
 
@@ -28,6 +28,14 @@ def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(re
     made = make("torch", precision=precision, threads=3)
     case = Case("replicas", "data_parallel", {**SIZES, "replicas": replicas})
     assert max(errors_of(made, case).values()) <= TOLERANCE[precision]
+
+
+def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same() -> None:
+    made = make("torch", precision="fp64", threads=2)
+    sizes = case_of("convnet_replicas", "smoke").parameters | {"batch": 6, "replicas": 2}
+    errors = errors_of(made, Case("replicas", "convnet_replicas", sizes))
+    assert max(errors.values()) <= TOLERANCE["fp64"]
+    assert {"apart", "convolution weight changes", "linear bias gradients"} <= set(errors)
 
 
 @pytest.mark.slow

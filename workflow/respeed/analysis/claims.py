@@ -21,7 +21,7 @@ from respeed.analysis.claim_rules import Compared
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, SETTLED_MARGIN, TWO_LOOKS, Estimate
 from respeed.analysis.rounds import CellKey, key_of
-from respeed.analysis.speedups import Samples, published_speedup
+from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.model.paper import Claim, Paper
 from respeed.text import NO_INTERVAL, format_share, format_speedup, format_whole_share, join_words
 
@@ -188,6 +188,7 @@ def _compare_case(
             here = _share_of_copy(row)
         else:
             here, _ = evidence.samples.ratio(base, row, confidence)
+            here = here.times(times_the_work(base, row) if claim.over_case else 1.0)
     except _Missing as why:
         return replace(one, missing=str(why), may_come=why.may_come)
     return replace(one, row=row, base=base, here=here, rounds=min(cell.rounds for cell in (row, base, *slow, *fast)))

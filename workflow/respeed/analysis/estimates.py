@@ -68,11 +68,11 @@ class Estimate:
 
     def times(self, factor: float) -> "Estimate":
         """The estimate times a number that is known exactly."""
-        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)))
+        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)), needs=self.needs)
 
     def over(self, number: float) -> "Estimate":
         """A number that is known exactly over the estimate."""
-        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
+        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)), needs=self.needs)
 
     def columns(self, name: str) -> dict[str, float | None]:
         """As tables have it: <name>, <name>_low and <name>_high."""

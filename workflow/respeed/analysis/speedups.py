@@ -85,6 +85,11 @@ class Samples:
         return list(groups.values())
 
 
+def times_the_work(base: Any, cell: Any) -> float:
+    """How much more of what the table's unit counts a step of the cell does than one of the base; 1 if none."""
+    return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
+
+
 def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:
     """Of the rows that agree in the fields `names` the one with the smallest `value`, of equals the first; rows without
     one do not count. In the order in which they come."""

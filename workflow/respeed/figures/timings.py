@@ -12,7 +12,7 @@ import pandas as pd
 from respeed.analysis.cells import PAPER, label_row, words_of_unit
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.speedups import Samples
+from respeed.analysis.speedups import Samples, times_the_work
 from respeed.figures.charts import ONE_CORE, POINT, SPREAD, Chart, Row
 from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look
 from respeed.figures.results import Outcome
@@ -271,7 +271,7 @@ def _compared(outcome: Outcome, pairs: Iterable[tuple[Any, Any]], title: str, no
     samples = Samples(outcome.results.table("rounds", outcome.machine, outcome.paper.name))
     rows = []
     for one, cell in pairs:
-        ratio, _ = samples.ratio(one, cell)
+        ratio = samples.ratio(one, cell)[0].times(times_the_work(one, cell))
         rows.append(cell._asdict() | {"value": ratio.value, "low": ratio.low, "high": ratio.high})
     ours = pd.DataFrame(rows, columns=[*outcome.cells, "value", "low", "high"])
     return Speedups(title, note, base, ours, pd.DataFrame(columns=POINT), pd.DataFrame(columns=SPREAD))

@@ -561,9 +561,8 @@ def _history(results: Results, paper: Paper) -> dict[str, str] | None:
     what = f"{paper.title}: its rows by their years, and the machines here"
     return {
         "path": f"/{results_folder(results.smoke)}/figures/{paper.name}/history.svg",
-        "caption": f"{what}. Of each row and machine the highest rate of its kind, in the precision of the paper's "
-        "rows; a line joins what was faster than all of its kind before, by name. "
-        "A year is that in which a number of theirs became known, or in which a machine here was measured.",
+        "caption": f"{what}. Of each row and machine the highest rate of its kind; a line joins those, by name, that "
+        "were faster than all of their kind before.",
         "alt": f"Chart, rates on a logarithmic axis: {what}. Its numbers are in the tables.",
     }
 

@@ -17,16 +17,17 @@ use when the program was built. All outputs and gradients stay until the next st
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from respeed.backends import BackendContract
+from respeed.backends import BackendContract, Group
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._common import Drawn
+from respeed.workloads._common import Drawn, WorkloadClass, sizes
 from respeed.workloads._net_check import expected_values, found_values, make_plan, scaled
 from respeed.workloads._networks import BiasedPool, LocalResponse, Network, Node, Normalization
 
@@ -131,6 +132,8 @@ class ConvNet:
     """A step reads `images` and `target`. A captured one knows only these arrays: if there are more mini-batches, the
     next one is copied to them."""
 
+    as_graph = True
+
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         net = Network(case)
         self.backend, self.plan, self.learns = backend, inputs["plan"], net.learns
@@ -150,7 +153,7 @@ class ConvNet:
         self.count = 0
         if not backend.synchronous:
             self._meet()
-        self.captured = backend.captured(self.train)
+        self.captured = backend.captured(self.train) if self.as_graph else self.train
 
     def _meet(self) -> None:
         """Have an accelerator's libraries choose their algorithms, which they cannot do while a step is captured."""
@@ -301,3 +304,99 @@ def memory_bytes(case: Case) -> float:
     kept = sum(KEPT.get(type(node.layer), 0) * net.batch * math.prod(node.shape) for node in net.nodes)
     batches = BATCHES * net.batch * math.prod(net.nodes[0].shape) if net.learns else 0
     return 4.0 * (2 * net.parameters + batches + (1 + SPARE) * (net.outputs + net.gradients) + kept)
+
+
+class Replica(ConvNet):
+    """A copy of the net with its part of the mini-batch; its gradients are the mean of those of all replicas. As all
+    draw the same examples, that mean is what one net computes alone, and the first is checked as one."""
+
+    as_graph = False
+
+    def __init__(self, backend: BackendContract, group: Group, case: Case, seed: int) -> None:
+        self.group, self.case, self.given = group, case, inputs(case, seed)
+        super().__init__(backend, case, self.given)
+
+    def forward_and_backward(self) -> None:
+        super().forward_and_backward()
+        for array in self.net.parameters():
+            self.group.all_reduce(array.grad)
+            array.grad.div_(self.group.count)
+
+    def check(self) -> tuple[Arrays, Expected, np.ndarray]:
+        """What the first one computed, what it must be, and of each the sums of its parameters."""
+        seen = {} if self.group.rank else self.state()
+        wanted = reference(self.case, self.given, seen) if seen else {}
+        sums = [float(array.detach().double().sum()) for array in self.net.parameters()]
+        return {name: seen[name] for name in wanted}, wanted, np.array(sums)
+
+
+class _Replicas:
+    def __init__(self, backend: BackendContract, case: Case, given: Inputs) -> None:
+        self.replicas = backend.replicas(sizes(case, "replicas")[0])
+        self.replicas.build(Replica, _part(case), given["seed"])
+        self.helpers = self.replicas.processes
+
+    def step(self) -> None:
+        self.replicas.call("step")
+
+    def state(self) -> Arrays:
+        (found, wanted, first), *_ = every = self.replicas.call("check")
+        apart = np.array([np.abs(sums - first).max() for _, _, sums in every])
+        return {**found, **{f"wanted {name}": one for name, one in wanted.items()}, "apart": apart}
+
+
+def _part(case: Case) -> Case:
+    """What one replica does of it."""
+    batch = int(case.parameters["batch"]) // sizes(case, "replicas")[0]
+    return replace(case, parameters={**case.parameters, "batch": batch})
+
+
+class Convnet(WorkloadClass):
+    """A net on one device."""
+
+    program = ConvNet
+    inputs, reference, flops = staticmethod(inputs), staticmethod(reference), staticmethod(flops)
+    traffic_bytes, memory_bytes = staticmethod(traffic_bytes), staticmethod(memory_bytes)
+
+
+class ConvnetReplicas(WorkloadClass):
+    """A net on several devices, or cores: a process each has a copy of it and its part of the mini-batch, and all wait
+    for the mean of their gradients."""
+
+    PARAMETERS: ClassVar = {
+        "network": ("alexnet", "vgg16", "resnet50", "resnet152"), "width": "real", "batch": "whole", "side": "whole",
+        "classes": "whole", "update": ("sgd",), "learning_rate": "real", "gradients": ("parameters",),
+        "replicas": "whole",
+    }  # fmt: skip
+    TESTS: ClassVar = {
+        "smoke": {"network": "resnet50", "width": 0.1, "batch": 4, "side": 32, "classes": 10, "update": "sgd",
+                  "learning_rate": 0.1, "gradients": "parameters", "replicas": 1},
+        "odd": {"network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "sgd",
+                "learning_rate": 0.1, "gradients": "parameters", "replicas": 1},
+        "large": {"network": "vgg16", "width": 0.25, "batch": 3, "side": 64, "classes": 320, "update": "sgd",
+                  "learning_rate": 1e-5, "gradients": "parameters", "replicas": 1},
+    }  # fmt: skip
+    PRECISIONS = ("fp32", "fp64")
+    PRODUCTS = False
+    ASKS = ("replicas",)
+
+    program = _Replicas
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """Every replica draws its own."""
+        return {"seed": seed}
+
+    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
+        """As the first replica worked it out from what it saw; and that all are the same."""
+        wanted = {name.removeprefix("wanted "): one for name, one in seen.items() if name.startswith("wanted ")}
+        return wanted | {"apart": np.zeros(len(seen["apart"]))}
+
+    def flops(self, case: Case) -> float:
+        return sizes(case, "replicas")[0] * flops(_part(case))
+
+    def traffic_bytes(self, case: Case) -> float:
+        return sizes(case, "replicas")[0] * traffic_bytes(_part(case))
+
+    def memory_bytes(self, case: Case) -> float:
+        """Of one replica: each has a device of its own."""
+        return memory_bytes(_part(case))

@@ -1,6 +1,6 @@
 """Matrix products, also those of an RBM's step alone, and the inverse of a matrix."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,19 +18,14 @@ STRENGTH = 4.0
 
 class _Product:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        transposed, shape = case.parameters.get("transposed"), (len(inputs["a"]), inputs["b"].shape[1])
-        # (m, k) and (k, n), or as they are before they are transposed; C (m, n).
-        self.a, self.b = (
-            backend.array(np.ascontiguousarray(inputs[name].T) if transposed == name else inputs[name]) for name in "ab"
-        )
-        self.c = backend.array(np.ones(shape)) if transposed else backend.zeros(*shape)
-        self.how = {f"transpose_{name}": True for name in "ab" if transposed == name}
-        self.how |= {name: case.parameters[name] for name in ("alpha", "beta") if name in case.parameters}
         self.backend = backend
+        self.a = backend.array(inputs["a"])  # (m, k)
+        self.b = backend.array(inputs["b"])  # (k, n)
+        self.c = backend.zeros(len(inputs["a"]), inputs["b"].shape[1])  # (m, n)
         self.step = backend.captured(self.multiply)
 
     def multiply(self) -> None:
-        self.backend.gemm(self.a, self.b, self.c, **self.how)
+        self.backend.gemm(self.a, self.b, self.c)
 
     def state(self) -> Arrays:
         return {"c": self.backend.host(self.c)}
@@ -39,14 +34,14 @@ class _Product:
 class Matmul(WorkloadClass):
     """C = A B: one matrix product, A (m, k), B (k, n), C (m, n)."""
 
-    PARAMETERS: ClassVar[dict[str, Any]] = {"m": "whole", "k": "whole", "n": "whole"}
-    TESTS: ClassVar[dict[str, dict[str, Any]]] = {
+    PARAMETERS: ClassVar = {"m": "whole", "k": "whole", "n": "whole"}
+    TESTS: ClassVar = {
         "smoke": {"m": 16, "k": 24, "n": 8},
         "odd": {"m": 37, "k": 53, "n": 29},
         "large": {"m": 320, "k": 320, "n": 320},
     }
 
-    program: ClassVar[type[Any]] = _Product
+    program = _Product
 
     def inputs(self, case: Case, seed: int) -> Inputs:
         """A and B, uniform in [-1, 1)."""
@@ -91,50 +86,6 @@ class MatmulThreads(Matmul):
         program = _Product(backend, case, inputs)
         program.step = limited_step(limit, program.multiply)
         return program
-
-
-class Gemm(Matmul):
-    """C = alpha A B + beta C, as BLAS has it, A or B stored transposed; C begins as ones."""
-
-    PARAMETERS: ClassVar = {
-        "m": "whole", "k": "whole", "n": "whole", "alpha": "real", "beta": "real", "transposed": ("none", "a", "b"),
-    }  # fmt: skip
-    TESTS: ClassVar = {
-        "smoke": {"m": 16, "k": 24, "n": 8, "alpha": 0.8, "beta": 0.4, "transposed": "none"},
-        "odd": {"m": 37, "k": 53, "n": 29, "alpha": 0.8, "beta": 0.4, "transposed": "a"},
-        "large": {"m": 320, "k": 320, "n": 320, "alpha": 1.0, "beta": 1.0, "transposed": "b"},
-    }
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """alpha A B and beta times ones as one product: A has a column more, B a row of ones."""
-        (m, n), (alpha, beta) = sizes(case, "m", "n"), (case.parameters[name] for name in ("alpha", "beta"))
-        left = np.hstack([alpha * inputs["a"].astype(np.float64), np.full((m, 1), beta)])
-        return {"c": Product(left, np.vstack([inputs["b"], np.ones((1, n))]))}
-
-    def traffic_bytes(self, case: Case) -> float:
-        """A, B and C read once, C written once, fp32."""
-        m, n = sizes(case, "m", "n")
-        return super().traffic_bytes(case) + 4.0 * m * n
-
-    def memory_bytes(self, case: Case) -> float:
-        """A, B and C, fp32."""
-        return super().traffic_bytes(case)
-
-
-class GemmThreads(Gemm, MatmulThreads):
-    """On some of a row's threads alone."""
-
-    PARAMETERS: ClassVar = {
-        "m": "whole", "k": "whole", "n": "whole", "alpha": "real", "beta": "real", "transposed": ("none", "a", "b"),
-        "threads": "whole",
-    }  # fmt: skip
-    TESTS: ClassVar = {
-        "smoke": {"m": 64, "k": 64, "n": 64, "alpha": 0.8, "beta": 0.4, "transposed": "none", "threads": 1},
-        "odd": {"m": 37, "k": 53, "n": 29, "alpha": 0.8, "beta": 0.4, "transposed": "a", "threads": 1},
-        "large": {"m": 320, "k": 320, "n": 320, "alpha": 1.0, "beta": 1.0, "transposed": "b", "threads": 1},
-    }
-    PRECISIONS = ("fp32", "fp64")
-    ASKS = ("limited",)
 
 
 class _Stack(NamedTuple):
