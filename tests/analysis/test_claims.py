@@ -218,7 +218,8 @@ def test_published_numbers_of_cases_stand_as_they_were_printed_and_agree_with_th
     assert found.here.startswith("12.9x to 72.6x ±")
     assert len(PAPER.speedups) == 9
     for (experiment, column, row), printed in PAPER.speedups.items():
-        fastest = min(PAPER.published[experiment, column, cpu].value for cpu in CPUS)
+        cpus = (PAPER.published.get((experiment, column, cpu)) for cpu in PAPER.cpu_rows)
+        fastest = min(one.value for one in cpus if one)
         assert f"{fastest / PAPER.published[experiment, column, row].value:.1f}" == printed.text
 
 

@@ -169,7 +169,8 @@ def compiled_line_search(capability: int, aligned: bool) -> str:
     from respeed.backends import _triton_kernels
 
     arrays = ("direction", "moved", "left", "coefficients", "lengths", "objective", "going")
-    types = dict.fromkeys(arrays, "*fp32") | {"columns": "i32", "penalty": "fp32", "least": "fp32"}
+    types = dict.fromkeys(arrays, "*fp32") | {"columns": "i32", "penalty": "fp32"}
+    types |= dict.fromkeys(("least", "least_of_norm"), "fp32")
     sixteens = {(place,): [["tt.divisibility", 16]] for place in range(8)} if aligned else {}
     source = ASTSource(fn=triton.jit(_triton_kernels.line_search), signature=types, constexprs={}, attrs=sixteens)
     made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=_triton_kernels.FUSED)

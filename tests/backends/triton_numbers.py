@@ -62,15 +62,15 @@ def a_sample_is_what_its_draws_say(sizes: Any, biased: bool, scale: float, dtype
 
 
 @FEW
-@given(SIZES)
-def a_row_takes_the_first_length_that_will_do(sizes: Any) -> None:
+@given(SIZES, st.sampled_from([0.0, 0.05]))
+def a_row_takes_the_first_length_that_will_do(sizes: Any, of_norm: float) -> None:
     lengths, (_, rows, columns) = (3.0, 1.0, 0.1, 0.03, 0.01), sizes
     given_ = [guarded(0.1 * torch.randn(rows, columns)) for _ in range(4)]
     objective, going = 1 + torch.rand(rows, 1), (torch.rand(rows, 1) < 0.8).float()
     mine = [inside for inside, _ in given_] + [objective, going]
     theirs = [array.clone() for array in mine]
     for way, arrays in ((ByTriton(scratch), mine), (ByTorch(scratch), theirs)):
-        way.line_search(*arrays[:4], 0.3, lengths, 1e-3, *arrays[4:])
+        way.line_search(*arrays[:4], 0.3, lengths, 1e-3, *arrays[4:], of_norm)
     for found, wanted in zip(mine, theirs, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
     assert all(untouched(around) for _, around in given_)

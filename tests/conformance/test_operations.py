@@ -191,18 +191,21 @@ def test_a_coordinate_step_is_the_way_to_each_coordinates_own_minimum(place: Pla
 
 
 @SPARSE
-def test_a_line_search_takes_the_first_length_that_lowers_the_objective(place: Place) -> None:
-    made, lengths, penalty, least = make(*place), (1.0, 0.1, 0.01), 0.3, 1e-3
+@pytest.mark.parametrize(("least", "of_norm"), [(1e-3, 0.0), (0.0, 0.1)])
+def test_a_line_search_takes_the_first_length_that_lowers_the_objective(
+    place: Place, least: float, of_norm: float
+) -> None:
+    made, lengths, penalty = make(*place), (1.0, 0.1, 0.01), 0.3
     left, s, direction, moved = arrays = drawn(*[(9, 37)] * 4)
     objective = np.linspace(1.0, 9.0, 9)[:, None]
     there = [made.array(array) for array in (*arrays, objective, np.ones((9, 1)))]
-    made.line_search(there[2], there[3], there[0], there[1], penalty, lengths, least, *there[4:])
+    made.line_search(there[2], there[3], there[0], there[1], penalty, lengths, least, *there[4:], of_norm)
     taken, change = np.zeros((9, 1)), np.zeros((9, 1))
     for t in reversed(lengths):
         norms = np.abs(s + t * direction).sum(1, keepdims=True) - np.abs(s).sum(1, keepdims=True)
         square, slope = ((one * direction).sum(1, keepdims=True) for one in (moved, left))
         trial = 0.5 * t * t * square - t * slope + penalty * norms
-        lowers = trial < -least * objective
+        lowers = trial < -least * objective - of_norm * penalty * np.abs(s).sum(1, keepdims=True)
         taken, change = np.where(lowers, t, taken), np.where(lowers, trial, change)
     assert 0 < np.count_nonzero(taken) < 9
     after = (left - taken * moved, s + taken * direction, objective + change, taken > 0)

@@ -82,6 +82,8 @@ WRONG = [
     ("raina", "confidence: stated", "confidence: state", ("confidence", "did you mean stated?")),
     ("raina", "      sparse_parallel:\n", "      sparse_paralel:\n", ("algorithms", "did you mean sparse_parallel?")),
     ("raina", "published_for: [gpu]", "published_for: [gup]", ("published_for", "did you mean gpu?")),
+    ("raina", "          3-percent: {pen", "          3-procent: {pen", ("published.cases", "did you mean 3-percent?")),
+    ("raina", "3-percent: {penalty", "3-percent: {penalti", ("sparse-coding.cases", "did you mean penalty?")),
     ("raina", "whole_parameters: {timed", "whole_parameters: {timd", ("whole run", "did you mean timed?")),
     ("raina", "whole_parameters: {timed: 1000", "whole_parameters: {timed: 10.5", ("whole run", "whole number")),
     ("raina", "test: each", "test: eech", ("claims.rbm-speedup.test", "did you mean each?")),

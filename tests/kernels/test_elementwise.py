@@ -39,7 +39,7 @@ def asked(draw: st.DrawFn) -> tuple[str, int, list[Any]]:
         "sample_rows": (P * m, [some(P, m, n), bias, some(P, m, n), -1.0, *KEY]),
         "mask_rows": (P * m, [some(P, m, n), 0.3, some(P, m, n), *KEY]),
         "coordinate_step": (m, [some(m, n), some(m, n), abs(some(n)) + number(1), 0.3, going, some(m, n)]),
-        "line_search": (m, [*(some(m, n) for _ in range(4)), 0.3, some(3), 1e-3, abs(some(m, 1)), going]),
+        "line_search": (m, [*(some(m, n) for _ in range(4)), 0.3, some(3), 1e-3, abs(some(m, 1)), going, 0.1]),
         "gradient_step": (m, [some(m, n), some(m, n), some(m, n), 0.1, some(m, n)]),
         "cut_windows": (R * R * m, [some(grid, grid, m, n), 0, 2, some(R * R, m, 4 * n), 0]),
         "add_windows": (m, [some(R * R, m, 4 * n), 0, 2, some(grid, grid, m, n)]),

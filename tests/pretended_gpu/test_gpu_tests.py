@@ -13,7 +13,7 @@ from tests.pretended_gpu.inner import run_tests
 
 ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py", "tests/pretended_gpu/test_timed.py")
 # Ten steps of these take as long as all other tests together.
-LONG = ("convnet", "data_parallel", "sparse_parallel")
+LONG = ("convnet", "data_parallel", "sparse_parallel", "sparse_published")
 WITHOUT_LONG = ("-k", f"not (ten_steps and ({' or '.join(LONG)}))")
 
 pytestmark = pytest.mark.usefixtures("pretended")

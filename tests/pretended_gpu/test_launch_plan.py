@@ -8,7 +8,7 @@ import pytest
 from tests.pretended_gpu.launch_plan import WORKLOADS, counted_lines, told_lines
 
 # Their steps are the longest, and made of what the others are made of.
-LONG = {"dbn", "sda", "sparse_parallel"}
+LONG = {"dbn", "sda", "sparse_parallel", "sparse_published"}
 
 pytestmark = pytest.mark.usefixtures("pretended")
 

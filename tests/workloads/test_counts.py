@@ -71,6 +71,7 @@ COUNTS: dict[str, tuple[int | None, int]] = {
     "sparse_parallel": (None, 4 * SPARSE_NUMBERS),
     "sparse_descent": (None, 4 * SPARSE_NUMBERS),
     "sparse_feature_sign": (None, 4 * SPARSE_NUMBERS),
+    "sparse_published": (None, 4 * SPARSE_NUMBERS),
     "vector_sum": (70001, 4 * 3 * 70001),
     "vector_sum_copied": (70001, 4 * 3 * 70001),
     "vector_sum_threads": (70001, 4 * 3 * 70001),

@@ -14,8 +14,8 @@ from respeed.inputs.papers import load_papers
 from respeed.kernels.compiled import workspace
 from respeed.kernels.sparse import descend, search
 from respeed.model.paper import Case
-from respeed.workloads import load_workload, sparse_coding
-from respeed.workloads.sparse_coding import SparseParallel, SparseProgram
+from respeed.workloads import load_workload, part_weights, sparse_coding
+from respeed.workloads.sparse_coding import LENGTHS, SparseParallel, SparseProgram
 
 ALGORITHMS = ("sparse_parallel", "sparse_feature_sign", "sparse_descent")
 SMALL = {"bases": 96, "side": 8, "patches": 300, "batch": 100, "timed": 100, "penalty": 0.1, "nonzero": 0.1}
@@ -127,6 +127,90 @@ def test_the_lagrange_dual_finds_the_best_bases() -> None:
     first = program.first_bases.ravel().astype(np.float64)
     best = minimize(value, first, constraints=norms, method="SLSQP", options={"maxiter": 500})
     assert value(program.bases.ravel()) <= best.fun * (1 + 1e-4)
+
+
+PUBLISHED = {**SMALL, "penalty": 0.8, "norm": 9.97, "patches": 200}
+
+
+def as_the_authors_code(x: np.ndarray, bases: np.ndarray, penalty: float, least: float) -> np.ndarray:
+    """What l1ls_coord_descent.cu computes of each example, one after another, in float64."""
+    gram, found = bases @ bases.T, np.zeros((len(x), len(bases)))
+    for example, s in zip(x, found, strict=True):
+        for _ in range(150):
+            left = bases @ example - gram @ s
+            pull = left + np.diag(gram) * s
+            d = np.sign(pull) * np.maximum(np.abs(pull) - penalty, 0) / np.diag(gram) - s
+            norm = penalty * np.abs(s).sum()
+            tried = {t: t * (0.5 * t * d @ gram @ d - left @ d) + penalty * np.abs(s + t * d).sum() for t in LENGTHS}
+            length = next((t for t, value in tried.items() if value < norm * (1 - least)), None)
+            if length is None:
+                break
+            s += length * d
+    return found
+
+
+def bases_as_the_authors_code(bases: np.ndarray, s: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """What proj_grad_descent.cu makes of them."""
+    for t in range(30):
+        bases = bases - 10 * 0.04 / (10 + t) * (2 * s.T @ s @ bases - 2 * s.T @ x)
+        bases = bases / np.maximum(1, np.linalg.norm(bases, axis=1, keepdims=True))
+    return bases
+
+
+@pytest.mark.parametrize("backend", ["openblas", "torch"])
+def test_a_pass_of_the_authors_algorithm_is_what_their_code_computes(backend: str) -> None:
+    program = program_of("sparse_published", backend, **PUBLISHED)
+    # A rule so coarse that no rounding decides when an example is done, and most are done early.
+    assert program.least == 0.0
+    program.least_of_norm = 0.05  # type: ignore[attr-defined]
+    host, bases = program.backend.host, program.first_bases.astype(np.float64)
+    for batch, (name, part) in zip([x for x in program.x for _ in "12"], program.parts.items(), strict=True):
+        x, found = host(batch).astype(np.float64), host(program.coefficients).astype(np.float64)
+        part()
+        if name.startswith("coefficients"):
+            wanted = as_the_authors_code(x, bases, program.penalty, 0.05)
+            assert np.mean(np.abs(host(program.coefficients) - wanted).max(axis=1) < 1e-3) > 0.95
+        else:
+            bases = bases_as_the_authors_code(bases, found, x)
+            # A gradient step is many times as long as what is left of the bases: rounding grows in thirty of them.
+            np.testing.assert_allclose(host(program.bases), bases, atol=2e-3)
+            bases = host(program.bases).astype(np.float64)
+
+
+def test_the_authors_algorithm_begins_as_their_program_does() -> None:
+    program = program_of("sparse_published", **PUBLISHED)
+    bases = program.first_bases
+    np.testing.assert_allclose(np.linalg.norm(bases, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(bases.mean(axis=1), 0, atol=1e-7)
+    # As flat as a uniform distribution, whose fourth moment is 1.8 times the square of its second; a normal one's is 3.
+    assert np.mean(bases**4) / np.mean(bases**2) ** 2 == pytest.approx(1.8, abs=0.1)
+    np.testing.assert_allclose(np.linalg.norm(program.first, axis=1), 9.97, rtol=1e-5)
+    assert program.least_of_norm == 1e-6  # type: ignore[attr-defined]
+
+
+def test_a_step_of_the_authors_algorithm_is_a_whole_pass_of_which_a_batch_counts_its_share() -> None:
+    case = Case("small", "sparse_published", PUBLISHED)
+    program = program_of("sparse_published", **PUBLISHED)
+    program.restart = True
+    learned = []
+    for _ in range(2):
+        program.step()
+        learned.append(program.backend.host(program.bases).copy())
+    np.testing.assert_array_equal(*learned)
+    weights = part_weights(load_workload("sparse_published"), case)
+    assert list(weights) == list(program.parts) == ["coefficients 1", "bases 1", "coefficients 2", "bases 2"]
+    assert set(weights.values()) == {0.5}
+
+
+@pytest.mark.slow
+def test_the_authors_algorithm_reaches_the_share_that_its_case_is_named_after() -> None:
+    experiment = load_papers()["raina2009"].experiments["sparse-coding"]
+    for case in experiment.cases:
+        if case.workload == "sparse_published":
+            program = program_of(case.workload, "torch", **case.parameters)
+            program.step()
+            share = (np.abs(program.backend.host(program.coefficients)) > 1e-3 * program.penalty).mean()
+            assert abs(share - case.parameters["nonzero"]) <= sparse_coding.SHARE_MARGIN
 
 
 @pytest.mark.parametrize("paper", load_papers().values(), ids=lambda paper: paper.name)

@@ -73,17 +73,17 @@ def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict
     both = {cell.profile for cell in column if cell.algorithm in fast}
     full = (cell for cell in column if cell.profile in both and cell.is_cpu and cell.precision == FULL_PRECISION)
     base = _fastest(cell for cell in full if cell.algorithm in slow)
-    same = next((cell for cell in column if base and cell.profile == base.profile and cell.algorithm in fast), None)
-    if base is None or same is None or slow == fast:
+    if base is None or slow == fast:
         return
+    on_base = {cell.algorithm: cell for cell in column if cell.profile == base.profile}
     for cell in column:
-        if cell.algorithm in fast:
+        if cell.algorithm in fast and (same := on_base.get(cell.algorithm)):
             row = cell._asdict() | {"base_profile": base.profile, "label": f"{cell.label} (CPU: {base.profile})"}
             row |= samples.ratio(base, cell)[0].columns("speedup")
             for name, one, other in (("algorithm", base, same), ("hardware", same, cell)):
                 ratio, _ = samples.ratio(one, other)
                 row |= ratio.columns(name) | {f"{name}_factor": ratio.value}
-            yield row | {"published": published_speedup_of(cell, paper)[0]}
+            yield row | {"algorithm": cell.algorithm, "published": published_speedup_of(cell, paper)[0]}
 
 
 class _Printed(NamedTuple):
@@ -104,7 +104,7 @@ def make_why(
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
         measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
     over_cpu = {(*_row(row), row.algorithm): row for row in rows_of(speedups)}
-    by_algorithm = {_row(row): row for row in rows_of(factors)}
+    by_algorithm = {(*_row(row), row.algorithm): row for row in rows_of(factors)}
     found: list[dict[str, Any]] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -153,7 +153,8 @@ def _over_our_cpu(
     gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
-    found, algorithm, algorithms = by_algorithm.get(_row(gpu)), None, experiment.algorithms_in(paper.cpu_rows)
+    found, algorithm = by_algorithm.get((*_row(gpu), gpu.algorithm)), None
+    algorithms = experiment.algorithms_in(paper.cpu_rows)
     if found and gpu.algorithm in experiment.algorithms_in(paper.device_rows):
         algorithm, same_work = found.algorithm_factor, True
     else:

@@ -329,8 +329,10 @@ class BackendContract(Required, Protocol):
         least: float,
         objective: Array,
         going: Array,
+        least_of_norm: float = 0.0,
     ) -> None:
-        """Each row takes the first length t that lowers its objective (m, 1) by at least the share `least`:
+        """Each row takes the first length t that lowers its objective (m, 1) by more than the share `least` of it and
+        the share `least_of_norm` of penalty ||s||_1:
 
         change(t) = t^2/2 <direction, moved> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
         coefficients += t direction    left -= t moved    objective += change(t)

@@ -269,11 +269,12 @@ class CpuSteps(OnHost, ABC):
         least: float,
         objective: Any,
         going: Any,
+        least_of_norm: float = 0.0,
     ) -> None:
         arrays = [self.host(array) for array in (direction, moved, left, coefficients)]
         state = [self.host(array) for array in (objective, going)]
-        steps = np.array(lengths, self.host_dtype)
-        self.run(elementwise.line_search, len(arrays[0]), arrays[0].size, *arrays, penalty, steps, least, *state)
+        numbers = penalty, np.array(lengths, self.host_dtype), least
+        self.run(elementwise.line_search, len(arrays[0]), arrays[0].size, *arrays, *numbers, *state, least_of_norm)
 
     def gradient_step(self, bases: Any, product: Any, target: Any, rate: float, out: Any) -> None:
         arrays, there = [self.host(array) for array in (bases, product, target)], self.host(out)

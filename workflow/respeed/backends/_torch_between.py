@@ -91,17 +91,19 @@ class ByTorch:
         least: float,
         objective: Tensor,
         going: Tensor,
+        least_of_norm: float = 0.0,
     ) -> None:
         steps = self._lengths(lengths, direction)
         rows = max(1, TRIED_BYTES // (len(steps[0]) * direction[0].nbytes))
         arrays = direction, moved, left, coefficients, objective, going
         for here in zip(*(array.split(rows) for array in arrays), strict=True):
-            self._search(penalty, least, steps, *here)
+            self._search(penalty, least, least_of_norm, steps, *here)
 
     def _search(
         self,
         penalty: float,
         least: float,
+        least_of_norm: float,
         lengths: tuple[Tensor, ...],
         direction: Tensor,
         moved: Tensor,
@@ -120,7 +122,10 @@ class ByTorch:
         norms = torch.linalg.vector_norm(tried, 1, 2)
         trial = norms.sub(norms[:, -1:]).mul_(penalty)
         trial.addcmul_(curve * steps, steps, value=0.5).addcmul_(slope, steps, value=-1.0)
-        lowers = (trial < -least * objective) & (going > 0)
+        bound = -least * objective
+        if least_of_norm:
+            bound.sub_(norms[:, -1:], alpha=least_of_norm * penalty)
+        lowers = (trial < bound) & (going > 0)
         first = torch.where(lowers, worth, rest).argmax(1, keepdim=True)
         taken = steps[first]
         coefficients.addcmul_(direction, taken)

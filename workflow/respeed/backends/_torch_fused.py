@@ -80,7 +80,7 @@ def _sparse(columns: int, normal: Callable[..., Tensor]) -> Iterator[Call]:
     going[1] = 0.0
     yield "coordinate_step", [normal(*rows), normal(*rows), normal(columns).abs() + 0.5, 0.3, going, normal(*rows)]
     arrays = [0.1 * normal(*rows) for _ in range(4)]  # small: sums of large ones differ by what is added to what first
-    yield "line_search", [*arrays, 0.3, (1.0, 0.1, 0.01), 1e-3, 1.0 + normal(3, 1).abs(), going]
+    yield "line_search", [*arrays, 0.3, (1.0, 0.1, 0.01), 1e-3, 1.0 + normal(3, 1).abs(), going, 1e-2]
     yield "gradient_step", [normal(*rows), normal(*rows), normal(*rows), 0.3, normal(*rows)]
 
 

@@ -29,7 +29,7 @@ _library.define(
 )
 _library.define(
     "line_search(Tensor direction, Tensor moved, Tensor(a!) left, Tensor(b!) coefficients, float penalty,"
-    " Tensor steps, float least, Tensor(c!) objective, Tensor(d!) going) -> ()"
+    " Tensor steps, float least, Tensor(c!) objective, Tensor(d!) going, float least_of_norm=0.0) -> ()"
 )
 _library.define("gradient_step(Tensor bases, Tensor product, Tensor target, float rate, Tensor(a!) out) -> ()")
 
@@ -80,10 +80,11 @@ def line_search(
     least: float,
     objective: Tensor,
     going: Tensor,
+    least_of_norm: float = 0.0,
 ) -> None:
     rows, columns = direction.shape
     arrays = direction, moved, left, coefficients, steps, objective, going
-    kernels.LINE_SEARCH((rows,), *arrays, columns, penalty, least)
+    kernels.LINE_SEARCH((rows,), *arrays, columns, penalty, least, least_of_norm)
 
 
 def gradient_step(bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
@@ -146,16 +147,17 @@ class ByTriton(ByTorch):
         least: float,
         objective: Tensor,
         going: Tensor,
+        least_of_norm: float = 0.0,
     ) -> None:
-        fits = _whole_fp32(direction, moved, left, coefficients, objective, going)
-        if not fits or len(lengths) > LENGTHS:
-            super().line_search(direction, moved, left, coefficients, penalty, lengths, least, objective, going)
+        arrays, state = (direction, moved, left, coefficients), (objective, going, least_of_norm)
+        if not _whole_fp32(*arrays, objective, going) or len(lengths) > LENGTHS:
+            super().line_search(*arrays, penalty, lengths, least, *state)
             return
         if lengths not in self._steps:
             padded = [*lengths, *[0.0] * (LENGTHS - len(lengths))]
             self._steps[lengths] = torch.tensor(padded, device=direction.device)
         steps = self._steps[lengths]
-        operators.line_search(direction, moved, left, coefficients, penalty, steps, least, objective, going)
+        operators.line_search(*arrays, penalty, steps, least, *state)
 
     def gradient_step(self, bases: Tensor, product: Tensor, target: Tensor, rate: float, out: Tensor) -> None:
         way: Any = operators if _whole_fp32(bases, product, target, out) else super()

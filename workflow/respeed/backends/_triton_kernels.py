@@ -81,7 +81,9 @@ def coordinate_step(left, coefficients, diagonal, going, out, count, columns, pe
     tl.store(out + at, tl.where(on != 0.0, new - s, 0.0), here)
 
 
-def line_search(direction, moved, left, coefficients, lengths, objective, going, columns, penalty, least):
+def line_search(
+    direction, moved, left, coefficients, lengths, objective, going, columns, penalty, least, least_of_norm
+):
     """A row: in one pass its slope, its curve, and its norm after each length; then the first length that will do."""
     row = tl.program_id(0).to(tl.int64)
     direction += row * columns
@@ -107,7 +109,7 @@ def line_search(direction, moved, left, coefficients, lengths, objective, going,
     slope, curve, norm = tl.sum(slopes, 0), tl.sum(curves, 0), tl.sum(norms, 0)
     was, on = tl.load(objective + row), tl.load(going + row)
     trial = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
-    lowers = (trial < -least * was) & (t * on > 0.0)
+    lowers = (trial < -least * was - least_of_norm * penalty * norm) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
     limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has

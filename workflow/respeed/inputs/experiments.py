@@ -206,6 +206,9 @@ class Experiments:
             for row in algorithm.published_for:
                 place = f"{where}.algorithms.{algorithm.workload}.published_for"
                 require(f"{place}: no row", row, self.rows or [row])
+            for case in algorithm.cases:
+                there = [one.case for one in (*table.all_cases, *table.learning)]
+                require(f"{where}.algorithms.{algorithm.workload}.cases: no case", case, there)
         find_workload(table.workload, f"{where}.workload")
         if table.program:
             table.program.check(f"{where}.program")
@@ -259,11 +262,16 @@ class Experiments:
         found = []
         for program in tuple(table.algorithms) or (case.workload or table.workload,):
             # What an algorithm needs of its own is for the table's cases, not for those that are tried or learned.
-            own = table.algorithms[program].parameters if table.algorithms and key == "cases" else {}
+            algorithm = table.algorithms.get(program)
+            own = dict(algorithm.parameters) if algorithm and key == "cases" else {}
+            if algorithm and algorithm.cases:
+                if case.case not in algorithm.cases:
+                    continue
+                own |= algorithm.cases[case.case]
             before = len(self.mistakes)
             found.append(self._case(case, program, own, table, where))
             if len(self.mistakes) == before:
-                self._case(case, program, table.whole_parameters, table, f"{where}: whole run")
+                self._case(case, program, own | table.whole_parameters, table, f"{where}: whole run")
         return found
 
     def _taken(self, case: CaseEntry, key: str, name: str, where: str) -> Case:

@@ -273,10 +273,13 @@ def line_search(
     least: float,
     objective: Array,
     going: Array,
+    least_of_norm: float,
 ) -> None:
-    """Each row takes the first of `lengths` that lowers its objective by the share `least`, or is done."""
+    """Each row takes the first of `lengths` that lowers its objective by the share `least` of it and the share
+    `least_of_norm` of penalty ||s||_1, or is done."""
     number = objective.dtype.type
     gamma, share, half, zero = number(penalty), number(least), number(0.5), number(0)
+    share_of_norm = gamma * number(least_of_norm)
     norms = np.empty(lengths.shape[0], objective.dtype)
     for row in range(start, stop):
         if going[row, 0] == 0.0:
@@ -296,7 +299,7 @@ def line_search(
         for i in range(lengths.shape[0]):
             t = lengths[i]
             change = half * t * t * curve - t * slope + gamma * (norms[i] - norm)
-            if change < -share * objective[row, 0]:
+            if change < -share * objective[row, 0] - share_of_norm * norm:
                 for j in range(d.shape[0]):
                     s[j] += t * d[j]
                     c[j] -= t * m[j]

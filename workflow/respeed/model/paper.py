@@ -63,6 +63,9 @@ Parameter = Annotated[
 Parameters = dict[str, Parameter]
 ROWS = Says("a list of names of published rows")
 OwnParameters = Annotated[Parameters, Says("a mapping of parameters to what they are for this algorithm's cases")]
+OwnCases = Annotated[
+    dict[str, OwnParameters], Says("a mapping of cases to what this algorithm needs of its own in each")
+]
 
 
 @dataclass(frozen=True)
@@ -234,16 +237,19 @@ class Fact:
 Facts = Annotated[tuple[Annotated[Fact, Says("a fact, its value and its confidence")], ...], Says("a list of facts")]
 
 
-@form("a label, published_for (a list of published rows) and perhaps architectures and parameters")
+@form("a label, published_for (a list of published rows) and perhaps architectures, parameters and cases")
 class Algorithm:
     """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
-    whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own."""
+    whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own; `cases`:
+    those it has, where it has not all, each with what it needs there. Such a one stands beside the others and decides
+    nothing of their measurement: records that were made before it stay."""
 
     name: str
     label: Label
     published_for: Annotated[tuple[StrictStr, ...], ROWS]
     architectures: Architectures = ARCHITECTURES
     parameters: OwnParameters = field(default_factory=dict)
+    cases: OwnCases = field(default_factory=dict)
 
     @property
     def workload(self) -> str:
@@ -301,6 +307,10 @@ class Experiment:
             and (algorithm is None or architecture in algorithm.architectures)
             and bool(not is_program or command_of(case, architecture))
         )
+
+    def has_own_cases(self, workload: str) -> bool:
+        """Whether it is an algorithm that has cases of its own."""
+        return bool((algorithm := self.algorithms.get(workload)) and algorithm.cases)
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Whether the published row ran the workload: where the table tells algorithms apart, only its own."""

@@ -200,7 +200,7 @@ class Case(Facts):
     parameters: dict[str, Any]
     flops: Work | None
     traffic_bytes: Work | None
-    parts: dict[str, Work] = _MAYBE
+    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = _MAYBE  # how often each counts in a step
     status: Literal["measured", "not-run", "failed", "wrong"]
     reason: str | None
     errors: dict[str, Annotated[float, Field(ge=0)] | None]

@@ -92,7 +92,15 @@ class Plan:
         if not record["id"]["whole"]:
             self._start_seconds[record["id"]["profile"]][path] = record["start_seconds"]
             for cell, case in zip(_cells_of(record), record["cases"], strict=True):
-                self._case_seconds[cell][path] = case["wall_seconds"]
+                if self._is_as_now(cell, case["parameters"]):
+                    self._case_seconds[cell][path] = case["wall_seconds"]
+
+    def _is_as_now(self, cell: CellKey, parameters: dict[str, Any]) -> bool:
+        """Whether the cell would be measured with these parameters. The digest says so but for own cases."""
+        experiment = self.work.papers[cell.paper].experiments[cell.experiment]
+        every = experiment.smoke_cases if self.work.smoke else experiment.cases
+        now = [case.parameters for case in every if (case.name, case.workload) == (cell.case, cell.workload)]
+        return not (now and experiment.has_own_cases(cell.workload)) or now[0] == parameters
 
     def leave_out(self, profile: str) -> None:
         """From now on, nothing of the profile is left to measure."""

@@ -87,8 +87,9 @@ def make_spec(
             rehearsals=experiment.smoke_cases,
         )
 
-    # A round of some of the cases is of the same measurement, so of the same digest.
-    digest = _digest(made_of(every, ""))
+    # A round of some of the cases is of the same measurement, so of the same digest; and what stands beside them, in
+    # cases of its own, decides nothing of theirs.
+    digest = _digest(made_of(tuple(case for case in every if not experiment.has_own_cases(case.workload)), ""))
     wanted = {(case.name, case.workload) for case in (every if cases is None else cases)}
     return made_of(tuple(case for case in every if (case.name, case.workload) in wanted), digest)
 

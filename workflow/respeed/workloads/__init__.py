@@ -54,7 +54,7 @@ FAMILIES = {
     "mlp": ("mlp", "softmax_regression", "softmax_cost"),
     "pretraining": ("dbn", "sda"),
     "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "autoencoder"),
-    "sparse_coding": ("sparse_descent", "sparse_feature_sign", "sparse_parallel"),
+    "sparse_coding": ("sparse_descent", "sparse_feature_sign", "sparse_parallel", "sparse_published"),
     "vector_sum": ("vector_sum", "vector_sum_copied", "vector_sum_threads", "copies", "memory_copy"),
 }
 

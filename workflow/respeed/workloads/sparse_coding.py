@@ -1,4 +1,4 @@
-"""Sparse coding: the problem, the timed pass in two parts and its check, and three algorithms.
+"""Sparse coding: the problem, the timed pass in two parts and its check, and four algorithms.
 
     min over S, B of 1/2 ||X - S B||^2 + gamma ||S||_1, every basis of norm at most 1
 
@@ -16,6 +16,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import spotrf, spotri, spotrs
@@ -139,7 +140,6 @@ class SparseProgram(ABC):
         coefficients = host(self.coefficients)
         found = coefficients[self.rows].astype(np.float64)
         return {
-            "objective": objective(self.first[self.rows], self.first_bases, found, self.penalty),
             "found": found,
             "coefficients": coefficients,
             "share": np.array([(np.abs(coefficients[: self.timed]) > NEGLIGIBLE * self.penalty).mean()]),
@@ -147,8 +147,13 @@ class SparseProgram(ABC):
             "cross": host(self.cross),
             "learned": host(self.bases),
             "gram_after": host(self.gram),
+            **self.coded(found),
             **self.learned(),
         }
+
+    def coded(self, found: np.ndarray) -> Arrays:
+        """What the `found` coefficients of the checked examples are worth."""
+        return {"objective": objective(self.first[self.rows], self.first_bases, found, self.penalty)}
 
     def left_over(self) -> float:
         """The objective of the last step's batch over that of no bases at all, 1/2 ||X||^2."""
@@ -228,7 +233,7 @@ class SparseCoding(WorkloadClass):
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
         """What every algorithm must have reached, in float64: the optimal objective of the checked examples, the share
         of nonzero coefficients that the case is named after, and the three products."""
-        x, bases = inputs["x"][0], inputs["bases"]
+        x, bases = self.coded(inputs, seen)
         best = optimum(x[inputs["rows"]], bases, seen["found"], case.parameters["penalty"])
         least = objective(x[inputs["rows"]], bases, best, case.parameters["penalty"])
         wanted, few = case.parameters["nonzero"], COUNT_MARGIN / (case.parameters["timed"] * case.parameters["bases"])
@@ -240,6 +245,10 @@ class SparseCoding(WorkloadClass):
             "cross": Product(seen["coefficients"].T, x),
             "gram_after": Product(seen["learned"], seen["learned"].T),
         }
+
+    def coded(self, inputs: Inputs, seen: Arrays) -> tuple[np.ndarray, np.ndarray]:
+        """The batch whose coefficients are seen, and the bases that it was coded with."""
+        return inputs["x"][0], inputs["bases"]
 
     def part_weights(self, case: Case) -> Mapping[str, float]:
         """How often each part of a step counts: the examples that were not timed take as long as those that were."""
@@ -419,6 +428,10 @@ def basis_rate(t: int) -> float:
 
 
 class _Parallel(SparseProgram):
+    # By how much an iteration must lower an example's objective, as shares of it and of its penalty's term; and how
+    # long a projected-gradient step is.
+    least, least_of_norm, rate = LEAST, 0.0, staticmethod(basis_rate)
+
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         super().__init__(backend, case, inputs)
         timed, n = self.timed, len(inputs["bases"])
@@ -465,7 +478,8 @@ class _Parallel(SparseProgram):
         )
         backend.coordinate_step(left, found, diagonal, self.penalty, going, direction)
         backend.gemm(direction, gram, moved)
-        backend.line_search(direction, moved, left, found, self.penalty, LENGTHS, LEAST, objective, going)
+        numbers = self.penalty, LENGTHS, self.least
+        backend.line_search(direction, moved, left, found, *numbers, objective, going, self.least_of_norm)
 
     def _close_ranks(self, on: np.ndarray) -> None:
         """The examples that go on come first; products are then of as many rows as there are such examples."""
@@ -484,7 +498,7 @@ class _Parallel(SparseProgram):
         here, there = bases, self.previous
         for t in range(BASIS_STEPS):
             self.backend.gemm(self.second, here, self.product)
-            self.backend.gradient_step(here, self.product, self.cross, basis_rate(t), there)
+            self.backend.gradient_step(here, self.product, self.cross, self.rate(t), there)
             here, there = there, self.bases if there is self.previous else self.previous
 
     def learned(self) -> Arrays:
@@ -505,7 +519,7 @@ class SparseParallel(SparseCoding):
     """
 
     ASKS = ("take_rows", "put_rows", "coordinate_step", "line_search", "gradient_step")
-    program = _Parallel
+    program: ClassVar[type[_Parallel]] = _Parallel
     excess = EXCESS
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
@@ -513,12 +527,103 @@ class SparseParallel(SparseCoding):
         rows = _checked_bases(len(inputs["bases"]))
         previous = seen["previous"].astype(np.float64)
         gradient = seen["second"][rows].astype(np.float64) @ previous - seen["cross"][rows]
-        after = previous[rows] - basis_rate(BASIS_STEPS - 1) * gradient
+        after = previous[rows] - self.program.rate(BASIS_STEPS - 1) * gradient
         after /= np.maximum(1.0, np.linalg.norm(after, axis=1, keepdims=True))
         return {**super().reference(case, inputs, seen), "bases_after": after}
 
     def memory_bytes(self, case: Case) -> float:
         return super().memory_bytes(case) + 4.0 * int(case.parameters["bases"]) * int(case.parameters["side"]) ** 2
+
+
+class _Published(_Parallel):
+    """A step is a whole pass, each half of each batch a part of its own: the first batch is coded in a few iterations,
+    those after it, with bases that have begun to look like patches, in many times as many."""
+
+    least, least_of_norm = 0.0, LEAST
+
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        super().__init__(backend, case, inputs)
+        self.last, self.coded_with = inputs["x"][-1], backend.array(inputs["bases"])
+
+    @staticmethod
+    def rate(t: int) -> float:
+        """Theirs is the gradient of ||X - S B||^2, twice ours."""
+        return 2 * basis_rate(t)
+
+    @property
+    def parts(self) -> Mapping[str, Callable[[], None]]:
+        return dict(zip(_parts(len(self.x)), len(self.x) * (self.code, self.learn), strict=True))
+
+    def step(self) -> None:
+        for part in self.parts.values():
+            part()
+
+    def code(self) -> None:
+        self.backend.copy(self._now()[1], self.coded_with)
+        super().code()
+
+    def coded(self, found: np.ndarray) -> Arrays:
+        bases = self.backend.host(self.coded_with)
+        return {"objective": objective(self.last[self.rows], bases, found, self.penalty), "coded_with": bases}
+
+
+class SparsePublished(SparseParallel):
+    """Sparse coding as the program of the paper's authors does it, with better products.
+
+    As above, but bases are random at first: uniform in -0.5..0.5, without their mean, of norm 1; patches are of the
+    norm that theirs have, on which the length of a gradient step depends; an example is done when no step lowers its
+    objective by a relative 1e-6 of gamma ||s||_1; gradients of bases are doubled. All batches of a pass are timed, one
+    after another. What theirs does besides changes no number: B x - G s anew in every iteration, a second product of
+    2 m n^2 FLOP; B B^T and B X by kernels of its own; a call for each norm; the objective after each batch.
+    Source: github.com/viirya/Sparse-coding-with-GPU, sparse_coding/cuda, main.cu, l1ls_coord_descent.cu and
+    proj_grad_descent.cu at b4bb55e.
+    """
+
+    ASKS = ("take_rows", "put_rows", "coordinate_step", "line_search", "gradient_step")
+    PARAMETERS: ClassVar = {
+        "bases": "whole", "side": "whole", "patches": "whole", "batch": "whole", "timed": "whole", "penalty": "real",
+        "nonzero": "real", "norm": "real",
+    }  # fmt: skip
+    TESTS: ClassVar = {
+        "smoke": {
+            "bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 32, "penalty": 1.5, "nonzero": 0.2539,
+            "norm": 10,
+        },
+        "odd": {
+            "bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 31, "penalty": 1.5, "nonzero": 0.2045,
+            "norm": 10,
+        },
+        "large": {
+            "bases": 320, "side": 18, "patches": 640, "batch": 320, "timed": 320, "penalty": 1.5, "nonzero": 0.0301,
+            "norm": 10,
+        },
+    }  # fmt: skip
+    program: ClassVar[type[_Parallel]] = _Published
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """As for the others, but for the bases and the patches' norm; examples are checked of the last batch."""
+        inputs = dict(super().inputs(case, seed))
+        bases = np.random.default_rng(DATA_SEED).random(inputs["bases"].shape, dtype=np.float32) - np.float32(0.5)
+        bases -= bases.mean(axis=1, keepdims=True)
+        bases /= np.linalg.norm(bases, axis=1, keepdims=True)
+        x = inputs["x"] * np.float32(case.parameters["norm"])
+        return {**inputs, "x": x, "bases": bases, "gram": bases @ bases.T}
+
+    def coded(self, inputs: Inputs, seen: Arrays) -> tuple[np.ndarray, np.ndarray]:
+        return inputs["x"][-1], seen["coded_with"]
+
+    def part_weights(self, case: Case) -> Mapping[str, float]:
+        """A step of the table is one batch."""
+        patches, batch = sizes(case, "patches", "batch")
+        return dict.fromkeys(_parts(patches // batch), 1 / (patches // batch))
+
+    def memory_bytes(self, case: Case) -> float:
+        n, k, _ = _sizes(case)
+        return super().memory_bytes(case) + 4.0 * n * k
+
+
+def _parts(batches: int) -> list[str]:
+    return [f"{half} {batch}" for batch in range(1, batches + 1) for half in ("coefficients", "bases")]
 
 
 def _checked_bases(count: int) -> np.ndarray:
