@@ -56,7 +56,7 @@ def check_name(kind: str, name: str, where: str) -> str:
     if NAME.fullmatch(name):
         if _REPEATS.search(name):
             raise UserError(
-                f"{where}: {name!r} cannot be the name of a {kind}: its end says the same {MOST_REPEATS + 1} times"
+                f"{where}: {name!r} cannot be the name of a {kind}: it ends with the same {MOST_REPEATS + 1} times"
             )
         return name
     raise UserError(

@@ -181,7 +181,7 @@ def write_starter(kind: str, name: str) -> None:
     """Write the starter of that kind under that name, and print what to do next; UserError if there is no such kind, or
     the name cannot be one or is taken."""
     if kind not in KINDS:
-        raise UserError(f"new: nothing to start from for a {kind!r}{nearest(kind, KINDS)}")
+        raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")
     starter = KINDS[kind]
     check_name(kind, name, f"new {kind}")
     if starter.is_module and (not name.isidentifier() or keyword.iskeyword(name)):

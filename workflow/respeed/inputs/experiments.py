@@ -200,7 +200,7 @@ class Experiments:
         if table.repeats and table.counts_examples:
             raise UserError(f"{where}.repeats: the table counts examples, which say how many steps it is for")
         if table.better not in {"", unit.better}:
-            raise UserError(f"{where}.better: of {unit.name}, the {unit.better} number is the better one")
+            raise UserError(f"{where}.better: in {unit.name} the {unit.better} number is better; leave the key out")
         for algorithm in table.algorithms.values():
             find_workload(algorithm.workload, f"{where}.algorithms")
             for row in algorithm.published_for:
@@ -282,7 +282,9 @@ class Experiments:
         there = {one.case: one for one in getattr(source, key) if one.source is None}
         require(f"{where}: {case.source} measures no case", case.case, there)
         if more := next(iter(case.model_dump(exclude={"case", "source"}, exclude_unset=True)), None):
-            raise UserError(f"{where}: {more}: stands with the case in {case.source}, not here")
+            raise UserError(
+                f"{where}: {more}: must stand at the case in {case.source}, which measures it, and not here"
+            )
         if source.algorithms:
             raise UserError(f"{where}: from: {case.source} tells several algorithms apart; name a table that does not")
         measured = there[case.case]

@@ -142,7 +142,7 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
         return None
     for one, work in written.history.items():
         if (work is None) != bool(experiments[one].unit.counted):
-            raise UserError(f"{path}: history.{one}: of a table in seconds the operations, of one in a rate null")
+            raise UserError(f"{path}: history.{one}: must be operations for a table in seconds, and null for a rate")
     paper = Paper(
         name=name,
         rows=tuple(rows.values()),

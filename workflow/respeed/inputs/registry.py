@@ -196,7 +196,7 @@ def _constant(path: Path, name: str, of_class: str = "") -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise UserError(
-            f"{from_here(path)}:{node.lineno}: {name} must be written out: it is read without running the file"
+            f"{from_here(path)}:{node.lineno}: {name} must be written out, without calls: the file is read, and not run"
         ) from None
 
 

@@ -128,7 +128,7 @@ def measure_session(
         for path, reason in plan.unusable.items():
             set_aside(path)
             say(f"respeed: set aside: {reason}")
-        ended, is_whole = "nothing is left that the preset asks for, or has time for", True
+        ended, is_whole = "all that the preset asks for and has time for is measured", True
         while turn := plan.next_turn():
             needed = plan.seconds_of(turn.cells)
             if budget_seconds is not None and seconds_now() - began + needed > budget_seconds:

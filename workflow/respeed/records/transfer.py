@@ -111,7 +111,7 @@ def check_item(place: Place, data: bytes, smoke: bool, where: str) -> Item:
         case Kind.RECORD | Kind.SHEET if (machine := value["provenance"].get("machine")) is not None:
             facts, missing = machine, _untold(machine)
     if missing:
-        raise UserError(f"{where}: tells no {missing[0]}, and would pass for any machine's")
+        raise UserError(f"{where}: does not say the {missing[0]}; without it, it could be of any machine")
     return Item(place, data, where, _content_of(place, value), value.get("started", ""), facts)
 
 

@@ -126,7 +126,7 @@ def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
             where = f" of {target.machine}" if target.node else ""
             _say(
                 f"{missing} of {len(target.work.cells)} cells{where} have no interval, since too many of "
-                "their rounds were disturbed; ./run respeed doctor says by whom. More: --config preset=paper"
+                "their rounds were disturbed; ./run respeed doctor says by whom. For more rounds: --config preset=paper"
             )
     for target in run.targets:
         for line in _out_of_time(now[target.machine]):
