@@ -108,11 +108,17 @@ Rbm.inputs = inputs
     assert "killed" in found["64x256"]["reason"]
 
 
-@pytest.mark.parametrize(("is_lost", "processes"), [(True, 2), (False, 1)], ids=["lost", "out of memory"])
+@pytest.mark.parametrize(
+    ("bad", "is_lost", "processes"),
+    [(1, True, 2), (1, False, 1), (4, True, 3)],
+    ids=["lost", "out of memory", "lost each time"],
+)
 def test_a_case_that_leaves_its_process_without_the_device_fails_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool, processes: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int, is_lost: bool, processes: int
 ) -> None:
-    """An error after which every call fails: the case has it as its reason, and the next ones a new process."""
+    """An error after which every call fails: the case has it as its reason, and the next ones a new process; after
+    three, the others of the turn are not begun."""
+    cases = ["64x256", "36x64", "144x1000", "256x688"]
     error = "CUDA error: an illegal memory access was encountered" if is_lost else "CUDA out of memory"
     failing = f"""
 import os
@@ -121,16 +127,21 @@ from respeed.workloads.rbm import Rbm
 open({str(tmp_path / "processes")!r}, 'a').write(f'{{os.getpid()}}\\n')
 original, failed = Rbm.inputs, []
 def inputs(self, case, seed):
-    if case.name == '64x256': failed.append(True)
-    if case.name == '64x256' or failed and {is_lost}: raise RuntimeError({error!r})
+    if case.name in {cases[:bad]}: failed.append(True)
+    if case.name in {cases[:bad]} or failed and {is_lost}: raise RuntimeError({error!r})
     return original(self, case, seed)
 def sync(self):
     if failed and {is_lost}: raise RuntimeError({error!r})
 Rbm.inputs, OnHost.sync = inputs, sync
 """
     plant(monkeypatch, tmp_path / "failing", failing)
-    told = {case["case"]: case["reason"] for case in measured(tmp_path)["cases"]}
-    assert told == {"36x64": None, "64x256": f"RuntimeError: {error}", "144x1000": None, "256x688": None}
+    told = [(case["case"], case["status"], case["reason"]) for case in measured(tmp_path)["cases"]]
+    failed = [one for one in told if one[1:] == ("failed", f"RuntimeError: {error}")]
+    assert {name for name, *_ in failed} <= set(cases[:bad])
+    assert len(failed) == min(bad, 3)
+    assert {one[1:] for one in told if one not in failed} == {
+        ("measured", None) if bad == 1 else ("not-run", "3 other cases left the device useless")
+    }
     assert len((tmp_path / "processes").read_text().split()) == processes
 
 

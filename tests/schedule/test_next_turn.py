@@ -312,6 +312,19 @@ def test_a_cell_that_loses_its_interval_after_the_look_is_measured_again() -> No
     assert after.next_turn() is None
 
 
+def test_a_case_that_failed_in_one_round_is_measured_again_in_the_time_that_is_left() -> None:
+    """As one that left its process without the device: it has no second attempt in its turn."""
+    plan = run(work(**RBM, minutes=60), turns=12)[1]
+    record = next(iter(plan.records.values()))
+    first, *others = record["cases"]
+    lost = first | {"status": "failed", "reason": "CUDA error", "warmup": None, "blocks": []}
+    plan.add(record | {"cases": [lost, *others]})
+    turn = planned(plan.work, plan).next_turn()
+    assert turn is not None
+    assert (turn.profile, [cell.case for cell in turn.cells]) == (record["id"]["profile"], [first["case"]])
+    assert turn.again == NO_INTERVAL
+
+
 def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_comes_first() -> None:
     times = where("576x1024", close(0.028), others=where("1024x4096", close(0.03)))
     plan = planned(work(**RBM, minutes=60), run(work(**RBM), times)[1])

@@ -31,6 +31,8 @@ REQUIRED = (
     "machine.memory_bytes", "machine.system", "backend.library", "backend.package", "backend.precision",
     "backend.threads_set", "versions.python", "versions.numpy", "environment.OMP_NUM_THREADS", "libraries",
 )  # fmt: skip
+# After so many processes that were left without their device, it or a kernel on it is broken, not a case.
+MOST_LOST = 3
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.
 Watch = Callable[[str, str, bool], None]
 
@@ -56,7 +58,8 @@ def measure_turn(
         raise UserError(denied)
     turn = _Turn([_shuffled(spec) for spec in specs], lock, known or Known(), watch)
     # A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others
-    # get a new one.
+    # get a new one. It has no second attempt here, which would cost one more and mostly end alike: the next round is
+    # one, and what lacks an interval for it is measured again.
     while turn.now < len(specs):
         yield from turn.run_process()
 
@@ -66,7 +69,7 @@ class _Turn:
 
     def __init__(self, specs: list[RoundSpec], lock: Held, known: Known, watch: Watch) -> None:
         self.specs, self.lock, self.known, self.watch = specs, lock, known, watch
-        self.now, self.done = 0, list[dict[str, Any]]()
+        self.now, self.done, self.lost = 0, list[dict[str, Any]](), 0
         self.records: dict[RoundId, dict[str, Any]] = {}
         self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
         self.ceilings: dict[str, Any] | None = None
@@ -77,7 +80,7 @@ class _Turn:
         """Measure what is left in a fresh process, until it is done or the process dies."""
         now, *later = self.specs[self.now :]
         left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
-        refused, told, lost = "", False, False
+        refused, told, lost = "", False, self.lost
         kills, began = memory_kills(), seconds_now()
         with _worker(left, self.lock, self.known) as worker:
             for event in _events(worker):
@@ -95,7 +98,7 @@ class _Turn:
                     case "again":
                         yield self._merged(left[event["round"]].id, event["facts"])
                     case "lost":
-                        lost = True
+                        self.lost += 1
                         worker.kill()  # which may take long to let go of such a device by itself
                     case "refused":
                         raise UserError(event["line"])
@@ -103,7 +106,9 @@ class _Turn:
                         refused = event["reason"]
         if refused:
             yield from self._give_up("not-run", refused, everything=True)
-        elif self.now < len(self.specs) and not lost:
+        elif self.lost == MOST_LOST:
+            yield from self._give_up("not-run", f"{MOST_LOST} other cases left the device useless", everything=True)
+        elif self.now < len(self.specs) and self.lost == lost:
             # A process that said nothing at all would say nothing again.
             how = how_it_ended(worker.returncode, lacked_memory=memory_kills() != kills)
             yield from self._give_up("failed", how, everything=not told)
