@@ -225,8 +225,8 @@ MISTAKES = (
     ),
     Mistake(
         "the last error of a capture is told, not the first",
-        "backends/_torch_device.py", "_in_words(first_cause(error))",
-        "_in_words(error)", REASON,
+        "backends/_torch_device.py", "first_line(first_cause(error))",
+        "first_line(error)", REASON,
     ),
     Mistake(
         "why a step is no graph is told of every case after it",

@@ -70,6 +70,13 @@ def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named(mo
     assert one == {"threads": set(), "single-2000": {"fp32"}, "mlp": {"fp32"}}
     cells = make_work(config, papers, known, "box").cells
     assert {known[cell.profile].is_cpu for cell in cells if cell.experiment == "single-5000"} == {False}
+    # Beside an accelerator, other precisions wait for the time that is left; a table's own does not.
+    quick = load_config(overrides={"papers": "check-blas,bergstra2010"})
+    waiting = {
+        (one.experiment, known[one.profile].precision) for one in sum(make_work(quick, papers, known, "box").spare, ())
+    }
+    assert {which for table, which in waiting if table == "mlp"} == {"tf32", "bf16", "fp16"}
+    assert ("threads", "fp64") not in waiting
 
 
 def test_a_wrong_file_of_a_machine_leaves_the_others(

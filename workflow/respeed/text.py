@@ -62,6 +62,11 @@ def first_sentences(text: str, enough: int = 200) -> str:
     return clip(" ".join(sentences[: max(1, sum(end <= enough for end in ends))]))
 
 
+def first_line(error: BaseException) -> str:
+    """Of an error of a device, whose lines after the first are alike for all."""
+    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
+
+
 def join_words(words: list[str]) -> str:
     """A list for people: a, b and c. One whose words have commas themselves: a; b and c."""
     comma = "; " if any("," in word for word in words) else ", "

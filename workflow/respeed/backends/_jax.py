@@ -22,7 +22,7 @@ from respeed.backends import Facts, Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, device_facts, old_driver, split_device, too_high
-from respeed.text import first_sentences
+from respeed.text import first_line
 
 
 class Touched:
@@ -309,17 +309,12 @@ def find_device(kind: str, index: int | None) -> Any:
     try:
         devices = jax.devices(PLATFORMS[kind])
     except RuntimeError as error:
-        says = _in_words(error)
-        told = _unfit_jax(kind) or f"no {NAMES[kind]} device that jax {jax.__version__} can use: {says}"
+        no = f"no {NAMES[kind]} device that jax {jax.__version__} can use"
+        told = _unfit_jax(kind) or f"{no}: {first_line(error)}"
         raise NotMeasurable(told) from error
     if reason := too_high(kind, index or 0, len(devices)) if index else None:
         raise NotMeasurable(reason)
     return devices[index or 0]
-
-
-def _in_words(error: Exception) -> str:
-    """Of its first line; those after it are where in XLA it was."""
-    return first_sentences(str(error).strip().partition("\n")[0]) or type(error).__name__
 
 
 def _unfit_jax(kind: str) -> str | None:
@@ -349,8 +344,8 @@ def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
     except NotMeasurable as error:
         reason, lasting = str(error), bool(_unfit_jax(kind))
     except Exception as error:  # of the device, its driver or its libraries
-        says = _in_words(error)
-        reason, lasting = f"a small product on it fails, with jax {jax.__version__}: {says}", False
+        reason = f"a small product on it fails, with jax {jax.__version__}: {first_line(error)}"
+        lasting = False
     return {"reasons": dict.fromkeys(precisions, reason), "lasting": lasting}
 
 

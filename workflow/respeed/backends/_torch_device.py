@@ -20,7 +20,7 @@ from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, accelerator_names, has_amd, old_driver, split_device, too_high
-from respeed.text import first_sentences
+from respeed.text import first_line
 
 # What to do where another torch would do.
 OWN_TORCH = "RESPEED_PYTHON=..."
@@ -137,7 +137,7 @@ class Graphs:
         except NotMeasurable:
             raise
         except Exception as error:  # of any library: the step itself says whether it is more than the capture
-            self._troubles[_in_words(first_cause(error))] = None
+            self._troubles[first_line(first_cause(error))] = None
             self._begin_anew()
             return step
 
@@ -240,11 +240,6 @@ def first_cause(error: BaseException) -> BaseException:
     while (before := error.__cause__ or (None if error.__suppress_context__ else error.__context__)) is not None:
         error = before
     return error
-
-
-def _in_words(error: BaseException) -> str:
-    """Of its first line: those after it are the same for every error of the device."""
-    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
 
 
 class OnAccelerator(TorchSteps):
@@ -360,7 +355,7 @@ def _complaint(kind: str) -> str:
     try:
         getattr(torch, kind).init()
     except Exception as error:  # of the driver, the runtime or torch
-        return f": {_in_words(first_cause(error))}"
+        return f": {first_line(first_cause(error))}"
     return ""
 
 
@@ -404,7 +399,7 @@ def _wrong_product(device: str) -> str | None:
         there = square.to(device)
         right = torch.equal((there @ there + 1).cpu(), square @ square + 1)
     except Exception as error:  # of the device, its driver or its libraries
-        return f"a small product on it fails, with torch {torch.__version__}: {_in_words(first_cause(error))}"
+        return f"a small product on it fails, with torch {torch.__version__}: {first_line(first_cause(error))}"
     return None if right else f"a small product on it is wrong, with torch {torch.__version__}"
 
 

@@ -19,7 +19,7 @@ from respeed.inputs.config import denied_papers, load_config
 from respeed.inputs.machines import read_told, told_machines
 from respeed.inputs.papers import read_paper
 from respeed.inputs.profiles import Profile, read_profiles
-from respeed.machine.accelerators import device_facts, device_users, missing_device
+from respeed.machine.accelerators import NAMELESS, device_facts, device_users, missing_device
 from respeed.machine.cpu import cores_of_facts, frequency_governor, show_list, usable_cores, usable_topology
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.machine.energy import energy_in_a_line
@@ -203,7 +203,7 @@ _STATE = {
 def _devices() -> Iterator[Finding]:
     """NVIDIA's devices as the driver tells of them, and what a moment's trial of each kind of row says."""
     for facts, users in zip(device_facts(), device_users(), strict=True):
-        name, known = facts.get("name", "NVIDIA GPU"), _UNKNOWN | facts
+        name, known = facts.get("name", NAMELESS), _UNKNOWN | facts
         size = f", {facts['memory_bytes'] / 2**30:.1f} GiB" if "memory_bytes" in facts else ""
         driver = "driver {driver} (CUDA {driver_cuda})".format_map(known)
         yield Finding("GPU", f"{name}{size}, compute capability {known['capability']}, {driver}")

@@ -16,8 +16,9 @@ from typing import Any
 from respeed.errors import UserError
 from respeed.machine.process import read_word
 
-# Of accelerators: what people call them.
+# Of accelerators: what people call them, and an NVIDIA device that does not tell its name.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
+NAMELESS = "NVIDIA GPU"
 # The PCI bus, and on it the vendor, of network cards as well, and its TPUs: v2 and v3, plc, v4, v5p, v5e, v6e, 7x.
 BUS = Path("/sys/bus/pci/devices")
 _GOOGLE = "0x1ae0"
@@ -84,7 +85,7 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def _name(driver: Any, handle: Any) -> str:
-    return str(ask(driver, "DeviceGetName", handle).value or "NVIDIA GPU")
+    return str(ask(driver, "DeviceGetName", handle).value or NAMELESS)
 
 
 def _parts(driver: Any, handle: Any) -> list[Any]:
@@ -151,11 +152,8 @@ def visible_devices(visible: str, names: Sequence[str], uuids: Sequence[str], *,
 
 def accelerator_driver() -> str | None:
     """The version of the NVIDIA driver; None where there is none, or it does not say."""
-    if not accelerator_names():
-        return None
-    with nvml() as driver:
-        version = ask(driver, "SystemGetDriverVersion").value
-        return None if version is None else str(version)
+    version: str | None = _first_facts().get("driver") if accelerator_names() else None
+    return version
 
 
 def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]:
@@ -181,10 +179,8 @@ def _clock(driver: Any, handle: Any) -> dict[str, float]:
 
 def accelerator_bytes() -> dict[str, int]:
     """By name, the memory of one NVIDIA device of those that the driver shows; empty where none tells."""
-    with nvml() as driver:
-        handles = device_handles(driver) if accelerator_names() else []
-        memory = {_name(driver, handle): ask(driver, "DeviceGetMemoryInfo", handle).value for handle in handles}
-        return {name: int(told.total) for name, told in memory.items() if told}
+    every = device_facts() if accelerator_names() else []
+    return {facts.get("name", NAMELESS): facts["memory_bytes"] for facts in every if "memory_bytes" in facts}
 
 
 # What a record says of an NVIDIA device, by the query of NVML, what is asked of it, and what is made of the answer.
@@ -253,6 +249,10 @@ def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
     return facts | ({"untold": untold} if untold else {})
 
 
+def _first_facts() -> dict[str, Any]:
+    return next(iter(device_facts()), {})
+
+
 def device_users() -> list[list[int]]:
     """Of each NVIDIA device the other programs that compute on it, by the numbers of their processes on the host."""
     with nvml() as driver:
@@ -269,7 +269,7 @@ def old_driver(package: str, cuda: str, instead: str) -> str | None:
     """Why the driver runs nothing of a package that was built for this CUDA; None if it is new enough, or does not
     tell. CUDA of one major version runs on the drivers of that version, and on all later ones. `instead` is the way to
     a build of it for the CUDA {} that there is."""
-    facts = next(iter(device_facts()), {})
+    facts = _first_facts()
     there = str(facts.get("driver_cuda", cuda))
     needed, found = (int(version.partition(".")[0]) for version in (cuda, there))
     if found >= needed:

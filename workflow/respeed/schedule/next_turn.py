@@ -237,12 +237,12 @@ class Plan:
     @property
     def first_turns_left(self) -> int:
         """How many turns it takes to measure everything as often as the preset says."""
-        fewest: dict[tuple[int, str], int] = {}
+        left: dict[tuple[int, str], int] = defaultdict(int)
         for place, cells in enumerate(self.in_time()):
             for cell in cells:
                 row = place, cell.profile
-                fewest[row] = min(self.attempts(cell), fewest.get(row, self.work.preset.rounds))
-        return len(self._begun_twice) + sum(self.work.preset.rounds - number for number in fewest.values())
+                left[row] = max(left[row], self.work.preset.rounds - self.attempts(cell))
+        return len(self._begun_twice) + sum(left.values())
 
     @property
     def _begun_twice(self) -> set[str]:
