@@ -95,8 +95,9 @@ def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Pro
     assert "raina2009 rbm: 16 of 16 cells to measure" in told
     assert re.search(r"about \d+ min of measuring in all", told)
     assert "gpu: not measured: no CUDA device" in told
-    # The row of its own library stands there: others are no rows of this machine.
+    # The row of its own library stands there: others are no rows of this machine, nor are those without a case.
     assert "SciPy computes with" not in told
+    assert "program-gpu" not in told
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from respeed.paths import MACHINES, ROOT, record_paths
 from respeed.records.store import read_json
 from respeed.schedule.next_turn import Plan, happened_meanwhile
 from respeed.schedule.selection import by_experiment, chosen_experiments
+from respeed.schedule.spec import cases_of
 from respeed.schedule.workflow import Target, Workflow
 from respeed.text import in_words
 
@@ -43,17 +44,19 @@ def _of_machine(target: Target) -> list[str]:
         lines.append(f"  {known}: its first job finds out what is left, and which of these profiles apply: {names}")
         return [*lines, *_gauging(target)]
     cells, asked = by_experiment(target.work.cells), set(itertools.chain(*plan.in_time()))
-    for paper in target.config.papers:
-        for name in chosen_experiments(target.config, target.papers[paper]):
-            if mine := cells.get((paper, name)):
-                todo = sum(plan.attempts(cell) < preset.rounds for cell in mine if cell in asked)
-                lines.append(f"  {paper} {name}: {todo} of {len(mine)} cells to measure")
-            if why := next(filter(None, map(why_denied, target.papers[paper].experiments[name].cases)), None):
-                lines.append(f"  {paper} {name}: not measured: {why}")
+    papers = [target.papers[name] for name in target.config.papers]
+    tables = [(paper, name) for paper in papers for name in chosen_experiments(target.config, paper)]
+    for paper, name in tables:
+        if mine := cells.get((paper.name, name)):
+            todo = sum(plan.attempts(cell) < preset.rounds for cell in mine if cell in asked)
+            lines.append(f"  {paper.name} {name}: {todo} of {len(mine)} cells to measure")
+        if why := next(filter(None, map(why_denied, paper.experiments[name].cases)), None):
+            lines.append(f"  {paper.name} {name}: not measured: {why}")
     whys: dict[str, list[str]] = {}
     for profile in map(target.profiles.__getitem__, target.config.profiles):
-        replaced = target.config.all_profiles and other_library(profile, target.hardware)
-        if (reason := target.why_not(profile)) and not replaced:
+        runs = any(cases_of(paper.experiments[name], profile, preset.is_smoke) for paper, name in tables)
+        is_row = runs and not other_library(profile, target.hardware)
+        if (is_row or not target.config.all_profiles) and (reason := target.why_not(profile)):
             whys.setdefault(reason, []).append(profile.name)
     lines += [f"  {', '.join(names)}: not measured: {reason}" for reason, names in whys.items()]
     lines += [f"  {line}" for line in _out_of_time(plan)]
