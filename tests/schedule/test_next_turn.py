@@ -164,9 +164,9 @@ def test_with_an_accelerator_a_first_table_comes_before_all_else_on_it_and_on_on
     ("minutes", "spare"),
     [
         (1, set()),
-        (3.4, set()),
-        (5.5, {("gpu-bf16", "rbm")}),
-        (7, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul")}),
+        (3.6, set()),
+        (5.7, {("gpu-bf16", "rbm")}),
+        (7.2, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul")}),
         (60, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul"), ("torch-all", "matmul")}),
     ],
 )
@@ -182,7 +182,7 @@ def test_with_an_accelerator_other_precisions_and_tables_the_paper_is_silent_abo
     assert core <= done
     assert {one for one in done if (one[0] == "gpu-bf16" and one[1] == "rbm") or one[1] == "matmul"} == spare
     assert {plan.attempts(cell) for cell in asked.cells} <= {0, 6}
-    assert plan.spent_seconds() <= 60 * max(minutes, 3.4)
+    assert plan.spent_seconds() <= 60 * max(minutes, 3.6)
     # What is spare comes after all else, row by row, and a run that is stopped in it ends it.
     places = [cell in set(sum(asked.spare, ())) for turn in taken for cell in turn.cells]
     assert places == sorted(places)
