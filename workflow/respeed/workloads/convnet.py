@@ -369,7 +369,7 @@ class ConvnetReplicas(WorkloadClass):
         "replicas": "whole",
     }  # fmt: skip
     TESTS: ClassVar = {
-        "smoke": {"network": "resnet50", "width": 0.1, "batch": 4, "side": 32, "classes": 10, "update": "sgd",
+        "smoke": {"network": "alexnet", "width": 0.1, "batch": 4, "side": 67, "classes": 10, "update": "sgd",
                   "learning_rate": 0.1, "gradients": "parameters", "replicas": 1},
         "odd": {"network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "sgd",
                 "learning_rate": 0.1, "gradients": "parameters", "replicas": 1},
