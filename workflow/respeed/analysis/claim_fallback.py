@@ -9,7 +9,7 @@ from typing import Any
 
 from respeed.analysis.cells import PAPER, is_beside, label_row, words_of_unit
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.speedups import fastest_by, published_speedup
+from respeed.analysis.speedups import fastest_by
 from respeed.model.paper import Claim, Paper, PublishedRow
 from respeed.text import format_duration, format_number
 
@@ -23,9 +23,8 @@ def claim_fallback(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> s
     # Of the paper's sizes alone: a smoke run says nothing.
     cases = experiment.case_names()
     cells = [
-        cell for cell in cells
-        if cell.is_cpu and cell.precision == FULL_PRECISION and cell.seconds and cell.case in cases
-    ]  # fmt: skip
+        one for one in cells if one.case in cases and one.is_cpu and one.precision == FULL_PRECISION and one.seconds
+    ]
     if claim.test == "total":
         return _fallback_of_total(claim, paper, cells, totals)
     if claim.threads:
@@ -44,19 +43,14 @@ def claim_fallback(claim: Claim, paper: Paper, cells: Cells, totals: Cells) -> s
 def _fallback_of_speedup(claim: Claim, paper: Paper, cells: Cells) -> str:
     """The fastest CPU row here beside the two published rows that the claim is about."""
     experiment = paper.experiments[claim.experiment]
-    there, base, where = paper.row(claim.row), _fastest_published(claim, paper), "The"
-    if claim.test == "largest":
-        about = (claim.row, claim.over)
-        printed = {case: published_speedup(paper, experiment.name, case, *about) for case in experiment.case_names()}
-        top = max(printed, key=lambda case: printed[case] or 0.0)
-        cells, where = [cell for cell in cells if cell.case == top], f"At {top} the"
+    there, base = paper.row(claim.row), _fastest_published(claim, paper)
     fast = [seconds / cell.seconds for cell, seconds in _beside(cells, paper, claim, there)]
     slow = [seconds / cell.seconds for cell, seconds in _beside(cells, paper, claim, base)]
     if not (fast and slow and base):
         return ""
     with_what = ", each time with the algorithm that ran there" if experiment.algorithms else ""
     return (
-        f"{where} CPU here is {_span(fast)} times as fast as the paper's {label_row(paper, there)} "
+        f"The CPU here is {_span(fast)} times as fast as the paper's {label_row(paper, there)} "
         f"({_hardware(there)}) and {_span(slow)} times as fast as its CPU ({_hardware(base)}){with_what}."
     )
 

@@ -5,6 +5,7 @@ claim_rules judge what came out, and where a row is missing a sentence says what
 (claim_fallback).
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -334,9 +335,8 @@ def fold_claims(verdicts: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataF
     each machine has one verdict for both: they are one row with two sentences."""
     whole = verdicts[verdicts["case"] == ""].copy()
     for paper in papers.values():
-        largest = {_about(claim): claim for claim in paper.claims if claim.test == "largest"}
-        for claim in paper.claims:
-            if claim.test == "each" and (top := largest.get(_about(claim))):
+        for claim, top in itertools.product(paper.claims, repeat=2):
+            if (claim.test, top.test, _about(claim)) == ("each", "largest", _about(top)):
                 one, other = (whole[(whole["paper"] == paper.name) & (whole["claim"] == c.name)] for c in (claim, top))
                 if list(one["verdict"]) == list(other["verdict"]):
                     whole.loc[one.index, "says"] += f" {top.says}"

@@ -136,13 +136,12 @@ def _devices(records: Iterable[Record]) -> list[str]:
     found: dict[str, None] = {}
     for record in records:
         told, torch = (record["provenance"].get(name) or {} for name in ("accelerator", "backend"))
-        limit, usual, driver = (told.get(f) for f in ("power_limit_watts", "default_power_limit_watts", "driver"))
+        limit, usual = (told.get(f"{which}power_limit_watts") for which in ("", "default_"))
         by_default = f" ({usual:g} W by default)" if usual and usual != limit else ""
         texts = [f"{torch['multiprocessors']} multiprocessors"] if "multiprocessors" in torch else []
         texts += [f"power limit {limit:g} W{by_default}"] if limit else []
-        texts += [f"driver {driver}"] if driver else []
-        if texts:
-            found[f"{told.get('name') or torch.get('accelerator') or 'device'}: {', '.join(texts)}"] = None
+        texts += [f"driver {told['driver']}"] if "driver" in told else []
+        found |= {f"{told.get('name') or torch.get('accelerator')}: {', '.join(texts)}": None} if texts else {}
     return list(found)
 
 

@@ -32,9 +32,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
     """
     results = load_results(smoke, machine, papers)
     for path, draw in _figures(results):
-        if smoke and path.name.endswith(tuple(f"-{kind}" for kind in RATIOS)):
-            continue
-        for page in PAGES:
+        for page in () if smoke and path.name.endswith(RATIOS) else PAGES:
             save_figure(draw(page=page), results_folder(smoke) / "figures" / path, page)
 
 

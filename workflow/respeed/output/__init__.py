@@ -94,10 +94,7 @@ def write_pages(
         write_page(folder / f"{name}.html", page, stamp)
     facts = {
         "stamp": stamp,
-        "papers": [
-            (reference(paper), paper.title, paper.claim, summarize(first, paper, cells, claims)[0])
-            for paper in papers.values()
-        ],
+        "papers": [(reference(p), p.title, p.claim, summarize(first, p, cells, claims)[0]) for p in papers.values()],
         "here": describe_machine(first, origins).replace(":", ",", 1) if first in origins else "",
         "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
         "none_yet": NONE_YET,

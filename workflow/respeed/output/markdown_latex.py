@@ -133,29 +133,28 @@ def write_latex(table: FoldedTable, label: str, form: Form = FORMS[""]) -> str:
     title = f"{table.title}: {table.unit}. {table.reference}"
     needs = rf"% For {form.place}. Needs \usepackage{{array,booktabs,tabularx}}."
     stamp = rf"\textbf{{{escape_latex(table.stamp)}}} " if table.stamp else ""
-    caption = f"\\caption{{{stamp}{escape_latex(title)}}}"
-    fitting = (lay_out(table.numbers, many) for many in range(AT_MOST, 0, -1))
-    floats: list[list[pd.DataFrame]] = []
-    left = 0
-    for part in next(parts for parts in fitting if all(_fits(part, form) for part in parts)):
-        for piece, lines in _pieces(part, form):
-            if lines > left:
-                floats.append([])
-                left = form.lines
-            floats[-1].append(piece)
-            left -= lines
+    caption = f"\\caption{{{stamp}{escape_latex(title)}"
     notes = " ".join(map(_latex_note, table.notes))
-    below = f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\raggedright\\scriptsize {notes}}}\n" if notes else ""
-    tables = ["\n\\medskip\n\n".join(map(_latex_part, parts)) for parts in floats or [[]]]
+    fitting = (lay_out(table.numbers, many) for many in range(AT_MOST, 0, -1))
+    floats, left = [""], form.lines
+    # A single column has to fit.
+    for part in next(
+        parts for parts in fitting if all(one.shape[1] == 1 or _room(one, form) >= LABEL_WIDTH for one in parts)
+    ):
+        for piece, lines in _pieces(part, form):
+            if floats[-1] and lines > left:
+                floats.append("")
+                left = form.lines
+            floats[-1] += "\n\\medskip\n\n" * bool(floats[-1]) + _latex_part(piece)
+            left -= lines
+    floats[-1] += f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\raggedright\\scriptsize {notes}}}\n" * bool(notes)
     captions = [
-        f"{caption}\\label{{{label}}}",
-        *[f"\\addtocounter{{table}}{{-1}}{caption[:-1]} (continued)}}"] * len(tables),
+        f"{caption}}}\\label{{{label}}}",
+        *[f"\\addtocounter{{table}}{{-1}}{caption} (continued)}}"] * len(floats),
     ]
-    return f"% {printable(title)}\n{needs}\n" + "".join(
-        f"\\begin{{table}}\n\\footnotesize\\raggedright\\setlength{{\\tabcolsep}}{{4pt}}%\n{above}\\par\\smallskip\n{text}"
-        f"{below if place == len(tables) else ''}\\end{{table}}\n"
-        for place, (above, text) in enumerate(zip(captions, tables, strict=False), start=1)
-    )
+    begin = "\\begin{table}\n\\footnotesize\\raggedright\\setlength{\\tabcolsep}{4pt}%\n"
+    text = (f"{begin}{one}\\par\\smallskip\n{two}\\end{{table}}\n" for one, two in zip(captions, floats, strict=False))
+    return f"% {printable(title)}\n{needs}\n{''.join(text)}"
 
 
 def escape_latex(text: str) -> str:
@@ -235,11 +234,6 @@ def _lines(header: str) -> list[str]:
 def _room(part: pd.DataFrame, form: Form) -> float:
     """What the numbers leave of a line for the first column."""
     return form.width - sum(_width_of(str(header), part.iloc[:, place]) for place, header in enumerate(part))
-
-
-def _fits(part: pd.DataFrame, form: Form) -> bool:
-    """Whether a line of text is wide enough; a single column has to be."""
-    return part.shape[1] == 1 or _room(part, form) >= LABEL_WIDTH
 
 
 def _pieces(part: pd.DataFrame, form: Form) -> list[tuple[pd.DataFrame, int]]:

@@ -363,7 +363,7 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
     return {
         "machine": outcome.machine,
         "measured": any(cell.seconds for cell in cells),
-        "figures": [_figure(outcome, kind) for kind in FIGURES if not (outcome.results.smoke and kind in RATIOS)],
+        "figures": [_figure(outcome, kind) for kind in FIGURES if not (outcome.results.smoke and f"-{kind}" in RATIOS)],
         "learned": _learned(outcome),
         "cells": {"cases": list(outcome.cases), "rows": _every_cell(outcome, cells)},
         "parts": {

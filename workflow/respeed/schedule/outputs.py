@@ -35,7 +35,7 @@ LEARNED = {"learning": "What is left to explain", "learned": "Pictures of what w
 OF_PAPER = {"roofline": "roofline"}
 OF_MACHINE = {"scaling": "What more threads bring", "rates": "What a product reaches"}
 # Of a smoke run no ratio of times is shown.
-RATIOS = ("speedup", "scaling")
+RATIOS = ("-speedup", "-scaling")
 # What every figure is beside an SVG: for LaTeX, a page, and slides.
 ENDINGS = (".pdf", ".png", "-slide.svg", "-slide.png")
 
@@ -83,7 +83,7 @@ def figure_files(run: Workflow, report: Report) -> list[Any]:
                 continue
             path = "/".join(filter(None, [folder, where, machine]))
             for figure, title in drawn.items():
-                if run.smoke and figure in RATIOS:
+                if run.smoke and f"-{figure}" in RATIOS:
                     continue
                 labels = table | {"Shows": title, "Machine": machine}
                 made.append(_show(report, f"{path}-{figure}.svg", caption, category, paper, **labels))
