@@ -75,7 +75,7 @@ def test_the_target_report_makes_both_of_what_was_imported_alone_and_measures_no
     told = copy.snakemake("report", *SMOKE).stdout
     assert "respeed: the report is report/smoke.pdf, for a browser report/smoke.html" in told
     assert copy.records() == records
-    assert "rbm/lab-box-speedup.svg" in (copy.folder / HTML).read_text()
+    assert "rbm/lab-box-seconds.svg" in (copy.folder / HTML).read_text()
 
 
 def test_one_by_hand_goes_where_it_is_told_and_runs_nothing(copy: Project) -> None:

@@ -131,7 +131,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     """<folder>/<name>.csv in its dtypes. UserError if it is not there."""
     table, path = TABLES[name], folder / f"{name}.csv"
     if not path.exists():
-        raise UserError(f"{path}: not found; build the tables first: respeed tables")
+        raise UserError(f"{path}: not found; build the tables first: respeed tables (all: ./run snakemake report)")
     missing = {column: [""] for column in table.columns if column not in table.texts}
     frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
     return apply_dtypes(frame.assign(**{column: frame[column].map(_unguarded) for column in table.texts}), name)

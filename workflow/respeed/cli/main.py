@@ -52,16 +52,8 @@ _WAIT = _takes(
 )
 _SHOWN = (
     _smoke("of the smoke records, stamped as no measurement"),
-    _takes(
-        "--machine",
-        help="the machine to show in full where there are many (default: this one; a few are all shown in full)",
-    ),
-    _takes(
-        "--papers",
-        nargs="*",
-        metavar="NAME",
-        help="the papers to show, measured or not (default: those of config.yaml)",
-    ),
+    _takes("--machine", help="which of many machines to show in full (default: this one; a few are all shown so)"),
+    _takes("--papers", nargs="*", metavar="NAME", help="papers to show, measured or not (default: config.yaml's)"),
 )
 
 FOR_PEOPLE = {
@@ -74,11 +66,7 @@ FOR_PEOPLE = {
     "measure": _command(
         "cli.measure:measure",
         "measure what config.yaml asks for and has not been measured yet",
-        _takes(
-            "--budget",
-            metavar="TIME",
-            help="how long it may take: 90s, 15min, 1.5h; nothing is begun that would end later",
-        ),
+        _takes("--budget", metavar="TIME", help="how long it may take, such as 15min; begins nothing that ends later"),
         _WAIT,
         _takes("--session", type=Path, help="when nothing is left to measure, write into this file what was done"),
         _takes("--log", type=Path, help="also write into this file what is said on the screen"),
@@ -119,12 +107,7 @@ FOR_PEOPLE = {
     "import": _command(
         "cli.records:import_records",
         "add records of another machine, from a file that `export` wrote or from a folder",
-        _takes(
-            "path",
-            metavar="FILE|FOLDER",
-            type=Path,
-            help="a file that `export` wrote, or a machine's folder of records",
-        ),
+        _takes("path", metavar="FILE|FOLDER", type=Path, help="a file that `export` wrote, or a machine's folder"),
         _takes("--as", dest="name", metavar="NAME", help="the name that the machine gets here"),
         _SMOKE,
     ),
@@ -144,15 +127,9 @@ FOR_PEOPLE = {
         "cli.records:rename",
         "give a machine another name; or give records of a second machine in its folder their own name",
         _takes("old", metavar="OLD", help="the name that the machine has now"),
+        _takes("new", metavar="NEW", help="its new name; or OLD again, if you renamed or copied the folder by hand"),
         _takes(
-            "new",
-            metavar="NEW",
-            help="its new name, which no machine has; or OLD again, if you renamed or copied the folder by hand",
-        ),
-        _takes(
-            "--left-out",
-            action="store_true",
-            help="rename only the records that were made on other hardware than the rest",
+            "--left-out", action="store_true", help="only the records that were made on other hardware than the rest"
         ),
         _smoke("rename the smoke records, in results/smoke"),
     ),
