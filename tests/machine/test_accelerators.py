@@ -277,6 +277,7 @@ def test_doctor_says_what_is_amiss_with_a_gpu(
         assert (found[subject][: len(advice)], bool(found[subject])) == (advice, bool(advice))
     assert ("Tesla T4: others" in found) == ("users" in facts)
     assert ("Triton" in found) == (not found["torch on cuda"])
+    assert [subject for subject in found if " on " in subject] == ["torch on cuda"]
 
 
 @pytest.mark.parametrize("is_container", [False, True])

@@ -261,11 +261,11 @@ def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(availability, "accelerator_driver", lambda: answers.get("driver"))
     monkeypatch.setattr(availability, "distributions", lambda: answers.get("packages", []))
 
-    def unusable(device: str = "cuda", **told: Any) -> tuple[str | None, int]:
+    def unusable(device: str = "cuda", backend: str = "torch", **told: Any) -> tuple[str | None, int]:
         answers.clear()
         answers.update(told)
         availability.probe_device.cache_clear()
-        reasons = [availability.unusable(of(device=device)) for _ in range(2)]
+        reasons = [availability.unusable(of(device=device, backend=backend)) for _ in range(2)]
         assert reasons[0] == reasons[1]
         return reasons[0], len(commands)
 
@@ -283,6 +283,9 @@ def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_devic
     assert tried(packages=[torch], **no) == ("too old", 4)
     assert tried(packages=[torch, SimpleNamespace(name="other", version="2")], **no) == ("too old", 4)
     assert tried("cpu") == (None, 4)
+    # What is measured beside other people's programs asks torch.
+    assert tried(backend="program", packages=[torch], **no) == ("too old", 5)
+    assert tried(backend="program", **no) == ("too old", 6)
 
 
 def test_an_answer_is_kept_whole_or_not_at_all(tried: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

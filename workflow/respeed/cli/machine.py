@@ -134,12 +134,9 @@ def _cpu() -> Iterator[Finding]:
     yield Finding("cores", f"{len(usable_cores())} physical cores usable, {logical} logical CPUs")
     if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < logical:
         yield Finding("affinity", f"this shell may use {len(os.sched_getaffinity(0))} of them", "start without taskset")
-    if quota is None:
-        yield Finding("CPU quota", "none")
-    else:
-        cores = psutil.cpu_count(logical=False) or 1 if topology is None else len(topology)
-        advice = "" if quota >= cores else "raise the container's CPU limit, or expect fewer threads"
-        yield Finding("CPU quota", f"{quota:g} CPUs", advice)
+    cores = psutil.cpu_count(logical=False) or 1 if topology is None else len(topology)
+    fewer = "raise the container's CPU limit, or expect fewer threads" if quota is not None and quota < cores else ""
+    yield Finding("CPU quota", "none" if quota is None else f"{quota:g} CPUs", fewer)
     if governor := frequency_governor():
         faster = "set it to performance: sudo cpupower frequency-set -g performance"
         yield Finding("frequency governor", governor, "" if governor == "performance" else faster)
@@ -165,23 +162,17 @@ def _others() -> Iterator[Finding]:
 
 def _system() -> Iterator[Finding]:
     if battery := psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None:
-        if battery.power_plugged:
-            yield Finding("power", "mains")
-        else:
-            yield Finding("power", "battery", "plug it in: clocks are lower on battery")
+        low = "" if battery.power_plugged else "plug it in: clocks are lower on battery"
+        yield Finding("power", "battery" if low else "mains", low)
     memory, swap, left = psutil.virtual_memory(), psutil.swap_memory(), memory_left()
     advice = "close programs: memory was swapped out" if swap.used > 0.1 * memory.total else ""
     limit = "" if left is None else f"; the control group leaves {left / 2**30:.1f}"
     free = f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free{limit}"
     yield Finding("memory", free, advice)
-    if Path("/proc/self/schedstat").exists():
-        yield Finding("disturbances", "the kernel tells how long threads wait for a core")
-    else:
-        yield Finding(
-            "disturbances",
-            "this kernel does not tell how long threads wait for a core",
-            "only the reference probe can see a busy neighbour here; keep the machine idle",
-        )
+    blind = "only the reference probe can see a busy neighbour here; keep the machine idle"
+    blind = "" if Path("/proc/self/schedstat").exists() else blind
+    tells = f"the kernel {'does not tell' if blind else 'tells'} how long threads wait for a core"
+    yield Finding("disturbances", tells, blind)
 
 
 def _packages() -> Finding:
@@ -223,7 +214,7 @@ def _devices() -> Iterator[Finding]:
     rows = [
         one for one in read_profiles()[0].values() if not (one.is_cpu or one.optional or missing_device(one.device))
     ]
-    for backend, device in dict.fromkeys((one.backend, one.device) for one in rows):
+    for backend, device in dict.fromkeys((one.backend, one.device) for one in rows if one.backend != "program"):
         answer = probe_device(backend, device, anew=True)
         reasons = [answer.get("reason"), *answer.get("reasons", {}).values()]
         reason = reasons[0] or (reasons[1] if reasons[1:] and None not in reasons[1:] else None)
@@ -258,11 +249,11 @@ def _programs() -> Iterator[Finding]:
 
 
 def _lock(holder: Holder | None) -> Finding:
-    if holder and holder.pid:
+    if holder is None:
+        return Finding("respeed", "no other measurement is running")
+    if holder.pid:
         return Finding("respeed", f"another measurement is running: {holder}", "wait for it")
-    if holder:
-        return Finding("respeed", f"the lock of measurements is held: {holder}", "wait for it; only root can name it")
-    return Finding("respeed", "no other measurement is running")
+    return Finding("respeed", f"the lock of measurements is held: {holder}", "wait for it; only root can name it")
 
 
 def _steadiness(holder: Holder | None) -> list[Finding]:

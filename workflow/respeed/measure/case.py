@@ -327,16 +327,12 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=shares_cores(backend)):
         raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
-    facts["blocks"] = [asdict(block, dict_factory=_without_silent_device) for block in blocks]
+    # Earlier versions refuse the field of what a device tells, which is of no use where none tells anything.
+    facts["blocks"] = [{k: v for k, v in asdict(block).items() if v or k != "device"} for block in blocks]
     is_metered = _compared_as(spec, case.name, case.workload) in bench.known.metered
     run = None if is_metered else energy_run(spec, program, timer, blocks, facts["parts"])
     if run and not _not_finite(program):
         facts["energy_run"] = run
-
-
-def _without_silent_device(facts: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of blocks that no device told anything of; earlier versions refuse the field where it is of no use."""
-    return {key: value for key, value in facts if value or key != "device"}
 
 
 def _why_plain(backend: BackendContract) -> str | None:

@@ -44,6 +44,7 @@ from respeed.text import first_sentences
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
 PROBE_SECONDS = 120.0
+_LIBRARIES = ("torch", "jax")
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
     "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
@@ -118,8 +119,9 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
     """
     known = {
         "asked": [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix],
+        # Of whichever library, also where a backend asks another's.
         "packages": sorted(
-            (one.name, one.version) for one in distributions() if str(one.name).lower().startswith(backend)
+            (one.name, one.version) for one in distributions() if str(one.name).lower().startswith(_LIBRARIES)
         ),
     }
     name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]

@@ -82,18 +82,11 @@ def _of_machine(target: Target) -> list[str]:
 
 
 def _out_of_time(plan: Plan) -> list[str]:
-    """What of the spare the minutes are not enough for, in a line; none where they are."""
-    rows: dict[str, list[str]] = {}
-    for group in plan.work.spare:
-        if group not in plan.in_time():
-            tables = ", ".join(dict.fromkeys(cell.experiment for cell in group))
-            rows.setdefault(tables, []).append(group[0].profile)
-    left = "; ".join(f"{tables} on {', '.join(names)}" for tables, names in rows.items())
-    minutes, more = (
-        plan.work.seconds / 60,
-        "preset=paper has more, and what is named is measured (profiles=, experiments=)",
-    )
-    return [f"no time in {minutes:g} minutes for {left}: {more}"] if left else []
+    """How much of the spare the minutes are not enough for, in a line; none where they are."""
+    left = sum(len(group) for group in plan.work.spare if group not in plan.in_time())
+    what = f"{_counted(left, 'cell')} of other precisions, or of tables that the paper says nothing of"
+    more = "preset=paper has more, and what is named is measured (profiles=, experiments=)"
+    return [f"no time in {plan.work.seconds / 60:g} minutes for {what}: {more}"] if left else []
 
 
 def _gauging(target: Target) -> list[str]:
