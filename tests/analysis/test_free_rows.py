@@ -122,6 +122,21 @@ def test_a_claim_about_rows_and_units_of_its_own_is_judged(
     assert {name: getattr(found, name) for name in fields} == fields
 
 
+def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(
+    make_record: MakeRecord, tmp_path: Path
+) -> None:
+    text = DRAFT.replace(FASTER, LIMITED).replace("    workload: rbm", "    workload: rbm\n    precision: fp64")
+    paper, double = draft(tmp_path, text), {"profile": "openblas-1-fp64", "precision": "fp64"}
+    why = {"status": "not-run", "reason": "needs 4 cores, the row has 2"}
+    records = [
+        *measured(make_record, {"small": 0.02}, **double),
+        *measured(make_record, {"large": 0.02}, **double, **why),
+    ]
+    found = claim_of(paper, records)
+    assert (found.verdict, found.reason) == ("not testable here", "needs 4 cores, the row has 2")
+    assert {cell.precision for cell in made_of(paper, records)} == {"fp64"}
+
+
 def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
     make_record: MakeRecord, tmp_path: Path
 ) -> None:

@@ -254,7 +254,7 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     theirs = {paper.row(name).precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
     if not any(cell.seconds for cell in alike):
-        alike = [cell for cell in answering if cell.precision == FULL_PRECISION]
+        alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
     if not alike:
         raise _Missing(f"no hardware profile here answers the paper's row {' or '.join(names)}")
     columns: dict[tuple[str, str], list[Any]] = {}
