@@ -50,6 +50,9 @@ def test_a_run_leaves_records_tables_figures_and_the_report_and_nothing_among_re
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
     drawn = {path.stem.rpartition("-")[2] for path in (smoke / "figures/raina2009/sparse-coding").glob("*.svg")}
     assert drawn == {"seconds", "learning", "learned", "slide"}
+    # No ratio of times that mean nothing.
+    words = " ".join(page.extract_text() for page in PdfReader(measured.folder / "report/smoke.pdf").pages)
+    assert re.findall(r"How many times as fast|times as fast as one\.|[\d.]+x (?:\(no interval|[?=] ·|·)", words) == []
     assert "not measured: no CUDA device" in table(measured, "raina2009/rbm")
     assert ",not-run,no CUDA device," in table(measured, "cells")
     assert [path.name for path in (measured.folder / "results").iterdir()] == ["smoke"]
