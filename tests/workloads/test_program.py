@@ -81,8 +81,8 @@ WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "exit code": ([*PYTHON, "raise SystemExit('no n given')"], {}, "failed", "ended with exit code 1: no n given"),
     "other exit code": (["true"], {"exit_code": 3}, "failed", "true ended with exit code 0"),
     "crash": ([*PYTHON, "import os; os.abort()"], {}, "failed", "ended with SIGABRT"),
-    "endless": (["sleep", "99"], {"timeout_seconds": 0.2}, "failed", "had not ended after 0.2 s (timeout_seconds)"),
-    "talks for ever": (["yes"], {}, "failed", "yes printed more than 1 MB"),
+    "endless": (["sleep", "9"], {"timeout_seconds": 0.2}, "failed", "had not ended after 0.2 s (timeout_seconds)"),
+    "talks for ever": (["yes"], {"timeout_seconds": 5}, "failed", "yes printed more than 1 MB"),
     "nothing found": (["echo", "done"], {"time_pattern": "took (.*) s"}, "failed", "nothing that matches time_pattern"),
     "not a number": (["echo", "nan"], {"time_pattern": "(.*)"}, "failed", "printed 'nan' as its time: no number above"),
     "no time": (["echo", "0.0"], {"time_pattern": "(.*)"}, "failed", "printed '0.0' as its time: no number above 0"),
@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "no JSON": (["echo", "{"], {"time_key": "s"}, "failed", "printed what is no JSON; time_key needs it"),
     "no key": (["echo", '{"a": {}}'], {"time_key": "a.s"}, "failed", "printed JSON without a.s (time_key)"),
     "no number": (["echo", '{"a": true}'], {"time_key": "a"}, "failed", "printed 'True' as its time"),
-    "hard pattern": (["echo", "a" * 60 + "b"], {"must_print": "(a+)+$"}, "failed", "must_print takes more than 0.1 s"),
+    "hard pattern": (["echo", "a" * 25 + "b"], {"must_print": "(a+)+$"}, "failed", "must_print takes more than 0.1 s"),
     "unsaid": (["echo", "FAILED"], {"must_print": "^PASSED"}, "wrong", "printed nothing that matches must_print"),
     "no file": (["true"], {"file": "out", "like": "like.txt"}, "failed", "out, which is checked, cannot be read: No"),
     "no numbers": (["cp", "{paper}/words", "out"], {"file": "out", "like": "like.txt"}, "failed", "cannot be read: "),
@@ -125,6 +125,16 @@ def test_what_a_program_computes_is_held_against_a_file_within_the_tolerance_tha
     assert facts["status"] == "measured"
     assert facts["tolerance"] == 0.01
     assert facts["errors"]["out"] == pytest.approx(0.01 / 3)
+
+
+def test_a_stale_file_of_the_run_before_is_not_taken_for_the_result_of_this_one(folder: Path) -> None:
+    """A program that writes its file at its first run alone."""
+    (folder / "like").write_text("1")
+    once = (
+        f"import os; p = {str(folder / 'ran')!r}\nif not os.path.exists(p): open('out', 'w').write('1'); open(p, 'w')"
+    )
+    facts = measured(*PYTHON, once, file="out", like="like")
+    assert (facts["status"], facts["blocks"]) == ("failed", [])
 
 
 def test_a_command_is_words_and_never_goes_through_a_shell(folder: Path) -> None:
@@ -175,14 +185,22 @@ def _gone(pid: int) -> bool:
     return True
 
 
-CHILD = "import os, subprocess, sys, time; child = subprocess.Popen(['sleep', '99']); file = open(sys.argv[1], 'w');"
-CHILD += "file.write(f'{child.pid} {os.getpid()}'); file.close()"
+# A program with a child; both say so if they were let go on.
+ALIVE = 20
+LATER = f"import sys, time; time.sleep({ALIVE}); open(sys.argv[1] + '-survived', 'a')"
+CHILD = f"""
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-I", "-S", "-c", {LATER!r}, sys.argv[1]])
+with open(sys.argv[1], "w") as file:
+    file.write(f"{{child.pid}} {{os.getpid()}}")
+"""
 
 
-@pytest.mark.parametrize("then", ["time.sleep(99)", "raise SystemExit(1)"])
+@pytest.mark.parametrize("then", [LATER, "raise SystemExit(1)"], ids=["goes on", "ends"])
 def test_nothing_that_a_run_started_goes_on_when_its_case_has_ended(folder: Path, then: str) -> None:
-    facts = measured(*PYTHON, f"{CHILD}; {then}", str(folder / "pids"), timeout_seconds=0.5)
+    facts = measured(*PYTHON, f"{CHILD}\n{then}", str(folder / "pids"), timeout_seconds=1)
     assert facts["status"] == "failed"
+    assert not (folder / "pids-survived").exists()
     assert all(map(_gone, map(int, (folder / "pids").read_text().split())))
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob(f"respeed-program-*/{os.getpid()}"))
 
@@ -201,7 +219,7 @@ program.build(backend, case, program.inputs(case, 1)).step()
 
 def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed(folder: Path) -> None:
     measuring = subprocess.Popen(
-        [sys.executable, "-c", STEP, *PYTHON, f"{CHILD}; time.sleep(99)", str(folder / "pids")],
+        [sys.executable, "-c", STEP, *PYTHON, f"{CHILD}\n{LATER}", str(folder / "pids")],
         env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")},
     )
     while not (folder / "pids").exists() or not (folder / "pids").read_text():
@@ -299,7 +317,7 @@ def test_a_row_runs_a_program_where_its_command_names_such_rows_and_no_other_pro
     assert ran == {"program-1": 2, "program-all": 2, "program-gpu": 0, "openblas-1": 0, "torch-all": 0}
     rbm = make_spec(SPEC.id, 1).cases
     assert rbm
-    assert not specs.cases_of(load_paper("raina2009").experiments["rbm"], load_profile("program-1"), smoke=False)
+    assert not specs.cases_of(load_paper("raina2009").experiments["matmul"], load_profile("program-1"), smoke=False)
 
 
 def test_another_build_of_a_program_is_another_measurement(folder: Path) -> None:

@@ -309,7 +309,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if process and process.run_seconds > FIRST_COUNTS * spec.timing.block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
         warmup, counted = Warmup(1, process.run_seconds, True, process.run_seconds), []
-    elif backend.synchronous and not process and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
+    elif backend.synchronous and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
         alone, counted = backend.synchronous, []
