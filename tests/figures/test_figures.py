@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from pypdf import PageObject, PdfReader
 
 from respeed import figures
+from respeed.analysis.cells import PAPER
 from respeed.analysis.roofline import make_history
 from respeed.figures import build_figures
 from respeed.figures.machine import draw_history
@@ -70,6 +71,13 @@ def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(
     results = load_results(smoke=False, papers=["check-blas"])
     paper = results.papers["check-blas"]
     points = make_history(paper, results.table("cells"), results.table("hardware"))
+    small = make_history(paper, results.table("cells").assign(case="1-thread-small"), results.table("hardware"))
+    assert set(points["machine"]) == {PAPER, *names}
+    assert set(small["machine"]) == {PAPER}
+    highest = points.set_index(["label", "kind"])["rate"]
+    assert highest["GTX Titan Black", "accelerator, fp32"] == pytest.approx(2.5e3 / 0.64)
+    assert highest["X5550, goto2 1.13", "one thread, fp64"] == pytest.approx(160 / 14.37)
+    assert highest["X5550, goto2 1.13", "more threads, fp64"] == pytest.approx(160 / 1.94)
     for page in PAGES:
         figure = draw_history(paper, points, "", page)
         assert_legible(figure, page.name)
