@@ -133,6 +133,15 @@ def test_a_claim_stands_above_its_cases_and_the_front_has_the_claims_alone() -> 
     assert "576x1024" not in render_table(front)
 
 
+def test_what_can_be_said_without_a_number_stands_in_its_place() -> None:
+    untested = {"verdict": "not testable here", "reason": "no CUDA device", "here": "", "instead": "Two cores do."}
+    (front,) = make_front_tables(PAPERS, claims_frame(untested), "box")
+    fields = re.findall(r"<td[^>]*>(.*?)</td>", render_table(front))
+    assert fields[1] == "Two cores do."
+    assert "no CUDA device" in fields[2].replace("No ", "no ")
+    assert "Two cores" not in fields[2]
+
+
 def test_the_machine_that_is_asked_for_comes_first() -> None:
     captions = [page.caption for page in make_front_tables(PAPERS, claims_frame({}, {"machine": "another"}), "box")]
     assert [caption.split()[-1] for caption in captions] == ["box", "another"]

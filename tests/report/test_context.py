@@ -70,6 +70,13 @@ def test_the_roofline_says_in_words_what_it_shows(make_record: MakeRecord) -> No
     assert "GPU, 2009, 622 GFLOP/s and 142 Gbyte/s" in found["alt"]
 
 
+def test_what_a_machine_without_a_gpu_can_say_stands_beside_the_verdict(make_record: MakeRecord) -> None:
+    write_machines(make_record, 1)
+    text = text_of_report()
+    said = r"12.9x to 72.6x not settled \(not measured yet\). The CPU here is [\d.]+ times as fast as the paper's GPU"
+    assert re.search(said, text)
+
+
 def test_the_report_says_what_the_work_costs_who_says_so_and_who_is_cheapest(
     make_record: MakeRecord, tell: Tell
 ) -> None:
