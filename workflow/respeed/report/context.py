@@ -294,7 +294,12 @@ def _paper(results: Results, paper: Paper) -> dict[str, Any]:
         "facts": list(map(asdict, paper.facts)),
         "experiments": [_experiment(results, paper, experiment) for experiment in paper.experiments.values()],
         "history": _history(results, paper),
-        "rooflines": [_roofline(results, paper, machine) for machine in results.machines],
+        # Without any case whose bytes are known, as of programs of others, there is nothing to draw.
+        "rooflines": [
+            _roofline(results, paper, machine)
+            for machine in results.machines
+            if len(results.table("roofline", paper=paper.name))
+        ],
     }
 
 
