@@ -44,7 +44,9 @@ def test_where_no_record_can_be_used_nothing_is_built(make_record: MakeRecord, c
     shutil.copytree(ROOT / "report", "report", ignore=shutil.ignore_patterns("*.pdf", "*.html", "facts"))
     for command in ("figures", "report"):
         assert main([command]) == 2
-        assert capsys.readouterr().err.endswith(": not found; build the tables first: respeed tables\n")
+        assert capsys.readouterr().err.endswith(
+            ": not found; build the tables first: respeed tables (all: ./run snakemake report)\n"
+        )
     assert main(["tables"]) == 2
     why, end = capsys.readouterr().err.splitlines()
     assert why.endswith("./run respeed rename by-hand by-hand")

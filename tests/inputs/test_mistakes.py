@@ -171,6 +171,8 @@ ALL = [
                ("experiment: rbm, row: gpu-a", "experiment: rmb, row: gpu-c"), ("over: [cpu]", "over: [cpu, cpus]")),
      ("rbm.unit: 'exampels a second'", "did you mean learning_rate?", "did you mean hidden?", "unknown key 'x'",
       "no experiment 'rmb' (did you mean rbm?)", "row: no row 'gpu-c'", "over: no row 'cpus'")),
+    ("draft", (("claim: GPUs are fast.\n", ""), ("beside: [gpu]}", "beside: [gpu], hardware: }")),
+     ("the key 'claim' is missing", "rows.gpu-a.hardware: has no value")),
     ("draft", (("workload: rbm", "workload: rmb"), ("    round_seconds: 1", "    round_secs: 1")),
      ("unknown key 'round_secs'", "did you mean rbm?")),
 ]  # fmt: skip

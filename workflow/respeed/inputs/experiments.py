@@ -296,7 +296,7 @@ class Experiments:
         name = check_name("case", entry.case, where)
         (needs, takes), given = _kinds(workload, table, where), entry.parameters | dict(more)
         parameters: dict[str, Any] = {key: value for key, value in table.protocol.items() if key in takes} | given
-        asked = dict.fromkeys(needs) | parameters
+        asked = parameters | dict.fromkeys(needs)
         for key in asked:
             with self.mistakes.collecting():
                 require(f"{where}: unknown key", key, takes)

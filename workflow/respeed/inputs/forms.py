@@ -63,7 +63,7 @@ def fit(form: Any, data: Any, path: Path, name: str | None = None) -> tuple[Any,
         wrong = sorted(lines, key=lambda one: len(one[0]))
     told, unprintable = {place for place, _ in wrong}, []
     for place, value in _walk(data):
-        if value is None and not any(place[:length] in told for length in range(len(place) + 1)):
+        if value is None and place not in told and not any(place[:length] in told for length in range(1, len(place))):
             wrong.append((place, "has no value; write one, or leave the key out"))
         if isinstance(value, str) and (char := name_unprintable(value)):
             unprintable.append((place, f"holds the character {char}; write the text without it, on one line"))
