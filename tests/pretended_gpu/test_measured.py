@@ -3,6 +3,7 @@ but in a test's copy of the project, at the smoke preset."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from respeed.machine.accelerators import is_pretended, refuse_pretended
-from tests.conftest import Project
+from tests.conftest import ROOT, Project
 from tests.pretended_gpu.build import LIBRARY
 from tests.pretended_gpu.environment import environment
 
@@ -46,6 +47,30 @@ def test_a_round_of_a_gpu_row_is_measured_checked_and_told_with_its_energy(proje
     assert record["id"]["smoke"]
     assert {"GPU"} <= {domain for case in record["cases"] for block in case["blocks"] for domain in block["joules"]}
     assert all(case.get("graphs") is None for case in record["cases"])
+
+
+SEES = """
+import os, shutil, sys
+assert (sys.argv[1], os.environ["CUDA_VISIBLE_DEVICES"]) == ("cuda", "0"), "what the row says"
+shutil.copy(sys.argv[2], "corner.txt")
+print("took 0.001 s")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pretended")
+def test_a_program_of_a_paper_is_measured_on_the_gpu_of_its_row(project: Project) -> None:
+    folder = shutil.copytree(ROOT / "docs/three-loops", project.folder / "workflow/papers/three-loops")
+    (folder / "sees.py").write_text(SEES)
+    command = 'gpu: [python3, "{paper}/sees.py", "{device}", "{paper}/corner.txt", "{n}"]'
+    project.edit("workflow/papers/three-loops/paper.yaml", 'multi-cpu: [./multiply, rows, "{n}"]', command)
+    project.edit("config.yaml", "allow: []", "allow: [three-loops]")
+    measure = MEASURE.replace("raina2009", "three-loops").replace('"rbm"', '"products"')
+    told = measured_on(project, "-c", measure, "program-gpu")
+    (case,) = record_in(told)["cases"]
+    assert case["status"] == "measured", case["reason"]
+    for block in case["blocks"]:
+        assert block["sample_seconds"] == [pytest.approx(0.001 * block["sample_steps"])] * len(block["sample_seconds"])
 
 
 @pytest.mark.slow
