@@ -127,7 +127,7 @@ def test_a_label_comes_out_as_text_whatever_is_in_it(make_record: MakeRecord) ->
     place = Path("results/figures/raina2009/rbm/box-seconds")
     svg = minidom.parse(str(place.with_suffix(".svg")))
     texts = ["".join(node.data for node in text.childNodes) for text in svg.getElementsByTagName("text")]
-    assert "$a$<&> OpenBLAS, one core" in texts
+    assert "$a$<&> OpenBLAS, all cores" in texts
     assert "$a$<&> OpenBLAS" in PdfReader(place.with_suffix(".pdf")).pages[0].extract_text()
 
 

@@ -21,7 +21,7 @@ from tests.pretended_gpu.products import PRODUCTS, multiply
 # What makes no numbers, or makes them by a copy that the runtime itself carries out.
 SILENT = {
     "_local_scalar_dense", "_pin_memory", "alias", "detach", "is_pinned", "lift_fresh", "pin_memory", "record_stream",
-    "resize_", "set_",
+    "resize_", "set_", "_sparse_compressed_tensor_unsafe", "sparse_compressed_tensor",
 }  # fmt: skip
 # What the runtime computes itself: draws follow from the generator's state at the time they run.
 DRAWS = {"uniform_"}
@@ -51,7 +51,8 @@ class Numbers(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         first = self._device.pretended_note_count()
-        is_left_out = name in LEFT_OUT and any(one.is_cuda for one in arrays_in(args))
+        # cuSPARSE is not pretended either.
+        is_left_out = (name in LEFT_OUT or is_sparse(args)) and any(one.is_cuda for one in arrays_in(args))
         out = self._made(func, args, kwargs) if is_left_out else func(*args, **kwargs)
         there = [one for one in arrays_in((args, kwargs, out)) if one.is_cuda]
         if name == "record_stream":
@@ -87,7 +88,7 @@ class Numbers(TorchDispatchMode):
         if name in COPIES:
             return self._copy(args[0] if name == "copy_" else out, args[1] if name == "copy_" else args[0])
         args, kwargs = with_arrays(self._here, args), with_arrays(self._here, kwargs)
-        if name in PRODUCTS:
+        if name in PRODUCTS and not is_sparse(args):
             here, sums = self._here(out), self._sums()
             return lambda: here.copy_(multiply(name, args, kwargs, sums))
         if func.namespace == "respeed":
@@ -124,6 +125,8 @@ class Numbers(TorchDispatchMode):
 
     def _here(self, one: torch.Tensor) -> torch.Tensor:
         """The same memory as an array of the host's; what is the host's already, as it is now."""
+        if one.layout is torch.sparse_csr:
+            return torch.sparse_csr_tensor(*map(self._here, arrays_in(one)), size=one.shape, check_invariants=False)
         if not one.is_cuda:
             return one.clone()
         if one.numel() == 0:
@@ -171,12 +174,18 @@ class Numbers(TorchDispatchMode):
 
 
 def arrays_in(some: Any) -> list[torch.Tensor]:
-    """The arrays among an operator's arguments or results."""
+    """The arrays among an operator's arguments or results; of one in compressed rows those that it consists of."""
     if isinstance(some, torch.Tensor):
-        return [some]
+        is_csr = some.layout is torch.sparse_csr
+        return [some.crow_indices(), some.col_indices(), some.values()] if is_csr else [some]
     if isinstance(some, dict):
         some = list(some.values())
     return [array for one in some for array in arrays_in(one)] if isinstance(some, (tuple, list)) else []
+
+
+def is_sparse(arguments: Sequence[Any]) -> bool:
+    """Whether one of an operator's arguments is in compressed rows."""
+    return any(isinstance(one, torch.Tensor) and one.layout is torch.sparse_csr for one in arguments)
 
 
 def with_arrays(change: Callable[[torch.Tensor], torch.Tensor], some: Any) -> Any:

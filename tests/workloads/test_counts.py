@@ -46,6 +46,8 @@ SPARSE_NUMBERS = 31 * 49 + 31 * 37 + 2 * 37 * 49 + 2 * 37 * 37
 COUNTS: dict[str, tuple[int | None, int]] = {
     "matmul": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
     "matmul_threads": (2 * 37 * 53 * 29, 4 * (37 * 53 + 53 * 29 + 37 * 29)),
+    # 5 % of 37 x 53 entries, each with its column; where the 37 rows begin; B and C.
+    "sparse_matmul": (2 * 98 * 29, 8 * 98 + 4 * (38 + 53 * 29 + 37 * 29)),
     # LU, 2/3 n^3, and the inverse of it, 4/3 n^3; a matrix read, a matrix written.
     "inverse": (2 * 67**3, 4 * 2 * 67**2),
     "rbm": (5 * VHB, 4 * RBM_NUMBERS[0]),

@@ -50,7 +50,7 @@ from respeed.model.paper import Case
 # Files that hold several workloads, each a class of its name.
 FAMILIES = {
     "convnet": ("convnet", "convnet_replicas"),
-    "matmul": ("matmul", "matmul_threads", "cd1_products", "inverse"),
+    "matmul": ("matmul", "matmul_threads", "sparse_matmul", "cd1_products", "inverse"),
     "mlp": ("mlp", "softmax_regression", "softmax_cost"),
     "pretraining": ("dbn", "sda"),
     "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "autoencoder"),

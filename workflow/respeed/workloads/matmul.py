@@ -1,6 +1,8 @@
 """Matrix products, also those of an RBM's step alone, and the inverse of a matrix."""
 
-from typing import ClassVar, NamedTuple
+import warnings
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,13 +37,13 @@ class Matmul(WorkloadClass):
     """C = A B: one matrix product, A (m, k), B (k, n), C (m, n)."""
 
     PARAMETERS: ClassVar = {"m": "whole", "k": "whole", "n": "whole"}
-    TESTS: ClassVar = {
+    TESTS: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {"m": 16, "k": 24, "n": 8},
         "odd": {"m": 37, "k": 53, "n": 29},
         "large": {"m": 320, "k": 320, "n": 320},
     }
 
-    program = _Product
+    program: ClassVar[type[Any]] = _Product
 
     def inputs(self, case: Case, seed: int) -> Inputs:
         """A and B, uniform in [-1, 1)."""
@@ -86,6 +88,62 @@ class MatmulThreads(Matmul):
         program = _Product(backend, case, inputs)
         program.step = limited_step(limit, program.multiply)
         return program
+
+
+class _SparseProduct(_Product):
+    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
+        import torch
+
+        super().__init__(backend, case, {**inputs, "a": inputs["a"][:0]})
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch calls its rows a beta
+            rows = torch.from_numpy(inputs["a"]).to_sparse_csr()
+            places = (one.to(self.b.device) for one in (rows.crow_indices(), rows.col_indices()))
+            values = backend.array(rows.values().numpy())
+            self.a = torch.sparse_csr_tensor(*places, values, size=rows.shape)  # (m, k)
+        self.c = backend.zeros(len(rows), self.b.shape[1])
+        self.step = partial(torch.mm, self.a, self.b, out=self.c)
+
+
+class SparseMatmul(Matmul):
+    """C = A B, where a share `zeros` of A's entries is 0 and the others are stored as compressed rows (CSR); by the
+    sparse product of torch's libraries: MKL, cuSPARSE, rocSPARSE."""
+
+    PARAMETERS: ClassVar = {"m": "whole", "k": "whole", "n": "whole", "zeros": "real"}
+    TESTS: ClassVar[dict[str, Any]] = {
+        "smoke": {"m": 16, "k": 24, "n": 8, "zeros": 0.5},
+        "odd": {"m": 37, "k": 53, "n": 29, "zeros": 0.95},
+        "large": {"m": 320, "k": 320, "n": 320, "zeros": 0.9},
+    }
+    BACKENDS = ("torch",)
+    PRECISIONS = ("fp32", "fp64")
+    PRODUCTS = False
+    ALLOCATES = True
+
+    program: ClassVar = _SparseProduct
+
+    def inputs(self, case: Case, seed: int) -> Inputs:
+        """As of a dense product, but for the zeros, drawn without replacement: every case has as many."""
+        arrays = super().inputs(case, seed)
+        a = arrays["a"].reshape(-1)
+        a[np.random.default_rng([seed, 1]).permutation(a.size)[self._nonzero(case) :]] = 0.0
+        return arrays
+
+    def flops(self, case: Case) -> float:
+        """2 n for each entry that is not 0."""
+        return 2.0 * self._nonzero(case) * sizes(case, "n")[0]
+
+    def traffic_bytes(self, case: Case) -> float:
+        """Each entry with its column (4 bytes), where each row begins, and B read once; C written once; fp32."""
+        m, k, n = sizes(case, "m", "k", "n")
+        return 8.0 * self._nonzero(case) + 4.0 * (m + 1 + k * n + m * n)
+
+    def memory_bytes(self, case: Case) -> float:
+        """The same, numbers of columns and rows in 8 bytes."""
+        return self.traffic_bytes(case) + 4.0 * (self._nonzero(case) + sizes(case, "m")[0] + 1)
+
+    def _nonzero(self, case: Case) -> int:
+        m, k = sizes(case, "m", "k")
+        return round(m * k * (1.0 - float(case.parameters["zeros"])))
 
 
 class _Stack(NamedTuple):
