@@ -212,8 +212,8 @@ def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_be
         ("", "12.4", "tpu", "has no plugin for TPU: install jax[tpu] (docs/adding.md)", True),
         ("jax_cuda13_plugin", "12.4", "cuda", "driver 550 (CUDA 12.4) is too old for this jax (CUDA 13): "
          "update the driver to 580 or later, or jax[cuda12] (docs/adding.md)", True),
-        ("jax_cuda13_plugin", "13.0", "cuda", "can use: Unknown backend", False),
-        ("libtpu", "", "tpu", "can use: Backend 'tpu' failed to initialize", False),
+        ("jax_cuda13_plugin", "13.0", "cuda", "can use: RuntimeError: Unknown backend", False),
+        ("libtpu", "", "tpu", "can use: RuntimeError: Backend 'tpu' failed to initialize", False),
         ("", "", "cpu", None, True),
     ],
 )  # fmt: skip

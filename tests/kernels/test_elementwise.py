@@ -36,6 +36,7 @@ def asked(draw: st.DrawFn) -> tuple[str, int, list[Any]]:
         "dense_rows": (P * m, [some(P, m, n), bias, draw(ACTIVATIONS), -2.0]),
         "backward_elements": (flat, [some(flat), some(flat), draw(ACTIVATIONS)]),
         "softmax_error_rows": (m, [some(m, n), np.arange(m) % n, some(m, n), some(m, 1)]),
+        "sigmoid_error_rows": (m, [some(m, n), some(m, n), some(m, 1)]),
         "sample_rows": (P * m, [some(P, m, n), bias, some(P, m, n), -1.0, *KEY]),
         "mask_rows": (P * m, [some(P, m, n), 0.3, some(P, m, n), *KEY]),
         "coordinate_step": (m, [some(m, n), some(m, n), abs(some(n)) + number(1), 0.3, going, some(m, n)]),
