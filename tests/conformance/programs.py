@@ -29,8 +29,17 @@ def _cases_of_papers() -> Iterator[Case]:
             yield from experiment.smoke_cases
 
 
+def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
+    """What a step of the case does, whatever its sizes."""
+    texts = ((key, value if isinstance(value, str) else "") for key, value in case.parameters.items())
+    return case.workload, frozenset(texts)
+
+
 WORKLOADS = tuple(workloads())
-CASES = [*_cases_of_papers(), *(case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd"))]
+OWN = [case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd")]
+CASES = [*OWN, *_cases_of_papers()]
+# A paper's cases that do as others before them, at other sizes: by default these are not tried, with `-m slow` all are.
+AGAIN = {id(case) for place, case in enumerate(CASES) if place >= len(OWN) and _kind(case) in map(_kind, CASES[:place])}
 WITH_COST = Case("cost", "autoencoder", {**workloads()["autoencoder"].tests["large"], "cost": "computed"})
 LARGE = [*(case_of(name, "large") for name in WORKLOADS), WITH_COST]
 WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
@@ -63,7 +72,12 @@ def places(*precisions: str, on: str = "", backend: str = "", offering: Sequence
 def programs(cases: Sequence[Case], some: Iterable[Any]) -> list[Any]:
     """Every case at every one of these places whose backend its workload runs on in the precision."""
     return [
-        pytest.param(place, case, marks=one.marks, id="-".join((*place, name_of(case))))
+        pytest.param(
+            place,
+            case,
+            marks=[*one.marks, *[pytest.mark.slow] * (id(case) in AGAIN)],
+            id="-".join((*place, name_of(case))),
+        )
         for one in some
         for (place,) in [one.values]
         for case in cases

@@ -33,7 +33,7 @@ def test_all_tests_that_need_a_gpu_pass_on_the_pretended_one_in_every_order(
 
 
 def check(order: str, tests: tuple[str, ...], chosen: tuple[str, ...], record_property: Record) -> None:
-    found = run_tests(*tests, order=order, options=("-m", "gpu", *chosen))
+    found = run_tests(*tests, order=order, options=("-m", "gpu and not slow" if chosen else "gpu", *chosen))
     record_property("pretended GPU", f"{order}: {found}")
     assert not found.failed, found.output[-20000:]
     assert found.passed
