@@ -52,18 +52,19 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
 class Form(NamedTuple):
     """Where a table in LaTeX is to stand: the width of a line in points, where letters are of 8pt, the lines that there
-    is room for, but for caption and notes, and what it is called."""
+    is room for, but for caption and notes, what it is called, and what stands between two floats."""
 
     width: float
     lines: int
     place: str
+    between: str = ""
 
 
 # By the ending of the file's name.
 FORMS = {
     "": Form(345.0, 48, "a page of one column, of 345pt as article has at 10pt on A4"),
     "-narrow": Form(220.0, 46, "one column of two, of 220pt as article has at 10pt"),
-    "-slide": Form(270.0, 16, r"a slide of beamer: \begin{frame}[allowframebreaks]"),
+    "-slide": Form(270.0, 16, r"a slide of beamer: \begin{frame}[allowframebreaks]", "\\framebreak\n"),
 }
 
 
@@ -154,7 +155,7 @@ def write_latex(table: FoldedTable, label: str, form: Form = FORMS[""]) -> str:
     ]
     begin = "\\begin{table}\n\\footnotesize\\raggedright\\setlength{\\tabcolsep}{4pt}%\n"
     text = (f"{begin}{one}\\par\\smallskip\n{two}\\end{{table}}\n" for one, two in zip(captions, floats, strict=False))
-    return f"% {printable(title)}\n{needs}\n{''.join(text)}"
+    return f"% {printable(title)}\n{needs}\n{form.between.join(text)}"
 
 
 def escape_latex(text: str) -> str:
