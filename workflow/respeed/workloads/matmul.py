@@ -94,13 +94,14 @@ class _SparseProduct(_Product):
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         import torch
 
-        super().__init__(backend, case, {**inputs, "a": inputs["a"][:0]})
+        self.backend, self.b = backend, backend.array(inputs["b"])  # (k, n)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch calls its rows a beta
             rows = torch.from_numpy(inputs["a"]).to_sparse_csr()
             places = (one.to(self.b.device) for one in (rows.crow_indices(), rows.col_indices()))
             values = backend.array(rows.values().numpy())
             self.a = torch.sparse_csr_tensor(*places, values, size=rows.shape)  # (m, k)
-        self.c = backend.zeros(len(rows), self.b.shape[1])
+        self.c = backend.zeros(len(rows), self.b.shape[1])  # (m, n)
+        # Not captured: the library takes memory of its own.
         self.step = partial(torch.mm, self.a, self.b, out=self.c)
 
 
