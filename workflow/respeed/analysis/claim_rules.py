@@ -160,9 +160,7 @@ def judge_each(verdicts: dict[str, Verdict]) -> Verdict:
     if larger and smaller:
         return ANOTHER_SHAPE, f"larger at {join_words(larger)}, smaller at {join_words(smaller)}"
     if unsettled:
-        why = dict.fromkeys(verdicts[case][1] for case in unsettled)
-        # A total is one case without a name.
-        return NOT_SETTLED, ": ".join(filter(None, [join_words(unsettled), "; ".join(why)]))
+        return NOT_SETTLED, _by_reason({case: verdicts[case][1] for case in unsettled})
     if not (some := larger or smaller):
         return REPRODUCED, ""
     where = "" if len(some) == len(verdicts) else f"at {join_words(some)}; the others agree"
@@ -281,5 +279,10 @@ def _left_open(unknown: Sequence[Compared]) -> Verdict | None:
     """Not settled where an interval leaves open on which side a number lies; None if none does."""
     if not unknown:
         return None
-    why = dict.fromkeys(one.open or "its interval leaves it open" for one in unknown)
-    return NOT_SETTLED, f"{join_words([one.case for one in unknown])}: {'; '.join(why)}"
+    return NOT_SETTLED, _by_reason({one.case: one.open or "its interval leaves it open" for one in unknown})
+
+
+def _by_reason(whys: dict[str, str]) -> str:
+    """Each reason once, behind the cases that it is of. A total is one case without a name."""
+    of = {why: join_words([case for case in whys if whys[case] == why]) for why in whys.values()}
+    return "; ".join(f"{cases}: {why}" if cases else why for why, cases in of.items())
