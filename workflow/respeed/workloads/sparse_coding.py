@@ -581,7 +581,7 @@ class SparsePublished(SparseParallel):
 
     ASKS = ("take_rows", "put_rows", "coordinate_step", "line_search", "gradient_step")
     # A pass takes seconds on a CPU: one row there, by the library that the GPU's row is computed with.
-    BACKENDS = ("torch", "jax")
+    BACKENDS = ("torch",)
     PARAMETERS: ClassVar = {
         "bases": "whole", "side": "whole", "patches": "whole", "batch": "whole", "timed": "whole", "penalty": "real",
         "nonzero": "real", "norm": "real",
