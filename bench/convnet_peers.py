@@ -48,10 +48,9 @@ class NaiveNet(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         outputs = [images]
         for node, layer, activate in list(zip(self.nodes, self.layers, self.activations, strict=True))[1:]:
-            first, *added = (outputs[source] for source in node.sources)
-            y = layer(first)
-            for array in added:
-                y += array
+            y = layer(*(outputs[source] for source in node.read))
+            for source in node.added:
+                y += outputs[source]
             outputs.append(activate(y))
         return outputs[-1]
 
@@ -60,7 +59,7 @@ def _module(layer: Any) -> nn.Module:
     if isinstance(layer, Linear):
         return nn.Sequential(nn.Flatten(), nn.Linear(layer.in_features, layer.out_features))
     if isinstance(layer, LocalResponse):
-        return nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta)
+        return nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta, layer.k)
     if isinstance(layer, Mean):
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     if isinstance(layer, Normalization):

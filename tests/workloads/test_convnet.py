@@ -14,7 +14,7 @@ from respeed.backends._torch_steps import TorchSteps
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
 from respeed.workloads import convnet
-from respeed.workloads._networks import SMALL, Linear, Network, Normalization
+from respeed.workloads._networks import SMALL, Concatenation, Linear, LocalResponse, Network, Normalization
 from tests.conformance.programs import build, errors_of, make
 
 TINY = {
@@ -59,6 +59,67 @@ def test_resnet_200_convolves_what_it_has_normalised_and_adds_to_what_it_has_con
     assert [node.kind for node in nodes if len(node.sources) > 1] == ["convolution"] * (3 + 24 + 36 + 3)
 
 
+class Branches(nn.Module):
+    """A block of Inception-V1 as torch.nn has it."""
+
+    def __init__(self, channels: int, *of: int) -> None:
+        super().__init__()
+        self.direct = chain(nn.Conv2d(channels, of[0], 1))
+        self.three = chain(nn.Conv2d(channels, of[1], 1), nn.Conv2d(of[1], of[2], 3, padding=1))
+        self.five = chain(nn.Conv2d(channels, of[3], 1), nn.Conv2d(of[3], of[4], 5, padding=2))
+        self.pooled = nn.Sequential(nn.MaxPool2d(3, 1, 1), chain(nn.Conv2d(channels, of[5], 1)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.direct(x), self.three(x), self.five(x), self.pooled(x)], 1)
+
+
+def chain(*convolutions: nn.Module) -> nn.Sequential:
+    return nn.Sequential(*(module for one in convolutions for module in (one, nn.ReLU())))
+
+
+def plain_inception() -> nn.Sequential:
+    """The googlenet.lua of soumith/inception.torch at 8b9705f, line by line, but for Narrow and SoftMax at its end. Its
+    mean is of 7x7 pixels, at 224 all that are left."""
+    return nn.Sequential(
+        chain(nn.Conv2d(3, 64, 7, 2, 3)), nn.MaxPool2d(3, 2, 1), nn.LocalResponseNorm(11, 0.00109999999404, 0.5, 2.0),
+        chain(nn.Conv2d(64, 64, 1)), chain(nn.Conv2d(64, 192, 3, 1, 1)),
+        nn.LocalResponseNorm(11, 0.00109999999404, 0.5, 2.0), nn.MaxPool2d(3, 2, 1),
+        Branches(192, 64, 96, 128, 16, 32, 32), Branches(256, 128, 128, 192, 32, 96, 64), nn.MaxPool2d(3, 2),
+        Branches(480, 192, 96, 204, 16, 48, 64), Branches(508, 160, 112, 224, 24, 64, 64),
+        Branches(512, 128, 128, 256, 24, 64, 64), Branches(512, 112, 144, 288, 32, 64, 64),
+        Branches(528, 256, 160, 320, 32, 128, 128), nn.MaxPool2d(3, 2, 1),
+        Branches(832, 256, 160, 320, 48, 128, 128), Branches(832, 384, 192, 384, 48, 128, 128),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1008),
+    )  # fmt: skip
+
+
+def test_inception_v1_is_the_net_that_its_source_makes_of_modules() -> None:
+    """Parameters: the numbers in the 117 files of weights and biases that the source reads."""
+    assert Network(case_of("inception-v1", WHOLE)).nodes[-3].shape == (1024, 7, 7)
+    case = case_of("inception-v1", WHOLE, batch=2, side=96, classes=1008, gradients="parameters-and-images")
+    ours = build(make("torch", precision="fp64"), case)
+    plain, images, counts = plain_inception().double(), ours.images.detach().clone().requires_grad_(True), []
+    for module in plain.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            module.register_forward_hook(lambda one, _, y: counts.append(one.weight.numel() * y[0, 0].numel()))
+    for place, array in zip(plain.parameters(), ours.net.parameters(), strict=True):
+        place.data.copy_(array.detach().view_as(place))
+    ours.step()
+    with torch.enable_grad():
+        scores = plain(images)
+        scores.backward(ours.target)
+    assert sum(array.numel() for array in plain.parameters()) == Network(case).parameters == 7_066_380
+    assert sum(counts) == sum(Network(case).multiply_adds)
+    torch.testing.assert_close(ours.net.outputs[len(ours.net.nodes) - 1], scores, rtol=1e-7, atol=1e-7 * most(scores))
+    pairs = zip([images, *plain.parameters()], [ours.images, *ours.net.parameters()], strict=True)
+    for theirs, mine in pairs:
+        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-6, atol=1e-7 * most(theirs.grad))
+
+
+def most(array: torch.Tensor) -> float:
+    return float(array.abs().max())
+
+
 @pytest.mark.parametrize("network", ["lenet", "lenet-pooled"])
 def test_lenet_has_the_layers_of_theanos_tutorial(network: str) -> None:
     net = Network(case_of(network))
@@ -100,7 +161,10 @@ def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_image
     assert convnet.flops(case_of("vgg16", WHOLE)) == 3 * forward - first
 
 
-IMAGES_TOO = [(network, "parameters-and-images") for network in ("alexnet", "vgg16", "resnet18", "resnet50", "lenet")]
+IMAGES_TOO = [
+    (network, "parameters-and-images")
+    for network in ("alexnet", "vgg16", "resnet18", "resnet50", "inception-v1", "lenet")
+]
 
 
 @pytest.mark.parametrize(("network", "gradients"), [*((network, "parameters") for network in NETWORKS), *IMAGES_TOO])
@@ -113,7 +177,7 @@ def test_a_net_of_another_width_is_checked_as_well(width: float) -> None:
     assert worst(case_of("alexnet", width=width)) < TOLERANCE["fp32"]
 
 
-@pytest.mark.parametrize("network", ["resnet18", "digits", "alexnet"])
+@pytest.mark.parametrize("network", ["resnet18", "digits", "alexnet", "inception-v1"])
 def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     large = {"alexnet": TINY | {"width": 1.0, "side": 224}, "resnet18": TINY | {"width": 1.0, "side": 128, "batch": 16}}
     case = case_of(network, large.get(network), **({"batch": 128} if network == "digits" else {}))
@@ -145,7 +209,7 @@ class Asked(OnHost, TorchSteps):
     synchronous = False
 
 
-@pytest.mark.parametrize("network", ["resnet18", "alexnet", "lenet"])
+@pytest.mark.parametrize("network", ["resnet18", "alexnet", "inception-v1", "lenet"])
 def test_a_step_that_was_prepared_for_capturing_is_a_first_step(network: str) -> None:
     made: Any = Asked("cpu", "fp32", threads=1, seed=1)
     assert max(errors_of(made, case_of(network)).values()) < TOLERANCE["fp32"]
@@ -204,8 +268,9 @@ def without_the_shortcuts(program: Any) -> None:
 
 def local_response(attribute: str, value: float) -> Callable[[Any], None]:
     def plant(program: Any) -> None:
-        layer = program.net.layers[2]
-        setattr(layer, attribute, getattr(layer, attribute) * 0 + value)
+        for layer in program.net.layers:
+            if isinstance(layer, LocalResponse):
+                setattr(layer, attribute, getattr(layer, attribute) * 0 + value)
 
     return plant
 
@@ -244,6 +309,11 @@ MISTAKES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "no shortcut": ("resnet18", without_the_shortcuts),
     "another power of the local response": ("alexnet", local_response("beta", 0.5)),
     "a local response without neighbours": ("alexnet", local_response("band", 0.0)),
+    "another constant of the local response": ("inception-v1", local_response("k", 1.0)),
+    "branches in another order": ("inception-v1", every(Concatenation, lambda exact, layer, *x: exact(*x[::-1]))),
+    "a branch's share off": (
+        "inception-v1", every(Concatenation, lambda exact, layer, *x: exact(*x[:-1], Scaled.apply(x[-1]))),
+    ),
 }  # fmt: skip
 
 

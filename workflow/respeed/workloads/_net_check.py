@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from respeed.workloads._networks import Linear, LocalResponse, Network, Node, Normalization, rows_of
+from respeed.workloads._networks import Concatenation, Linear, LocalResponse, Network, Node, Normalization, rows_of
 
 EXAMPLES = 2
 CHANNELS = 8
@@ -102,21 +102,27 @@ def expected_values(
     values: Values = defaultdict(dict)
     sums: dict[int, np.ndarray] = defaultdict(float, {len(plan.nodes) - 1: plan.place(len(plan.nodes) - 1, error)})  # type: ignore[arg-type]
     for number, node in enumerate(plan.nodes[1:], 1):
-        kind = node.kind
-        first, *added = node.sources
+        kind, first = node.kind, node.sources[0]
         x, g = seen[f"y_{first}"], seen[f"g_{number}"] * _slope(plan, number, seen, whole=True)
         if isinstance(node.layer, Normalization):
             given, share, gradients, running = _normalized(node.layer, x, g, parameters[number], plan.channels[number])
-            given, share = given[plan.examples], share[plan.examples]
+            given, shares = given[plan.examples], [share[plan.examples]]
             values["running means"][number], values["running variances"][number] = running
+        elif isinstance(node.layer, Concatenation):
+            given = np.concatenate([seen[f"y_{source}"] for source in node.read], 1)
+            given, gradients = plan.place(number, given), []
+            ends = np.cumsum([plan.nodes[source].shape[0] for source in node.read])
+            parts = zip(node.read, np.split(g, ends[:-1], 1), strict=True)
+            shares = [plan.place(source, part) for source, part in parts]
         else:
             given, share = _layer(node.layer, x[plan.examples], g[plan.examples], parameters[number])
-            given, share = given[:, plan.channels[number]], share[:, plan.channels[first]]
+            given, shares = given[:, plan.channels[number]], [share[:, plan.channels[first]]]
             gradients = _gradients(node.layer, x, g, plan.entries[number])
-        for source in added:
+        for source in node.added:
             given = given + plan.place(number, seen[f"y_{source}"])
             sums[source] = sums[source] + g[plan.examples][:, plan.channels[source]]
-        sums[first] = sums[first] + share
+        for source, share in zip(node.read, shares, strict=True):
+            sums[source] = sums[source] + share
         values[f"{kind} outputs"][number] = _activated(given, node.activation)
         for name, gradient in zip(("weight", "bias"), gradients, strict=False):
             values[f"{kind} {name} gradients"][number] = gradient
@@ -177,8 +183,8 @@ def _layer(layer: Any, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any]) 
     names = [name for name, _ in layer.named_parameters()]
     state = {name: _double(np.asarray(array)) for name, array in zip(names, parameters, strict=True)}
     if isinstance(layer, LocalResponse):
-        again = LocalResponse(len(layer.band), layer.size, layer.alpha, layer.beta).to_empty(device="cpu").double()
-        again.start_over()
+        again = LocalResponse(len(layer.band), layer.size, layer.alpha, layer.beta, layer.k)
+        again.to_empty(device="cpu").double().start_over()
         state["band"] = again.band
     with torch.enable_grad():
         there = _double(x).requires_grad_()

@@ -3,7 +3,8 @@
 Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
 convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings in deep residual networks, 2016, as its
 preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
-pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example.
+pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example. Inception-V1 as the
+googlenet.lua of soumith/inception.torch: no batch normalisation, one classifier, no dropout, poolings round down.
 LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
 pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations;
 conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
@@ -12,7 +13,7 @@ conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of De
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -51,13 +52,13 @@ class Normalization(nn.BatchNorm2d):  # type: ignore[misc]
 
 
 class LocalResponse(nn.Module):  # type: ignore[misc]
-    """y = x / (1 + alpha / size sum x'^2)^beta over `size` neighbouring channels; the sum is a product with a band."""
+    """y = x / (k + alpha / size sum x'^2)^beta over `size` neighbouring channels; the sum is a product with a band."""
 
     band: Tensor
 
-    def __init__(self, channels: int, size: int = 5, alpha: float = 1e-4, beta: float = 0.75) -> None:
+    def __init__(self, channels: int, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
-        self.size, self.alpha, self.beta = size, alpha, beta
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
         self.register_buffer("band", torch.empty(channels, channels, device="meta"))
 
     def start_over(self) -> None:
@@ -65,7 +66,7 @@ class LocalResponse(nn.Module):  # type: ignore[misc]
         self.band = near.mul_(self.alpha / self.size)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * nn.functional.conv2d(x * x, self.band[:, :, None, None]).add(1.0).pow(-self.beta)
+        return x * nn.functional.conv2d(x * x, self.band[:, :, None, None]).add(self.k).pow(-self.beta)
 
 
 class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
@@ -86,6 +87,13 @@ class Mean(nn.Module):  # type: ignore[misc]
         return x.mean((2, 3))
 
 
+class Concatenation(nn.Module):  # type: ignore[misc]
+    """The channels of several nodes, one node's after another's."""
+
+    def forward(self, *images: Tensor) -> Tensor:
+        return torch.cat(images, 1)
+
+
 def rows_of(images: Any) -> Any:
     """Images (B, C, H, W) as rows (B, H W C), pixel by pixel; rows stay what they are."""
     return images.permute(0, 2, 3, 1).flatten(1) if images.ndim == 4 else images
@@ -95,7 +103,8 @@ def rows_of(images: Any) -> Any:
 class Node:
     """`layer`: None of the images; else one on torch's device "meta", whose parameters are shapes without numbers.
     `activation`: "relu" or "tanh" of what the layer gives, or "" for none. `sources`: numbers of the nodes that it
-    reads; the second is added to what the layer gives of the first. `shape`: of what it gives."""
+    reads; the second is added to what the layer gives of the first, but a concatenation takes all. `shape`: of what it
+    gives."""
 
     layer: Any
     activation: str
@@ -106,6 +115,15 @@ class Node:
     def kind(self) -> str:
         names = {type(None): "images", nn.Conv2d: "convolution", nn.MaxPool2d: "pooling"}
         return names.get(type(self.layer), type(self.layer).__name__.lower())
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The sources that the layer takes; what the others gave is added."""
+        return self.sources if isinstance(self.layer, Concatenation) else self.sources[:1]
+
+    @property
+    def added(self) -> tuple[int, ...]:
+        return self.sources[len(self.read) :]
 
     @property
     def learned(self) -> list[Shape]:
@@ -133,6 +151,16 @@ RESNET = {
     "resnet152": ((3, 8, 36, 3), True),
     "resnet200": ((3, 24, 36, 3), True),
 }
+# Channels of Inception-V1's blocks, by stage: of the 1x1; those that the 3x3 reads, and its own; the same of the 5x5;
+# of the 1x1 after pooling.
+INCEPTION = (
+    ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64)),
+    (
+        (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
+        (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128),
+    ),
+    ((256, 160, 320, 48, 128, 128), (384, 192, 384, 48, 128, 128)),
+)  # fmt: skip
 # Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
 BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
 
@@ -164,7 +192,8 @@ class Network:
         elif name in BENCHMARKS:
             self._benchmark(*BENCHMARKS[name])
         else:
-            {"alexnet": self._alexnet, "digits": self._digits}.get(name, partial(self._lenet, name == "lenet-pooled"))()
+            others = {"alexnet": self._alexnet, "inception-v1": self._inception, "digits": self._digits}
+            others.get(name, partial(self._lenet, name == "lenet-pooled"))()
         self._linear(given["classes"])
 
     @property
@@ -180,8 +209,8 @@ class Network:
     @property
     def gradients(self) -> int:
         """Numbers of those gradients of them that are arrays of their own: that of a node which is only added to a
-        normalisation is the sum's."""
-        owners = {node.sources[0] for node in self.nodes[1:]} - (set() if self.images_too else {0})
+        normalisation is the sum's, and that of one which is concatenated a part of the whole's."""
+        owners = {node.read[0] for node in self.nodes[1:] if len(node.read) == 1} - (set() if self.images_too else {0})
         return self.batch * sum(math.prod(self.nodes[number].shape) for number in {*owners, len(self.nodes) - 1})
 
     @property
@@ -197,13 +226,14 @@ class Network:
     def _add(self, layer: nn.Module, activation: str = "", sources: Sequence[int] = ()) -> int:
         """The number of the node."""
         read = tuple(sources) or (len(self.nodes) - 1,)
-        source = torch.empty(2, *self.nodes[read[0]].shape, device="meta")
+        node = Node(layer, activation, read, ())
+        there = [torch.empty(2, *self.nodes[number].shape, device="meta") for number in node.read]
         try:
-            shape = layer(source).shape[1:]
+            shape = layer(*there).shape[1:]
         except RuntimeError as error:
             side = self.nodes[read[0]].shape[-1]
             raise ValueError(f"images are too small for this net: {side} pixels come to {layer}") from error
-        self.nodes.append(Node(layer, activation, read, tuple(shape)))
+        self.nodes.append(replace(node, shape=tuple(shape)))
         return len(self.nodes) - 1
 
     def _scaled(self, channels: int) -> int:
@@ -256,6 +286,33 @@ class Network:
         self._convolve(256, 3, "relu", padding=1, groups=2)
         self._pool(3, 2, up=True)
         self._decide(4096, 4096, activation="relu")
+
+    def _inception(self) -> None:
+        self._convolve(64, 7, "relu", stride=2, padding=3)
+        self._pool(3, 2, padding=1)
+        self._respond()
+        self._convolve(64, 1, "relu")
+        self._convolve(192, 3, "relu", padding=1)
+        self._respond()
+        for padding, blocks in zip((1, 0, 1), INCEPTION, strict=True):
+            self._pool(3, 2, padding=padding)
+            for block in blocks:
+                self._block(*block)
+        self._add(Mean())
+
+    def _respond(self) -> None:
+        self._add(LocalResponse(self.nodes[-1].shape[0], 11, 0.0011, 0.5, 2.0))
+
+    def _block(self, direct: int, before_3: int, of_3: int, before_5: int, of_5: int, pooled: int) -> None:
+        """Four branches, concatenated."""
+        here = len(self.nodes) - 1
+        ends = [self._convolve(direct, 1, "relu")]
+        for kernel, reduced, channels in ((3, before_3, of_3), (5, before_5, of_5)):
+            self._convolve(reduced, 1, "relu", source=here)
+            ends.append(self._convolve(channels, kernel, "relu", padding=kernel // 2))
+        self._add(nn.MaxPool2d(3, 1, 1), sources=(here,))
+        ends.append(self._convolve(pooled, 1, "relu"))
+        self._add(Concatenation(), sources=ends)
 
     def _vgg(self, channels: tuple[int, ...]) -> None:
         for count in channels:

@@ -38,7 +38,7 @@ from respeed.workloads._networks import BiasedPool, LocalResponse, Network, Node
 PARAMETERS = {
     "network": (
         "alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet200",
-        "lenet", "lenet-pooled", "digits", "conv-small", "conv-medium", "conv-large",
+        "inception-v1", "lenet", "lenet-pooled", "digits", "conv-small", "conv-medium", "conv-large",
     ),
     "width": "real", "batch": "whole", "side": "whole", "classes": "whole", "update": ("none", "sgd"),
     "learning_rate": "real", "gradients": ("parameters", "parameters-and-images"),
@@ -108,10 +108,9 @@ class Net(nn.Module):  # type: ignore[misc]
         if images.requires_grad:
             self._keep_gradient(0, y)
         for number, node in enumerate(self.nodes[1:], 1):
-            first, *added = (self.outputs[source] for source in node.sources)
-            y = self.layers[number](first)
-            for array in added:
-                y.add_(array)
+            y = self.layers[number](*(self.outputs[source] for source in node.read))
+            for source in node.added:
+                y.add_(self.outputs[source])
             if node.activation:
                 y = {"relu": torch.relu_, "tanh": torch.tanh_}[node.activation](y)
             self._keep_gradient(number, y)
