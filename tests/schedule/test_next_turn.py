@@ -226,11 +226,11 @@ def test_a_profile_is_measured_only_in_tables_and_cases_that_it_runs() -> None:
 
     assert tables("gpu-bf16") == tables("gpu") - {"sparse-coding"}
     assert tables("torch-1-fp64") == tables("gpu-bf16")
-    assert algorithms("openblas-all") - algorithms("openblas-1") == {"sparse_parallel", "sparse_published"}
+    assert algorithms("torch-all") - algorithms("torch-1") == {"sparse_parallel", "sparse_published"}
 
 
 def test_what_stands_beside_a_table_is_measured_again_alone_when_it_is_changed() -> None:
-    asked = work(rounds=1, experiments=("sparse-coding",), profiles=("openblas-all",))
+    asked = work(rounds=1, experiments=("sparse-coding",), profiles=("torch-all",))
     earlier = run(asked)[1]
     for record in earlier.records.values():
         for case in record["cases"]:
