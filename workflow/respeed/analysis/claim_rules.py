@@ -181,17 +181,20 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
     """Whether a number grows from case to case, as the published one does.
 
     It grows if the last interval lies above the first, and each step is known: up, or level. Level are two settled
-    numbers of which the second is at most 10 % below the first. It has another shape if one interval lies below any
-    before it, or if first and last cannot be told apart although both are settled. Of one case nothing can be said.
+    numbers of which the second is at most 10 % below the first. It has another shape if one is further below any
+    before it, and its interval below that one's; or if the last cannot be told from the first and is at most 10 % above
+    it, both settled. Of one case nothing can be said.
     """
     first, last = measured[0], measured[-1]
     if first is last:
         return NOT_SETTLED, f"only {first.case} was measured; growth needs two cases"
+    grows = last.here.is_above(first.here.high)
     for before, after in itertools.combinations(measured, 2):
-        if before.here.is_above(after.here.high):
-            return ANOTHER_SHAPE, f"it falls from {before.case} to {after.case}"
-    if not last.here.is_above(first.here.high) and not (first.open or last.open):
-        return ANOTHER_SHAPE, f"{first.case} and {last.case} cannot be told apart"
+        if before.here.is_above(after.here.high) and after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+            in_all = f"larger at {last.case} than at {first.case}, but " if grows else ""
+            return ANOTHER_SHAPE, f"{in_all}it falls from {before.case} to {after.case}"
+    if not grows and not (first.open or last.open) and last.here.value <= first.here.value * (1 + SETTLED_MARGIN):
+        return ANOTHER_SHAPE, f"no larger at {last.case} than at {first.case}"
     for before, after in [(first, last), *itertools.pairwise(measured)]:
         if after.here.is_above(before.here.high):
             continue
@@ -199,7 +202,7 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
             return NOT_SETTLED, f"{before.case} and {after.case} cannot be told apart yet: {why}"
         if after.here.value < before.here.value * (1 - SETTLED_MARGIN):
             return NOT_SETTLED, f"it may fall from {before.case} to {after.case}: the intervals leave it open"
-    return REPRODUCED, ""
+    return (REPRODUCED, "") if grows else (NOT_SETTLED, f"whether {last.case} lies above {first.case} is left open")
 
 
 def judge_faster(measured: Sequence[Compared]) -> Verdict:
@@ -218,15 +221,16 @@ def judge_side(one: Compared) -> Verdict:
 
 
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
-    """Whether speedups begin below 1 and end above it."""
+    """Whether speedups begin below 1 and end above it; they are larger, or smaller, if both ends lie on one side."""
     first, last = measured[0], measured[-1]
-    if first.here.is_above(1.0):
-        return ANOTHER_SHAPE, f"faster already at {first.case}"
-    if last.here.is_below(1.0):
-        return ANOTHER_SHAPE, f"slower even at {last.case}"
-    known = {first.case: first.here.is_below(1.0), last.case: last.here.is_above(1.0)}
-    if unknown := _left_open([one for one in (first, last) if not known[one.case]]):
+    if unknown := _left_open([one for one in (first, last) if not (one.here.is_above(1.0) or one.here.is_below(1.0))]):
         return unknown
+    if first.here.is_above(1.0) and last.here.is_above(1.0):
+        return LARGER, f"faster already at {first.case}"
+    if first.here.is_above(1.0):
+        return ANOTHER_SHAPE, f"faster at {first.case}, slower at {last.case}"
+    if last.here.is_below(1.0):
+        return SMALLER, f"slower even at {last.case}"
     slower = itertools.takewhile(lambda one: one.here.is_above(1.0), reversed(measured))
     return REPRODUCED, f"faster from {list(slower)[-1].case} on"
 
