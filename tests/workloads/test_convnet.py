@@ -94,7 +94,7 @@ def plain_inception() -> nn.Sequential:
 
 
 def test_inception_v1_is_the_net_that_its_source_makes_of_modules() -> None:
-    """Parameters: the numbers in the 117 files of weights and biases that the source reads."""
+    """Parameters: the numbers in the 116 files of weights and biases that the source reads."""
     assert Network(case_of("inception-v1", WHOLE)).nodes[-3].shape == (1024, 7, 7)
     case = case_of("inception-v1", WHOLE, batch=2, side=96, classes=1008, gradients="parameters-and-images")
     ours = build(make("torch", precision="fp64"), case)
