@@ -13,7 +13,7 @@ from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload
-from tests.conformance.programs import WITH_PRODUCTS, WORKLOADS, case_of, errors_of, make, name_of, state_after
+from tests.conformance.programs import WITH_PRODUCTS, WORKLOADS, build, case_of, errors_of, make, name_of, state_after
 
 # Of torch's own products, which of their arguments are multiplied.
 FACTORS = {
@@ -119,6 +119,43 @@ def test_one_wrong_element_of_a_product_is_seen(workload: str) -> None:
     )
     state[name].reshape(-1, product.shape[-1])[3, 2] += 0.05 * np.abs(product).max()
     assert state_errors(inputs, state, expected)[name] > TOLERANCE["fp32"]
+
+
+ADDED = Case("added", "matmul", {"m": 37, "k": 53, "n": 29, "alpha": 0.8, "beta": 0.4, "transposed": "b"})
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("ignored", [{"beta": 0.0}, {"beta": 1.0}, {"alpha": 1.0}])
+def test_a_product_that_ignores_what_the_case_asks_for_does_not_pass(precision: str, ignored: Any) -> None:
+    made = make("torch", "cpu", precision)
+    assert errors_of(made, ADDED)["c"] < TOLERANCE[precision]
+    assert errors_of(made, ADDED, lambda program: program.how.update(ignored))["c"] > 5 * TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("name", ["openblas", "torch"])
+def test_a_product_is_of_the_factors_that_lie_transposed(name: str, transposed: str) -> None:
+    options = {"transposed": transposed} if transposed else {}
+    case = Case("turned", "matmul", {"m": 37, "k": 53, "n": 29, **options})
+    assert errors_of(make(name), case)["c"] < TOLERANCE["fp32"]
+    inputs = load_workload("matmul").inputs(case, seed=5)
+    assert inputs["a"].shape == ((53, 37) if "a" in transposed else (37, 53))
+    assert inputs["b"].shape == ((29, 53) if "b" in transposed else (53, 29))
+
+
+@pytest.mark.parametrize(
+    ("precision", "alpha", "beta"), [("fp32", 0.8, 0.4), ("bf16", 0.8, 0.4), ("fp16", 1 / 53, 1.0)]
+)
+def test_what_steps_add_to_stays_finite_and_below_one_converges(precision: str, alpha: float, beta: float) -> None:
+    sizes = {"m": 37, "k": 53, "n": 29}
+    made = make("torch", "cpu", precision)
+    added = Case("added", "matmul", {**sizes, "alpha": alpha, "beta": beta})
+    program = build(made, added)
+    late, later = (state_after(program, steps, made)["c"] for steps in (5000, 1))
+    np.testing.assert_array_equal(later, late)
+    if beta < 1:
+        limit = build(made, Case("limit", "matmul", {**sizes, "alpha": alpha / (1 - beta)}))
+        assert np.abs(late - state_after(limit, 1, made)["c"]).max() < TOLERANCE[precision] * np.abs(late).max()
 
 
 def test_torchs_products_and_their_derivatives_are_rounded_to_tf32() -> None:

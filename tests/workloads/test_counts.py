@@ -145,6 +145,14 @@ def test_a_step_counts_what_a_person_writes_down(name: str) -> None:
     assert module.traffic_bytes(case) == pytest.approx(moved, abs=0.6)
 
 
+def test_a_product_that_adds_to_its_result_reads_that_as_well() -> None:
+    sizes = {"m": 37, "k": 53, "n": 29}
+    module, case = load_workload("matmul"), Case("added", "matmul", {**sizes, "alpha": 0.8, "beta": 0.4})
+    assert module.traffic_bytes(case) == COUNTS["matmul"][1] + 4 * 37 * 29
+    assert module.flops(case) == COUNTS["matmul"][0]
+    assert module.memory_bytes(case) == COUNTS["matmul"][1]
+
+
 @pytest.mark.parametrize("name", WITH_PRODUCTS)
 def test_a_step_counts_what_torch_counts(name: str) -> None:
     """Torch counts sums of rows too, which are products with ones: less than 2 % at these sizes."""

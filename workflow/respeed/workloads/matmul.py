@@ -20,23 +20,43 @@ STRENGTH = 4.0
 
 class _Product:
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.backend = backend
-        self.a = backend.array(inputs["a"])  # (m, k)
-        self.b = backend.array(inputs["b"])  # (k, n)
-        self.c = backend.zeros(len(inputs["a"]), inputs["b"].shape[1])  # (m, n)
+        m, n = sizes(case, "m", "n")
+        self.backend, self.how = backend, _how(case)
+        self.a = backend.array(inputs["a"])  # (m, k); transposed (k, m)
+        self.b = backend.array(inputs["b"])  # (k, n); transposed (n, k)
+        # Without beta it is only written.
+        start = np.outer(inputs["signs"], inputs["start"]) if "start" in inputs else None
+        self.c = backend.zeros(m, n) if start is None else backend.array(start)
         self.step = backend.captured(self.multiply)
 
     def multiply(self) -> None:
-        self.backend.gemm(self.a, self.b, self.c)
+        self.backend.gemm(self.a, self.b, self.c, **self.how)
 
     def state(self) -> Arrays:
         return {"c": self.backend.host(self.c)}
 
 
+def _how(case: Case) -> dict[str, Any]:
+    """What `gemm` is asked for beside the arrays."""
+    given, transposed = case.parameters, str(case.parameters.get("transposed", ""))
+    return {
+        "transpose_a": "a" in transposed,
+        "transpose_b": "b" in transposed,
+        "alpha": float(given.get("alpha", 1.0)),
+        "beta": float(given.get("beta", 0.0)),
+    }
+
+
 class Matmul(WorkloadClass):
-    """C = A B: one matrix product, A (m, k), B (k, n), C (m, n)."""
+    """C = A B: one matrix product, A (m, k), B (k, n), C (m, n); with options C = alpha A B + beta C, of factors that
+    lie `transposed` in memory.
+
+    C stays finite over any number of steps if beta is at most 1: below 1 it converges to alpha / (1 - beta) A B; at 1
+    it grows by alpha A B a step, until that is less than its last digit. In fp16, alpha must then be small: 1 / k.
+    """
 
     PARAMETERS: ClassVar = {"m": "whole", "k": "whole", "n": "whole"}
+    OPTIONS: ClassVar = {"alpha": "real", "beta": "real", "transposed": ("a", "b", "ab")}
     TESTS: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {"m": 16, "k": 24, "n": 8},
         "odd": {"m": 37, "k": 53, "n": 29},
@@ -46,35 +66,56 @@ class Matmul(WorkloadClass):
     program: ClassVar[type[Any]] = _Product
 
     def inputs(self, case: Case, seed: int) -> Inputs:
-        """A and B, uniform in [-1, 1)."""
+        """A and B, uniform in [-1, 1). Where beta is not 0, C begins as `signs` (m,) by `start` (n,): as exact in any
+        precision as A and B are, of rank one, so that beta C is checked for next to nothing, and such that beta C is
+        about a third of alpha A B, behind which no error of the product hides."""
         m, k, n = sizes(case, "m", "k", "n")
-        random = np.random.default_rng(seed)
-        return {
-            "a": random.random((m, k), dtype=np.float32) * 2 - 1,
-            "b": random.random((k, n), dtype=np.float32) * 2 - 1,
+        random, how = np.random.default_rng(seed), _how(case)
+
+        def drawn(*shape: int) -> np.ndarray:
+            return random.random(shape, dtype=np.float32) * 2 - 1
+
+        factors = {
+            "a": drawn(k, m) if how["transpose_a"] else drawn(m, k),
+            "b": drawn(n, k) if how["transpose_b"] else drawn(k, n),
         }
+        if not how["beta"]:
+            return factors
+        signs = random.choice(np.array([-1, 1], np.float32), m)
+        return factors | {"signs": signs, "start": drawn(n) * np.float32(how["alpha"] * k**0.5 / (6 * how["beta"]))}
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        return {"c": Product(inputs["a"], inputs["b"])}
+        """alpha A B + beta C, where beta C is one more column of A by one more row of B."""
+        how = _how(case)
+        a = inputs["a"].T if how["transpose_a"] else inputs["a"]
+        b = inputs["b"].T if how["transpose_b"] else inputs["b"]
+        if not how["beta"]:
+            return {"c": Product(a, b, how["alpha"])}
+        scaled = np.multiply(a, how["alpha"], dtype=np.float64)
+        left = np.column_stack([scaled, how["beta"] * inputs["signs"].astype(float)])
+        return {"c": Product(left, np.vstack([b, inputs["start"]]))}
 
     def flops(self, case: Case) -> float:
-        """2 m k n: a multiplication and an addition for each term."""
+        """2 m k n: a multiplication and an addition for each term. Those of alpha and beta are not counted."""
         m, k, n = sizes(case, "m", "k", "n")
         return 2.0 * m * k * n
 
     def traffic_bytes(self, case: Case) -> float:
-        """A and B read once, C written once, fp32."""
-        m, k, n = sizes(case, "m", "k", "n")
-        return 4.0 * (m * k + k * n + m * n)
+        """A and B read once, C written once, and read where beta is not 0, fp32."""
+        m, n = sizes(case, "m", "n")
+        return self.memory_bytes(case) + (4.0 * m * n if _how(case)["beta"] else 0.0)
 
     def memory_bytes(self, case: Case) -> float:
-        return self.traffic_bytes(case)
+        """A, B and C, fp32."""
+        m, k, n = sizes(case, "m", "k", "n")
+        return 4.0 * (m * k + k * n + m * n)
 
 
 class MatmulThreads(Matmul):
     """On some of a row's threads alone: what more of them bring where work is computing."""
 
     PARAMETERS: ClassVar = {"m": "whole", "k": "whole", "n": "whole", "threads": "whole"}
+    OPTIONS: ClassVar = {"alpha": "real", "beta": "real", "transposed": ("a", "b", "ab")}
     TESTS: ClassVar = {
         "smoke": {"m": 64, "k": 64, "n": 64, "threads": 1},
         "odd": {"m": 37, "k": 53, "n": 29, "threads": 1},
