@@ -106,10 +106,3 @@ def read(kind: str, folder: Path, content: str | bytes | None = None) -> tuple[A
     content = FILES[kind].text if content is None else content
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
     return FILES[kind].read(path)
-
-
-def change(kind: str, old: str, new: str) -> str:
-    """A right file's text with `new` in place of `old`, or behind all where there is no `old`."""
-    text = FILES[kind].text
-    assert old in text
-    return text.replace(old, new, 1) if old else f"{text}{new}\n"
