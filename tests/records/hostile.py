@@ -15,7 +15,10 @@ import tarfile
 import zlib
 from collections.abc import Callable
 from functools import reduce
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.records.forge import MANIFEST, Entry, bundle_of, entry, manifest_of, zip_of
 
@@ -29,6 +32,8 @@ SESSION = "records/box/session-001.json"
 SHEET = "records/box/hardware.json"
 TOLD = "records/box/told.yaml"
 MIB = 2**20
+# What is said in places of files, of manifests and of prices, and names of members.
+DATA: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("hostile.yaml").read_text())
 
 
 def tricks() -> dict[str, Trick]:
@@ -188,34 +193,7 @@ def _names() -> dict[str, Trick]:
 
         return trick
 
-    odd = (
-        b"../../../../tmp/evil.json", b"records/../../evil.json", b"records/box/../../../evil.json", b"/etc/evil",
-        b"/records/box/machine.json", b"//server/share/x", b"..", b".", b"", b"/", b"records", b"records/",
-        b"records/box",
-        b"records/box/", b"records//box/machine.json", b"records/box//machine.json", b"records/./box/machine.json",
-        b"records\\box\\machine.json", b"..\\..\\evil.json", b"C:\\evil.json", b"C:evil.json", b"~/evil.json",
-        b"records/box/machine.json\0.txt", b"records/box\0/machine.json", b"records/bo\nx/machine.json",
-        b"records/bo\x1b[31mx/machine.json", b"records/bo x/machine.json", b"records/box /machine.json",
-        b"records/BOX/machine.json", b"records/-box/machine.json", b"records/.box/machine.json",
-        b"records/$(id)/machine.json", b"records/`id`/machine.json", b"records/a;b/machine.json",
-        b"records/*/machine.json",
-        b"records/{machine}/machine.json", b"records/b\xc3\xb6x/machine.json", "records/b\u202ex/machine.json".encode(),
-        "records/b\uff0e\uff0e/machine.json".encode(), b"records/\xff\xfe/machine.json",
-        b"records/" + b"x" * 65 + b"/machine.json", b"records/" + b"x" * 60_000 + b"/machine.json",
-        b"records/box/evil.py", b"records/box/__init__.py", b"records/box/conftest.py", b"records/box/.snakemake",
-        b"records/box/Snakefile", b"records/box/told.yml", b"records/box/raina2009/told.yaml",
-        b"workflow/machines/box.yaml",
-        b"workflow/respeed/evil.py", b"config.yaml", b"results/records/box/machine.json", b"Records/box/machine.json",
-        b"records/box/raina2009/rbm/torch-1/round-00.json", b"records/box/raina2009/rbm/torch-1/round-1.json",
-        b"records/box/raina2009/rbm/torch-1/round-1000.json", b"records/box/raina2009/rbm/torch-1/round-01.JSON",
-        b"records/box/raina2009/rbm/torch-1/round-01.json/",
-        b"records/box/raina2009/rbm/torch-1/round-\xd9\xa1\xd9\xa2.json",
-        b"records/box/raina2009/rbm/torch-1/round-01.json.set-aside-1",
-        b"records/box/raina2009/rbm/torch-1/half-01.json",
-        b"records/box/raina2009/rbm/torch-1/more/round-01.json", b"records/box/raina2009/rbm/round-01.json",
-        b"records/box/session-000.json", b"records/box/session-01.json", b"records/box/hardware.json/x",
-        b"records/other/session-001.json",
-    )  # fmt: skip
+    odd = [*(name.encode("latin-1") for name in DATA["names"]), b"records/" + b"x" * 60_000 + b"/machine.json"]
     return {f"named {name[:60]!r} ({number})": named(name) for number, name in enumerate(odd)}
 
 
@@ -282,38 +260,16 @@ def _manifests() -> dict[str, Trick]:
 
     another = {"path": SECOND.replace("02", "09"), "size": 10, "sha256": "0" * 64}
     return {
-        f"manifest without {key}": without(key) for key in ("schema", "respeed", "smoke", "machines", "members")
-    } | {
+        **{f"manifest without {key}": without(key) for key in ("schema", "respeed", "smoke", "machines", "members")},
+        **{f"manifest {name}": told(lambda one, more=more: one | more) for name, more in DATA["manifest"].items()},
+        **{name: member(**changed) for name, changed in DATA["member"].items()},
         "manifest that is no JSON": told(lambda manifest: b"schema: 1\n"),
         "manifest that is a list": told(lambda manifest: [manifest]),
         "manifest that is null": told(lambda manifest: b"null"),
-        "manifest of a later schema": told(lambda manifest: manifest | {"schema": 2}),
-        "manifest of schema 0": told(lambda manifest: manifest | {"schema": 0}),
-        "manifest of schema true": told(lambda manifest: manifest | {"schema": True}),
-        "manifest of schema 1.0": told(lambda manifest: manifest | {"schema": 1.0}),
-        "manifest of a schema in text": told(lambda manifest: manifest | {"schema": "1"}),
-        "manifest with members by name": told(lambda manifest: manifest | {"members": {"a": 1}}),
-        "manifest without any member": told(lambda manifest: manifest | {"members": []}),
         "manifest with a member less": told(lambda manifest: manifest | {"members": manifest["members"][:-1]}),
         "manifest with a member more": told(lambda manifest: manifest | {"members": [*manifest["members"], another]}),
         "manifest with a member twice": told(lambda one: one | {"members": [*one["members"], one["members"][0]]}),
         "manifest in another order": told(lambda manifest: manifest | {"members": manifest["members"][::-1]}),
-        "manifest of smoke records": told(lambda manifest: manifest | {"smoke": True}),
-        "manifest of smoke in text": told(lambda manifest: manifest | {"smoke": "no"}),
-        "manifest of another machine": told(lambda manifest: manifest | {"machines": {"other": {}}}),
-        "manifest of a machine too many": told(lambda one: one | {"machines": one["machines"] | {"idle": {}}}),
-        "manifest of a machine named ../x": told(lambda one: one | {"machines": one["machines"] | {"../x": {}}}),
-        "manifest of other memory": told(lambda one: one | {"machines": {"box": {"memory_bytes": 2**40}}}),
-        "manifest of memory in text": told(lambda one: one | {"machines": {"box": {"memory_bytes": "much"}}}),
-        "manifest of flags that are numbers": told(lambda one: one | {"machines": {"box": {"cpu_flags": [1]}}}),
-        "wrong sha256": member(sha256="0" * 64),
-        "sha256 in capitals": member(sha256="A" * 64),
-        "sha256 too short": member(sha256="0"),
-        "wrong size": member(size=1),
-        "negative size": member(size=-1),
-        "size that is no whole number": member(size=1.5),
-        "path of another kind": member(path=5),
-        "path that leads out": member(path="records/../../x"),
     }
 
 
@@ -328,24 +284,13 @@ def _json() -> dict[str, Trick]:
     def with_value(value: str) -> Trick:
         return text(lambda record: f'{record[:-1]}, "more": {value}}}')
 
-    return {
-        f"JSON with {name}": with_value(value)
-        for name, value in {
-            "NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity", "1e999": "1e999", "-1e999": "-1e999",
-            "a whole number of 100 digits": "9" * 100, "a whole number of 100,000 digits": "9" * 100_000,
-            "50 lists in one another": "[" * 50 + "]" * 50,
-            "100,000 lists in one another": "[" * 100_000 + "]" * 100_000,
-            "100,000 that never end": "[" * 100_000, "50 objects in one another": '{"a":' * 50 + "1" + "}" * 50,
-            "a control character": '"\\u0000"', "an escape for a terminal": '"\\u001b[2J"',
-            "half a letter": '"\\ud800"',
-            "text that turns round": '"\\u202e"', "a text of 100,000 letters": f'"{"x" * 100_000}"',
-            "a key of 100,000 letters": f'{{"{"x" * 100_000}": 1}}', "a key that is no text": '{"\\ud800": 1}',
-            "a key twice": '{"a": 1, "a": 2}', "another index after the first": '1, "id": {"index": 2}',
-            "a comment": "1 // one", "a comma too many": "[1,]", "a leading 0": "01", "a plus": "+1",
-            "hexadecimal": "0x1",
-            "single quotes": "'a'",
-        }.items()
-    } | {
+    long = {
+        "a whole number of 100,000 digits": "9" * 100_000, "100,000 that never end": "[" * 100_000,
+        "100,000 lists in one another": "[" * 100_000 + "]" * 100_000,
+        "a text of 100,000 letters": f'"{"x" * 100_000}"',
+        "a key of 100,000 letters": f'{{"{"x" * 100_000}": 1}}',
+    }  # fmt: skip
+    return {f"JSON with {name}": with_value(value) for name, value in (DATA["json"] | long).items()} | {
         "JSON after a byte order mark": text(lambda record: b"\xef\xbb\xbf" + record.encode()),
         "JSON in UTF-16": text(lambda record: record.encode("utf-16")),
         "JSON that is no UTF-8": text(lambda record: record.replace("CPU", "\xff").encode("latin-1")),
@@ -373,110 +318,7 @@ def put(files: Files, file: str, changes: dict[str, Any]) -> Files:
 
 
 # What is of another type is not among these: test_hostile_bundles tries that everywhere.
-CASE, BLOCK = "cases.0", "cases.0.blocks.0"
-FACTS = {
-    FIRST: {
-        "schema": (2, 4, "3", True, None, ...),
-        "id": (..., None),
-        "id.machine": ("other", "../x", None),
-        "id.paper": ("other", "../x"),
-        "id.experiment": ("other",),
-        "id.profile": ("other",),
-        "id.index": (0, 2, 100, -1, 1.5, True, "1", ...),
-        "id.whole": (True, 0, "no"),
-        "id.smoke": (True, None),
-        "profile.name": ("other",),
-        "profile.architecture": ("abacus", None),
-        "profile.label": (None, ...),
-        "profile.threads": ("some", 0, -1, 1.5),
-        "threads": (0, -1, "1", True, None),
-        "seed": (1.5, 10**30),
-        "digest": ("", "../x", "0" * 15, "G" * 16),
-        "started": ("", "2026-02-31T00:00:00+00:00", "2026-01-01T00:00:00", "9999-01-01T00:00:00+00:00"),
-        "wall_seconds": (-1.0, 1e300, "1", None),
-        "start_seconds": (-1.0, ...),
-        "provenance": (None,),
-        "provenance.machine.cpu": (None, ...),
-        "provenance.machine.cpu_flags": ("avx", [5]),
-        "provenance.machine.memory_bytes": (-1, 2.5, True, 2**40),
-        "provenance.machine.usable_cores": (0, 10**30),
-        "provenance.machine.accelerators": (None, [None]),
-        "provenance.backend": (None,),
-        "provenance.commit": (...,),
-        "provenance.energy": ({"reason": None}, {"reason": None, "update_seconds": {}}),
-        "provenance.energy.update_seconds": ({"package-0": 0},),
-        "provenance.accelerator": (None, [], {"fans": 2}, {"untold": {f"fact {n}": "why" for n in range(40)}}),
-        "provenance.accelerator.name": (7, None),
-        "provenance.accelerator.power_limit_watts": (-1.0, 1e9, "70"),
-        "provenance.accelerator.ecc": (1,),
-        "provenance.accelerator.processes": (-1,),
-        "provenance.accelerator.untold": ({"mig": ""}, ["mig"]),
-        "ceilings": ({"flops_per_second": "1"}, {"flops_per_second": -1.0}),
-        "cases": ([], None, ["576x1024"]),
-        f"{CASE}.case": (None,),
-        f"{CASE}.workload": ("../x", ""),
-        f"{CASE}.parameters": ([], None),
-        f"{CASE}.flops": (-1.0, "1"),
-        f"{CASE}.traffic_bytes": (-1.0, True),
-        f"{CASE}.status": ("fine", None),
-        f"{CASE}.errors": ({"h0": -1.0},),
-        f"{CASE}.warmup": (None, {}),
-        f"{CASE}.warmup.step_seconds": (0.0, -1.0),
-        f"{CASE}.wall_seconds": (-1.0, None),
-        f"{CASE}.parts": ({"one": 1.0},),
-        f"{CASE}.blocks": ([], None),
-        f"{BLOCK}.sample_steps": (0, -1, 1.5),
-        f"{BLOCK}.sample_seconds": ([], [0.0], [-0.1], [True], ["0.1"], [None], [1e300], 0.1),
-        f"{BLOCK}.probe_seconds": ([], [0.1], [0.1, -0.1], [0.0, 0.0], None),
-        f"{BLOCK}.run_delay_seconds": (-1.0,),
-        f"{BLOCK}.threads_ran": (-1, 1.5),
-        f"{BLOCK}.minor_faults": (-1, None),
-        f"{BLOCK}.part_seconds": ([[0.1]], [5]),
-        f"{BLOCK}.more": (1,),
-        f"{BLOCK}.joules": ({"package-0": -1.0}, {"package-0": "much"}),
-        f"{BLOCK}.device": (None, [{}] * 3, [{"sm_mhz": -1}], [{"watts": 1e7}], [{"celsius": "hot"}], [{"more": 1}]),
-        f"{BLOCK}.device.0.reasons": (True, -4),
-        f"{CASE}.energy_run": (None, {"steps": 9, "joules": {"GPU": 300.0}}),
-        f"{CASE}.energy_run.steps": (0, True),
-        f"{CASE}.energy_run.seconds": (0.0,),
-        f"{CASE}.energy_run.joules": ({"GPU": -1.0},),
-    },
-    DESCRIPTION: {
-        "machine": ("other", None, ...),
-        "hardware": ({}, None),
-        "hardware.memory_bytes": (2**40,),
-        "not_measurable": ({"gpu": ""},),
-        "hardware.cores": ([{"socket": 0}],),
-        "hardware.cores.0.cores": ("many",),
-        "profiles.torch-1": ({"asked": "0" * 16},),
-        "profiles.torch-1.threads": ("all",),
-        "profiles.gpu.reason": ("",),
-    },
-    LEARNING: {
-        "schema": (2, None),
-        "machine": ("other",),
-        "paper": ("other",),
-        "experiment": ("dbn",),
-        "smoke": (True, None),
-        "started": ("now", ...),
-        "programs": ([], None),
-        "programs.0.curve": ([], [[0.1]], [["a", "b"]]),
-        "programs.0.pictures": ([], [[]], [[[256]]], [[[-1]]]),
-    },
-    SHEET: {
-        "digest": ("",),
-        "provenance.machine.memory_bytes": (...,),
-        "memory.caches.L1": (-1,),
-        "absent.0.profile.device": (...,),
-        "rounds.0.id.machine": ("other",),
-        "rounds.0.id.whole": (True,),
-        "rounds.0.cases.0.case": ("large",),
-        "rounds.0.cases.4.flops": (None,),
-        "rounds.0.cases.5.parameters": ({},),
-        "rounds.0.cases.6.parameters.how": ("fast", "queued", ["waited"]),
-    },
-    SESSION: {"schema": (2,), "machine": ("other",), "started": ("now", None)},
-}
+CASE = "cases.0"
 
 
 def _facts() -> dict[str, Trick]:
@@ -484,14 +326,23 @@ def _facts() -> dict[str, Trick]:
         return lambda files: _good(put(files, file, changes))
 
     without_blocks = {f"{CASE}.status": "not-run", f"{CASE}.blocks": [], f"{CASE}.warmup": None}
+    files = {"first": FIRST, "description": DESCRIPTION, "learning": LEARNING, "sheet": SHEET, "session": SESSION}
+    instead = [
+        *(
+            (kind, place, one)
+            for kind, places in DATA["facts"].items()
+            for place, all_ in places.items()
+            for one in all_
+        ),
+        *((kind, place, ...) for kind, places in DATA["missing"].items() for place in places),
+    ]
     return {
-        f"{file.split('/')[-1]}: {place} {'missing' if value is ... else json.dumps(value)[:40]}": changed(
-            file, {place: value}
-        )
-        for file, places in FACTS.items()
-        for place, values in places.items()
-        for value in values
+        f"{kind}: {place} {'missing' if value is ... else json.dumps(value)[:40]}": changed(files[kind], {place: value})
+        for kind, place, value in instead
     } | {
+        "forty facts untold": changed(
+            FIRST, {"provenance.accelerator": {"untold": {f"fact {number}": "why" for number in range(40)}}}
+        ),
         "not run without a reason": changed(FIRST, without_blocks),
         "product without operations": changed(FIRST, {f"{CASE}.workload": "matmul", f"{CASE}.flops": None}),
     }
@@ -499,26 +350,9 @@ def _facts() -> dict[str, Trick]:
 
 def _prices() -> dict[str, Trick]:
     good = "price: {per_hour: 1, currency: EUR, source: bill, date: 2026-01-31}\n"
-    texts = {
-        "nothing": "",
-        "no price": "profiles: [torch-1]\n",
-        "only Slurm": "slurm: {partition: gpu}\n",
-        "an object": "price: !!python/object/apply:os.system ['id']\n",
-        "an alias": "a: &a [1]\nprice: *a\n",
-        "a thousand laughs": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n",
-        "a key twice": good + good,
-        "an unknown key": good + "run: id\n",
-        "a negative price": good.replace("1,", "-1,", 1),
-        "a price of NaN": good.replace("1,", ".nan,", 1),
-        "a price of 1e400": good.replace("1,", "1e400,", 1),
+    texts = DATA["told"] | {
         "a price of 1,000 digits": good.replace("1,", "9" * 1000 + ",", 1),
-        "a currency of four letters": good.replace("EUR", "EURO"),
-        "the 31st of February": good.replace("2026-01-31", "2026-02-31"),
-        "a source that turns round": good.replace("bill", '"\\u202e"'),
-        "a source of control characters": good.replace("bill", '"\\e[2J"'),
-        "30 lists in one another": "price: " + "[" * 30 + "]" * 30,
         "10,000 lists in one another": "price: " + "[" * 10_000,
-        "a tab": "price:\n\tper_hour: 1\n",
         "more bytes than any": good + "# " + "x" * 5000 + "\n",
     }
     found: dict[str, Trick] = {
