@@ -163,7 +163,7 @@ def _unguarded(shown: str) -> str:
 
 INTRODUCTION = """# Tables
 
-`results/tables/*.csv`, for your own statistics; `respeed.analysis.columns` writes them and this page.
+Every table `results/tables/*.csv`, for your own statistics. (`respeed.analysis.columns` writes them and this page.)
 
 ```python
 import respeed
@@ -178,8 +178,8 @@ by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm",
 print(by_cell["seconds"].agg(["median", "std", "count"]))
 ```
 
-An empty field is NaN in a frame where the column is of numbers, and an empty text where it is of texts. A text that a
-spreadsheet would compute has an apostrophe before it in the file, and none in the frame.
+A count is a whole number, a flag True or False. An empty field becomes NaN in a column of numbers, and an empty text in
+one of texts. A text that a spreadsheet would compute has an apostrophe before it in the file; the frame has none.
 """
 
 
