@@ -100,18 +100,9 @@ class ByTorch:
             self._search(penalty, least, least_of_norm, steps, *here)
 
     def _search(
-        self,
-        penalty: float,
-        least: float,
-        least_of_norm: float,
-        lengths: tuple[Tensor, ...],
-        direction: Tensor,
-        moved: Tensor,
-        left: Tensor,
-        coefficients: Tensor,
-        objective: Tensor,
-        going: Tensor,
+        self, penalty: float, least: float, least_of_norm: float, lengths: tuple[Tensor, ...], *arrays: Tensor
     ) -> None:
+        direction, moved, left, coefficients, objective, going = arrays
         # All lengths at once. The last one is 0, which changes nothing: that of a row that finds no other.
         steps, worth, rest = lengths
         tried = self._scratch(direction[:, None].expand(-1, len(steps), -1), name="tried")

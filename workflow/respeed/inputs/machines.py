@@ -107,9 +107,9 @@ def load_told(folder: Path = MACHINES) -> dict[str, Told]:
     return {machine: faultless(read_told(machine, folder)) for machine in told_machines(folder)}
 
 
-def told_of(machine: str) -> Told | None:
+def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
     """What is told of one machine; None if nothing is, UserError if its file is not valid."""
-    return faultless(read_told(machine)) if (MACHINES / f"{machine}.yaml").exists() else None
+    return faultless(read_told(machine, folder)) if (folder / f"{machine}.yaml").exists() else None
 
 
 def read_told(machine: str, folder: Path = MACHINES) -> tuple[Told | None, Mistakes]:

@@ -136,10 +136,7 @@ def read_profiles(folder: Path = HARDWARE) -> tuple[dict[str, Profile], dict[str
 
 def load_profiles(folder: Path = HARDWARE) -> dict[str, Profile]:
     """All profiles by name; UserError if a file is not valid."""
-    profiles, wrong = read_profiles(folder)
-    for mistakes in wrong.values():
-        mistakes.raise_any()
-    return profiles
+    return {name: faultless(read_profile(name, folder)) for name in _stems(folder)}
 
 
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:

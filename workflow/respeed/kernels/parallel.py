@@ -5,103 +5,46 @@ turns. Threads of another pool would meet those of the products, which go on loo
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from types import FunctionType
+from typing import Any
 
 from numba import njit, prange
 
 from respeed.kernels import elementwise
-from respeed.kernels.compiled import FAST, Kernel
+from respeed.kernels.compiled import FAST
 
 # Pieces for each thread where rows may be done already, and then cost nothing.
-PIECES = 4
+PIECES = {elementwise.line_search: 4}
+
+# Stand for those of each function that `_spread` makes.
+KERNEL: Callable[..., None] = elementwise.sigmoid_elements
+PARTS = 1
 
 
-def _parallel(function: Kernel) -> Kernel:
-    compiled = njit(parallel=True, cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
-    return cast(Kernel, compiled)
+def _over_all(count: int, threads: int, *arguments: Any) -> None:
+    parts = PARTS * threads
+    for part in prange(parts):
+        KERNEL(part * count // parts, (part + 1) * count // parts, *arguments)
 
 
-# One for each kernel: Numba keeps no compiled function that is given another one.
-
-
-@_parallel
-def _sigmoid_elements(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.sigmoid_elements(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _dense_rows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.dense_rows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _backward_elements(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.backward_elements(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _softmax_error_rows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.softmax_error_rows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _sigmoid_error_rows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.sigmoid_error_rows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _sample_rows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.sample_rows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _mask_rows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.mask_rows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _coordinate_step(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.coordinate_step(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _line_search(count: int, threads: int, *arguments: Any) -> None:
-    pieces = PIECES * threads
-    for part in prange(pieces):
-        elementwise.line_search(part * count // pieces, (part + 1) * count // pieces, *arguments)
-
-
-@_parallel
-def _gradient_step(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.gradient_step(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _cut_windows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.cut_windows(part * count // threads, (part + 1) * count // threads, *arguments)
-
-
-@_parallel
-def _add_windows(count: int, threads: int, *arguments: Any) -> None:
-    for part in prange(threads):
-        elementwise.add_windows(part * count // threads, (part + 1) * count // threads, *arguments)
+def _spread(kernel: Callable[..., None]) -> Callable[..., None]:
+    """`_over_all` of its own for a kernel, by global names: Numba keeps no compiled function that is given another one,
+    and keeps one under its name."""
+    names = globals() | {"KERNEL": kernel, "PARTS": PIECES.get(kernel, 1)}
+    function = FunctionType(_over_all.__code__, names, kernel.__name__)
+    function.__qualname__ = kernel.__name__
+    options = {"parallel": True, "cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
+    compiled: Callable[..., None] = njit(**options)(function)
+    return compiled
 
 
 # A kernel of rows [start, stop), and the same over all rows on some threads.
 SPREAD: dict[Callable[..., None], Callable[..., None]] = {
-    getattr(elementwise, over_all.__name__.removeprefix("_")): over_all
-    for over_all in (
-        _sigmoid_elements, _dense_rows, _backward_elements, _softmax_error_rows, _sample_rows, _mask_rows,
-        _sigmoid_error_rows, _cut_windows, _add_windows, _coordinate_step, _line_search, _gradient_step,
+    kernel: _spread(kernel)
+    for kernel in (
+        elementwise.sigmoid_elements, elementwise.dense_rows, elementwise.backward_elements,
+        elementwise.softmax_error_rows, elementwise.sigmoid_error_rows, elementwise.sample_rows, elementwise.mask_rows,
+        elementwise.coordinate_step, elementwise.line_search, elementwise.gradient_step, elementwise.cut_windows,
+        elementwise.add_windows,
     )
 }  # fmt: skip

@@ -76,16 +76,14 @@ def accelerator_names() -> tuple[str, ...]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     with nvml() as driver:
         handles = [handle for parts in map(partial(_parts, driver), device_handles(driver)) for handle in parts]
-        names = [_name(driver, handle) for handle in handles]
+        names = [str(ask(driver, "DeviceGetName", handle).value or NAMELESS) for handle in handles]
         uuids = [str(ask(driver, "DeviceGetUUID", handle).value or "") for handle in handles]
     if visible is None:
-        return tuple(_as_cuda_has_them(names, uuids))
+        # Where nothing names a slice, CUDA shows a program only one.
+        slices = [name for name, uuid in zip(names, uuids, strict=True) if uuid.startswith("MIG-")]
+        return tuple(slices[:1] or names)
     by_bus = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     return tuple(visible_devices(visible, names, uuids, by_bus=by_bus))
-
-
-def _name(driver: Any, handle: Any) -> str:
-    return str(ask(driver, "DeviceGetName", handle).value or NAMELESS)
 
 
 def _parts(driver: Any, handle: Any) -> list[Any]:
@@ -94,12 +92,6 @@ def _parts(driver: Any, handle: Any) -> list[Any]:
     count = ask(driver, "DeviceGetMaxMigDeviceCount", handle).value if mode and mode[0] else 0
     slices = [ask(driver, "DeviceGetMigDeviceHandleByIndex", handle, index).value for index in range(count or 0)]
     return [one for one in slices if one is not None] or [handle]
-
-
-def _as_cuda_has_them(names: Sequence[str], uuids: Sequence[str]) -> list[str]:
-    """Where nothing names a slice, CUDA shows a program only one."""
-    slices = [name for name, uuid in zip(names, uuids, strict=True) if uuid.startswith("MIG-")]
-    return slices[:1] or list(names)
 
 
 @contextlib.contextmanager
@@ -229,7 +221,10 @@ def _facts_of(driver: Any, handle: Any) -> dict[str, Any]:
     facts, untold = dict[str, Any](), dict[str, str]()
     asked: dict[str, tuple[Answer, Callable[[Any], Any]]] = {
         "driver": (ask(driver, "SystemGetDriverVersion"), str),
-        "driver_cuda": (ask(driver, "SystemGetCudaDriverVersion"), cuda_version),
+        "driver_cuda": (
+            ask(driver, "SystemGetCudaDriverVersion"),
+            lambda number: f"{number // 1000}.{number % 1000 // 10}",  # as people write it: "12.4" of 12040
+        ),
     }
     asked |= {key: (ask(driver, query, handle, *about), made) for key, (query, about, made) in _FACTS.items()}
     for key, (answer, made) in asked.items():
@@ -258,11 +253,6 @@ def device_users() -> list[list[int]]:
     with nvml() as driver:
         told = (ask(driver, "DeviceGetComputeRunningProcesses", handle).value for handle in device_handles(driver))
         return [[one.pid for one in every or () if one.pid != os.getpid()] for every in told]
-
-
-def cuda_version(number: int) -> str:
-    """As people write it: "12.4" of 12040."""
-    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def old_driver(package: str, cuda: str, instead: str) -> str | None:

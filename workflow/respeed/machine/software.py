@@ -97,11 +97,8 @@ def packages_of_own_python() -> list[str]:
     """Those of them that are not of this environment, but of the Python that the user had it made upon."""
     folders = {os.path.realpath(folder) for folder in upon()}
     names = package_versions().keys() - {"python", "respeed"} if folders else set[str]()
-    return sorted(name for name in names if os.path.realpath(_folder(name)) in folders)
-
-
-def _folder(package: str) -> str:
-    return str(importlib.metadata.distribution(package).locate_file(""))
+    found = {name: str(importlib.metadata.distribution(name).locate_file("")) for name in names}
+    return sorted(name for name, folder in found.items() if os.path.realpath(folder) in folders)
 
 
 def blas_libraries() -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import fcntl
 import functools
 import json
 import os
-import pwd
 import secrets
 import shutil
 import sys
@@ -23,6 +22,7 @@ from typing import IO, Any
 
 from respeed.errors import GOES_ON, UserError, refusal
 from respeed.inputs.files import read_text
+from respeed.machine.process import user_name
 from respeed.paths import (
     SET_ASIDE,
     description_path,
@@ -482,14 +482,6 @@ def check_own(path: Path) -> None:
         raise UserError(f"{path}: is a link to nothing that can be reached; delete it")
     if not os.access(path, os.W_OK | os.X_OK if path.is_dir() else os.W_OK):
         raise UserError(
-            f"{path}: cannot be written, and belongs to {_owner(path)}; run in a clone of your own, or have the right "
-            "given to you"
+            f"{path}: cannot be written, and belongs to {user_name(path.lstat().st_uid)}; run in a clone of your own, "
+            "or have the right given to you"
         )
-
-
-def _owner(path: Path) -> str:
-    number = path.lstat().st_uid
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user {number}"

@@ -17,7 +17,7 @@ from typing import Any
 from respeed.errors import UserError, nearest
 from respeed.inputs.files import from_here, read_bounded
 from respeed.inputs.forms import faultless
-from respeed.inputs.machines import PLACEHOLDER, Price, Told, check_told, read_told
+from respeed.inputs.machines import PLACEHOLDER, Price, check_told, told_of
 from respeed.machine.software import library_name, telling_environment
 from respeed.paths import MACHINES, NAME, SET_ASIDE, check_name, records_folder
 from respeed.records.bundle import (
@@ -164,11 +164,6 @@ def _without_names(provenance: dict[str, Any]) -> dict[str, Any]:
 # --- the price, which is carried with the records; Slurm's resources and the choice of profiles stay at their site
 
 
-def _told(machine: str, folder: Path) -> Told | None:
-    """What is told of the machine here; None if nothing is, UserError if its file is not valid."""
-    return faultless(read_told(machine, folder)) if (folder / f"{machine}.yaml").exists() else None
-
-
 def _check_price(machine: str, data: bytes, where: str) -> Price:
     """The price that somebody sent; UserError if it is none."""
     try:
@@ -185,7 +180,7 @@ def _keep_price(machine: str, price: Price, folder: Path) -> str | None:
     """Write the price where nothing is told of the machine here; says what happened, None if it is told already."""
     path = folder / f"{machine}.yaml"
     try:
-        told = _told(machine, folder)
+        told = told_of(machine, folder)
     except UserError as error:
         return f"its price is left out, as what is told of it here is not valid: {str(error).splitlines()[0]}"
     if price.source == PLACEHOLDER:
@@ -377,7 +372,7 @@ def export_bundle(file: Path, smoke: bool = False, machine: str | None = None, t
         raise UserError(f"{records_folder(smoke)}: nothing to export; measure first: ./run snakemake --cores all")
     check_machines(len(machines), str(file), "export one at a time: --machine NAME")
     for name in machines:
-        if (price := _told(name, told)) and price.price:
+        if (price := told_of(name, told)) and price.price:
             members[f"{ROOT}/{name}/told.yaml"] = _price_text(price.price).encode()
     pack(file, members, smoke, {name: _fingerprint(mine) for name, mine in machines.items()})
     records = {name: sum(item.place.kind is Kind.RECORD for item in mine) for name, mine in machines.items()}
