@@ -44,7 +44,7 @@ def test_a_paper_with_a_program_of_its_own_is_rerun_as_data_once_its_reader_allo
         file.write(ON_ITS_CPUS.replace("one: 1", "batch: 1").replace("one: 2", "batch: 2"))
 
     said = (
-        "products: not measured: would run ./multiply columns 512 or ./multiply rows 512 (workflow/papers/three-loops/"
+        "products: not measured: would run ./multiply columns {n} or ./multiply rows {n} (workflow/papers/three-loops/"
     )
     assert said in project.snakemake("-n", *RUN).stdout
     assert "three-loops: not allowed: would run" in project.run("python", "-m", "respeed", "check").stdout

@@ -81,6 +81,9 @@ WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "exit code": ([*PYTHON, "raise SystemExit('no n given')"], {}, "failed", "ended with exit code 1: no n given"),
     "other exit code": (["true"], {"exit_code": 3}, "failed", "true ended with exit code 0"),
     "crash": ([*PYTHON, "import os; os.abort()"], {}, "failed", "ended with SIGABRT"),
+    "other signal": (["sh", "-c", "kill -40 $$"], {}, "failed", "sh ended with signal 40"),
+    "long name": (["true", f"{{paper}}/{'a' * 300}"], {}, "not-run", "there is no {paper}/aaa"),
+    "a pipe": (["mkfifo", "out"], {"file": "out", "like": "like.txt"}, "failed", "out, which is checked, is no plain"),
     "endless": (["sleep", "9"], {"timeout_seconds": 0.2}, "failed", "had not ended after 0.2 s (timeout_seconds)"),
     "talks for ever": (["yes"], {"timeout_seconds": 5}, "failed", "yes printed more than 1 MB"),
     "nothing found": (["echo", "done"], {"time_pattern": "took (.*) s"}, "failed", "nothing that matches time_pattern"),
@@ -196,7 +199,16 @@ with open(sys.argv[1], "w") as file:
 """
 
 
-@pytest.mark.parametrize("then", [LATER, "raise SystemExit(1)"], ids=["goes on", "ends"])
+@pytest.mark.parametrize(
+    "then",
+    [
+        LATER,
+        "raise SystemExit(1)",
+        f"child.kill(); child.wait(); os.close(1); os.close(2)\n{LATER}",
+        f"os.setsid()\n{LATER}",
+    ],
+    ids=["goes on", "ends", "says no more", "leaves its group"],
+)
 def test_nothing_that_a_run_started_goes_on_when_its_case_has_ended(folder: Path, then: str) -> None:
     facts = measured(*PYTHON, f"{CHILD}\n{then}", str(folder / "pids"), timeout_seconds=1)
     assert facts["status"] == "failed"
@@ -294,6 +306,8 @@ def example(folder: Path, change: Callable[[str], str] = str, name: str = "loops
         ("timeout_seconds: 120", "requires: {library: mkl}", "requires.library: is for hardware profiles"),
         ('single-cpu: [./multiply, columns, "{n}"]', "single-cpu: ./multiply", "must be a list of words, or a mapping"),
         ("n: 512, flops", "m: 512, flops", "unknown key 'm'"),
+        ("like: corner", 'like: corner-{m}', "the key 'm' is missing, here or in the protocol: program needs it"),
+        ("single-cpu: [", "cpu: [", "products.program.command.cpu: 'cpu' is not allowed (did you mean single-cpu"),
         ("n: 512, flops", "flops", "the key 'n' is missing, here or in the protocol: program needs it"),
         ("    protocol: {}", "    learning: [{case: seen, n: 8}]\n    protocol: {}", "learns nothing to look at"),
         ("    program:\n", "    programs:\n", "unknown key 'programs'"),
@@ -384,7 +398,27 @@ def test_a_table_says_what_would_run_where_a_program_is_not_allowed(folder: Path
     paper, _ = example(folder.parent)
     cells = make_cells(read_rounds([]), {"loops": paper}, {"program-1": load_profile("program-1")}, {"box": {}}, False)
     assert {*cells["status"]} == {"not-run"}
-    assert cells["reason"][0].startswith("would run ./multiply columns 512 or ./multiply rows 512 (")
+    assert cells["reason"][0].startswith("would run ./multiply columns {n} or ./multiply rows {n} (")
+
+
+def test_whoever_is_to_allow_a_paper_is_shown_every_command_of_every_table_and_where_a_word_ends(
+    folder: Path, allowed: Path
+) -> None:
+    def change(text: str) -> str:
+        start = text.index("  products:")
+        second = text[start:].replace("products:", "more:").replace("./multiply", '"{tool}"')
+        for size, tool in (("512", "sh -c"), ("1024", "sh -c"), ("64", "erase")):
+            second = second.replace(f"n: {size},", f"tool: {tool}, n: {size},")
+        return text + second
+
+    paper, mistakes = example(folder.parent, change)
+    assert paper, mistakes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "load_papers", lambda _: {"loops": paper})
+        shown = [why.partition(" (")[0] for _, why in config.denied_papers(["loops"])]
+    assert shown == [
+        f"would run {tool} columns {{n}} or {tool} rows {{n}}" for tool in ("./multiply", "'sh -c'", "erase")
+    ]
 
 
 def test_a_table_may_have_a_program_beside_our_own_of_the_same_cases(tmp_path: Path) -> None:

@@ -152,7 +152,9 @@ def load_config(
 def why_denied(case: Case) -> str | None:
     """Why the case's program may not be run: who shares a paper runs no commands on others' machines by that. None if
     config.yaml allows it, or if there is none."""
-    commands = dict.fromkeys(" ".join(command_of(case, row)) for row in ARCHITECTURES)
+    texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
+    words = (command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES)
+    commands = dict.fromkeys(" ".join(repr(word) if " " in word else word for word in one) for one in words)
     if not (lines := [*filter(None, commands)]) or (paper := case.parameters["program"]["paper"]) in _allowed():
         return None
     where = from_here(PAPERS / paper / "paper.yaml")
@@ -162,10 +164,11 @@ def why_denied(case: Case) -> str | None:
 
 
 def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of the papers with a program that may not be run, and why."""
+    """Those of the papers with a program that may not be run, and why, with each command of theirs once."""
     for name, paper in load_papers(papers).items():
-        cases = (case for experiment in paper.experiments.values() for case in experiment.cases)
-        if why := next(filter(None, map(why_denied, cases)), None):
+        tables = paper.experiments.values()
+        cases = (case for experiment in tables for case in (*experiment.cases, *experiment.smoke_cases))
+        for why in dict.fromkeys(filter(None, map(why_denied, cases))):
             yield name, why
 
 

@@ -102,9 +102,10 @@ class ProgramEntry:
 
     @property
     def placeholders(self) -> set[str]:
-        """What its command leaves to the case."""
+        """What its command and `like` leave to the case."""
         commands = self.command.values() if isinstance(self.command, dict) else [self.command]
-        return {name for words in commands for word in words for name in PLACEHOLDER.findall(word)} - {*ROW_SAYS}
+        words = (word for words in (*commands, [self.like]) for word in words)
+        return {name for word in words for name in PLACEHOLDER.findall(word)} - {*ROW_SAYS}
 
     def check(self, where: str) -> None:
         """UserError, a line that begins with `where`, for keys that do not fit one another."""

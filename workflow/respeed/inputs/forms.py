@@ -59,7 +59,7 @@ def fit(form: Any, data: Any, path: Path, name: str | None = None) -> tuple[Any,
         called = {"name": Given(name), **data} if name is not None and isinstance(data, dict) else data
         found = adapter(form).validate_python(called)
     except ValidationError as error:
-        lines = [(one["loc"], one["msg"]) for one in error.errors(include_url=False)]
+        lines = [(_written(one["loc"]), one["msg"]) for one in error.errors(include_url=False)]
         wrong = sorted(lines, key=lambda one: len(one[0]))
     told, unprintable = {place for place, _ in wrong}, []
     for place, value in _walk(data):
@@ -72,6 +72,11 @@ def fit(form: Any, data: Any, path: Path, name: str | None = None) -> tuple[Any,
         keys = ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
         misfits.append(Misfit(place, visible(f"{shown}: {keys}{line}")))
     return (None if misfits else found), misfits
+
+
+def _written(place: Keys) -> Keys:
+    """The place without what pydantic calls a key, and one of several forms that a value may have."""
+    return tuple(part for part in place if part != "[key]" and not str(part).startswith("dict["))
 
 
 def _walk(data: Any, place: Keys = ()) -> Iterator[tuple[Keys, Any]]:

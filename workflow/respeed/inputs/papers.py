@@ -23,8 +23,8 @@ HISTORY = Says("a mapping of experiments to the operations that a printed time i
 
 def _author(value: Any) -> Any:
     """An organisation's name gets braces, as in BibTeX: `reference` keeps it whole."""
-    is_one = isinstance(value, dict) and [*value] == ["organisation"] and isinstance(value["organisation"], str)
-    return f"{{{value['organisation']}}}" if is_one else value
+    name = value["organisation"] if isinstance(value, dict) and [*value] == ["organisation"] else None
+    return f"{{{name}}}" if isinstance(name, str) and name else value
 
 
 Author = Annotated[

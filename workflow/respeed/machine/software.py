@@ -61,7 +61,7 @@ def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
             on_path = shutil.which(word)
             found[word] = Path(on_path) if on_path else None
         elif is_program or word.startswith("{paper}/"):
-            found[word] = place if place.exists() else None
+            found[word] = place if os.path.exists(place) else None  # a name may be too long for its `exists`
     return found
 
 

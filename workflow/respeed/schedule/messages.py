@@ -50,8 +50,8 @@ def _of_machine(target: Target) -> list[str]:
         if mine := cells.get((paper.name, name)):
             todo = sum(plan.attempts(cell) < preset.rounds for cell in mine if cell in asked)
             lines.append(f"  {paper.name} {name}: {todo} of {len(mine)} cells to measure")
-        if why := next(filter(None, map(why_denied, paper.experiments[name].cases)), None):
-            lines.append(f"  {paper.name} {name}: not measured: {why}")
+        cases = paper.experiments[name].smoke_cases if preset.is_smoke else paper.experiments[name].cases
+        lines += [f"  {paper.name} {name}: not measured: {why}" for why in dict.fromkeys(map(why_denied, cases)) if why]
     whys: dict[str, list[str]] = {}
     for profile in map(target.profiles.__getitem__, target.config.profiles):
         runs = any(cases_of(paper.experiments[name], profile, preset.is_smoke) for paper, name in tables)

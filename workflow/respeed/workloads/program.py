@@ -113,7 +113,8 @@ class _Program:
         except OSError as error:
             raise ProgramFailed(f"{self.name} cannot be run: {error.strerror}") from None
         if code != self.spec.get("exit_code", 0):
-            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            named = {one.value: one.name for one in signal.Signals}
+            how = f"exit code {code}" if code >= 0 else named.get(-code, f"signal {-code}")
             lines = [line for line in map(str.strip, run.all_out.splitlines()) if line]
             last = f": {clip(printable(lines[-1]), 200)}" if lines else ""
             raise ProgramFailed(f"{self.name} ended with {how}{last}")
@@ -127,11 +128,12 @@ class _Program:
         ) as process:  # fmt: skip
             try:
                 said = self._said(process)
-            except BaseException:  # before this waits for its end
+                waited = _waited_seconds(process.pid)
+                _, status, used = os.wait4(process.pid, 0)
+            except BaseException:  # before this waits for its end; it may have left the group
+                process.kill()
                 self.close()
                 raise
-            waited = _waited_seconds(process.pid)
-            _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         out, more_out = (bytes(one).decode(errors="replace") for one in said)
         return Run(out, f"{out}\n{more_out}", used.ru_utime + used.ru_stime, waited), process.returncode
@@ -254,6 +256,8 @@ def environment(device: str) -> dict[str, str]:
 
 def read_numbers(path: Path) -> np.ndarray:
     """The numbers of a text file, between spaces, commas and line breaks; of a large one, of its beginning."""
+    if path.exists() and not path.is_file():  # such as a pipe that nobody writes to
+        raise ProgramFailed(f"{path.name}, which is checked, is no plain file")
     try:
         with path.open("rb") as file:
             return np.array(file.read(MOST_IN_FILE).replace(b",", b" ").split(), dtype=np.float64)
