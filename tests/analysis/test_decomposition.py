@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.decomposition import break_down, compare, explain, make_factors, make_why
+from respeed.analysis.decomposition import break_down, compare, explain, make_factors, make_iterations, make_why
 from respeed.analysis.estimates import Estimate
 from respeed.model.paper import Paper
 from tests.derived import ALL, GPU, GPU_BF16, NOISE, PAPER, PAPERS, STEPS, MakeRecord, changed, frames_of, seven
@@ -214,6 +214,54 @@ def test_the_papers_kind_of_speedup_is_the_algorithms_factor_times_the_hardwares
     over = next(row for row in rows_of(made.speedups) if (row.profile, row.case) == ("gpu", "3-percent"))
     assert (over.base_profile, over.base_algorithm) == ("openblas-all", "sparse_descent")
     assert over.speedup == pytest.approx(10)
+
+
+def iterating(records: Records, parts: dict[str, float], **iterations: float) -> Records:
+    """The same, a step in these parts, of which each batch counts its share."""
+    for record in records:
+        (case,) = record["cases"]
+        case["parts"] = dict.fromkeys(parts, 2 / len(parts))
+        case["iterations"] = iterations
+        for block in case["blocks"]:
+            samples = len(block["sample_seconds"])
+            block["part_seconds"] = [[seconds] * samples for seconds in parts.values()]
+            block["sample_seconds"] = [sum(parts.values())] * samples
+    return records
+
+
+def two_that_iterate(make_record: MakeRecord) -> Records:
+    """The authors' algorithm takes 0.7 s, ours 0.4 s, on two rows; on a third there is ours alone."""
+    found: Records = []
+    for row in (ALL, GPU, OPENBLAS):
+        ours = sparse(make_record, "sparse_parallel", 1.0, **row)
+        found += iterating(ours, {"coefficients": 0.3, "bases": 0.1}, coefficients=40.0)
+        if row != OPENBLAS:
+            theirs = {"c1": 0.1, "b1": 0.2, "c2": 0.9, "b2": 0.2}
+            found += iterating(sparse(make_record, "sparse_published", 1.0, **row), theirs, c1=10.0, c2=50.0)
+    for record in found:
+        record["profile"]["backend"] = "openblas" if record["id"]["profile"] == OPENBLAS["profile"] else "torch"
+    return found
+
+
+def test_the_ratio_of_two_algorithms_that_iterate_is_that_of_iterations_of_their_time_and_of_all_else(
+    make_record: MakeRecord,
+) -> None:
+    records = two_that_iterate(make_record)
+    made = frames_of(records)
+    rows = list(rows_of(make_iterations(made.cells, made.samples, PAPERS)))
+    assert {(row.profile, row.algorithm, row.base_algorithm) for row in rows} == {
+        (profile, "sparse_published", "sparse_parallel") for profile in ("torch-all", "gpu")
+    }
+    for row in rows:
+        assert (row.iterations, row.base_iterations, row.iterations_factor) == pytest.approx((30, 40, 0.75))
+        assert (row.ratio, row.iteration_factor, row.others_factor) == pytest.approx((0.7 / 0.4, 0.5 / 0.3 / 0.75, 2))
+        iterated = row.iterating_share * row.iterations_factor * row.iteration_factor
+        assert row.ratio == pytest.approx(iterated + (1 - row.iterating_share) * row.others_factor)
+    # Earlier records do not tell.
+    for record in records[: len(records) // 2]:
+        del record["cases"][0]["iterations"]
+    made = frames_of(records[: len(records) // 2])
+    assert make_iterations(made.cells, made.samples, PAPERS).empty
 
 
 def test_a_table_of_algorithms_has_a_row_for_each_where_it_runs_beside_what_was_printed_for_it(

@@ -226,6 +226,14 @@ def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pyte
     assert is_without_times(measure_case(SPEC, 0, bench()), "wrong", "wrong result: ")
 
 
+def test_a_case_that_iterates_says_how_often_and_any_other_says_nothing() -> None:
+    spec = make_spec(replace(ROUND, experiment="sparse-coding", profile="openblas-all"), 1)
+    facts = timed(replace(spec, cases=tuple(case for case in spec.cases if case.workload == "sparse_parallel")))
+    assert 1 <= facts["iterations"].pop("coefficients") <= 150
+    assert facts["iterations"] == {}
+    assert "iterations" not in timed(SPEC)
+
+
 def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
     facts, workload = measure_case(FP64, 0, bench(backend("fp64"))), load_workload("rbm")
     assert facts["status"] == "measured"

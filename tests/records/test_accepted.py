@@ -38,6 +38,13 @@ ODD = {
     "no reason in a description": (DESCRIPTION, {"not_measurable": {"gpu": NOTHING}}),
     "parts without time": (FIRST, {"cases.0.parts": {"layer": 1.0}, f"{BLOCK}.part_seconds": [[0.0, 0.0]]}),
     "parts that count for nothing": (FIRST, {"cases.0.parts": {"layer": 0}, f"{BLOCK}.part_seconds": [HALF]}),
+    **{
+        f"{why} iterations": (
+            FIRST, {"cases.0.parts": {"layer": 1.0}, f"{BLOCK}.part_seconds": [HALF], "cases.0.iterations": told}
+        ) for why, told in {
+            "another part's": {"other": 2.0}, "less than one of": {"layer": 0.5}, "endless": {"layer": 1e300},
+        }.items()
+    },
     "a way of a device on a CPU": (SHEET, {"rounds.0.cases.6.parameters.how": "queued"}),
     "a way of a CPU on a device": (SHEET, {"absent.0.cases.0": SPREAD}),
 }  # fmt: skip

@@ -17,9 +17,10 @@ from respeed.figures.results import load_results
 from respeed.inputs.machines import Price, Told
 from respeed.output import build_tables
 from respeed.paths import RoundId, round_path
-from respeed.records.store import write_json, write_text
+from respeed.records.store import read_json, write_json, write_text
 from respeed.report import build_report
 from respeed.report.context import make_context
+from tests.analysis.test_decomposition import two_that_iterate
 from tests.conftest import ROOT, MakeRecord, write_machines
 from tests.figures.machines import read_energy
 
@@ -68,6 +69,19 @@ def test_the_roofline_says_in_words_what_it_shows(make_record: MakeRecord) -> No
     (found,) = context_of()["papers"][0]["rooflines"]
     assert "Roofs on box-00: PyTorch, one core, 10,000 GFLOP/s" in found["alt"]
     assert "GPU, 2009, 622 GFLOP/s and 142 Gbyte/s" in found["alt"]
+
+
+def test_how_iterations_make_the_ratio_of_two_algorithms_stands_on_the_page_of_their_table(
+    make_record: MakeRecord,
+) -> None:
+    for record in two_that_iterate(make_record):
+        path = round_path(RoundId(**record["id"]))
+        if path.exists():
+            record["cases"] += read_json(path)["cases"]
+        write_json(path, record)
+    text = text_of_report()
+    assert "the authors' algorithm, over parallel coordinates 3-percent 1.75x" in text
+    assert "0.750 (30.0 over 40.0) 2.22 2.00 75 %" in text
 
 
 def test_what_a_machine_without_a_gpu_can_say_stands_beside_the_verdict(make_record: MakeRecord) -> None:

@@ -202,6 +202,31 @@ def test_a_step_of_the_authors_algorithm_is_a_whole_pass_of_which_a_batch_counts
     assert set(weights.values()) == {0.5}
 
 
+@pytest.mark.parametrize("algorithm", ["sparse_parallel", "sparse_published"])
+def test_iterations_are_those_of_the_rows_that_were_multiplied_and_a_little_more_than_examples_need(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = program_of(algorithm, "torch", **(PUBLISHED if algorithm == "sparse_published" else SMALL))
+    program.restart = True
+    needed, rows = {}, list[int]()
+    iterate = program._iterate  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        program, "_iterate", lambda gram, diagonal, count: (rows.append(count), iterate(gram, diagonal, count))
+    )
+    for every, share in ((1, 1.0), (sparse_coding.ASK_EVERY, sparse_coding.CLOSE_RANKS)):
+        monkeypatch.setattr(sparse_coding, "ASK_EVERY", every)
+        monkeypatch.setattr(sparse_coding, "CLOSE_RANKS", share)
+        for name, part in program.parts.items():
+            rows.clear()
+            part()
+            if rows:
+                told = program.iterations[name]  # type: ignore[attr-defined]
+                assert told == sum(rows) / program.timed
+                # Whoever is done goes on until it is asked, and until so many others are done.
+                assert needed.setdefault(name, told) <= told <= (needed[name] + every - 1) / share
+    assert needed.keys() == program.iterations.keys() == {name for name in program.parts if "bases" not in name}  # type: ignore[attr-defined]
+
+
 @pytest.mark.slow
 def test_the_authors_algorithm_reaches_the_share_that_its_case_is_named_after() -> None:
     experiment = load_papers()["raina2009"].experiments["sparse-coding"]

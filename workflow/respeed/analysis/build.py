@@ -11,7 +11,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.analysis.cost import make_costs
-from respeed.analysis.decomposition import make_factors, make_why
+from respeed.analysis.decomposition import make_factors, make_iterations, make_why
 from respeed.analysis.hardware import describe_machine, hardware_of
 from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.analysis.roofline import make_roofline
@@ -86,6 +86,7 @@ def make_tables(
         "speedups": speedups,
         "claims": make_claims(cells, samples, papers, totals),
         "factors": factors,
+        "iterations": make_iterations(cells, samples, papers),
         "why": make_why(cells, speedups, factors, papers, smoke),
         "roofline": make_roofline(cells, rounds, papers),
         "parts": make_parts(cells, rounds),

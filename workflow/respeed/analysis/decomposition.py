@@ -9,6 +9,13 @@ factors.csv: where the paper's CPU rows run another algorithm than its accelerat
 both CPU times those of the profile that is fastest with the CPU's algorithm, of those that run the device's as well.
 Each is estimated from rounds, so that they multiply only up to what such estimates differ by.
 
+iterations.csv: of two algorithms that iterate, on one row, the ratio of seconds is a sum over the parts of a step:
+
+    t / t(base) = share * iterations * iteration    what iterates: iterations of an example, and seconds of an iteration
+                  + (1 - share) * others            the other parts
+
+`share` is that of the base's seconds in which it iterates.
+
 why.csv: every speedup, theirs and ours, as factors that multiply to it, of which those are given that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
@@ -27,7 +34,7 @@ precision in it.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -35,7 +42,8 @@ import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, Estimate
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_location
+from respeed.analysis.rounds import CELL, CellKey, key_of
 from respeed.analysis.speedups import COLUMN, Samples, published_speedup_of
 from respeed.model.paper import Experiment, Paper
 from respeed.text import format_number, format_share
@@ -59,12 +67,20 @@ def _fastest(cells: Iterable[Any]) -> Any:
 def make_factors(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """A row for every measured cell of the accelerator's algorithm, in tables that tell algorithms apart. The base is
     the fastest CPU row with the CPU's algorithm; the device's algorithm is compared on it, too."""
-    columns: dict[tuple[str, ...], list[Any]] = defaultdict(list)
+    columns = _of_several(cells, papers, _column)
+    found = [row for column in columns for row in _factors(column, samples, papers[column[0].paper])]
+    return make_frame(found, "factors")
+
+
+def _of_several(
+    cells: pd.DataFrame, papers: Mapping[str, Paper], place: Callable[[Any], tuple[str, ...]]
+) -> Iterable[list[Any]]:
+    """The measured cells of tables that tell algorithms apart, those of a `place` together."""
+    found: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     for cell in rows_of(cells[cells["seconds"].notna()]):
         if papers[cell.paper].experiments[cell.experiment].algorithms:
-            columns[_column(cell)].append(cell)
-    found = [row for column in columns.values() for row in _factors(column, samples, papers[column[0].paper])]
-    return make_frame(found, "factors")
+            found[place(cell)].append(cell)
+    return found.values()
 
 
 def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict[str, Any]]:
@@ -84,6 +100,32 @@ def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict
                 ratio, _ = samples.ratio(one, other)
                 row |= ratio.columns(name) | {f"{name}_factor": ratio.value}
             yield row | {"algorithm": cell.algorithm, "published": published_speedup_of(cell, paper)[0]}
+
+
+def make_iterations(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """A row for every measured cell with iterations beside one of the same row and case by another algorithm, the first
+    of its table that has them."""
+    timed = samples.timed[samples.timed["iterations"].notna()]
+    told = {
+        CellKey._make(cell): [
+            estimate_location(mine[name].tolist()).value for name in ("iterations", "iterating_seconds", "seconds")
+        ]
+        for cell, mine in timed.groupby(CELL, sort=False)
+    }
+    found: list[dict[str, Any]] = []
+    for row in _of_several(cells, papers, _row):
+        base, *others = [cell for cell in row if key_of(cell) in told] or [None]
+        for cell in others:
+            ratio, _ = samples.ratio(cell, base)
+            (times, seconds, whole), (base_times, base_seconds, base_whole) = told[key_of(cell)], told[key_of(base)]
+            factor, base_rest = times / base_times, base_whole - base_seconds
+            found.append(cell._asdict() | ratio.columns("ratio") | {
+                "base_algorithm": base.algorithm, "iterations": times, "base_iterations": base_times,
+                "iterations_factor": factor, "iteration_factor": seconds / base_seconds / factor,
+                "others_factor": (whole - seconds) / base_rest if base_rest > 0 else None,
+                "iterating_share": base_seconds / base_whole,
+            })  # fmt: skip
+    return make_frame(found, "iterations")
 
 
 class _Printed(NamedTuple):

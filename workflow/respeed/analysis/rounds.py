@@ -191,7 +191,8 @@ def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> 
         "parameters": case["parameters"],
         "cause_counts": causes,
         "profile_facts": record["profile"],
-        **step_seconds(clean, weights),
+        **(taken := step_seconds(clean, weights)),
+        **iterated(case.get("iterations") or {}, weights, taken["parts"]),
         **(step_energy(clean, weights, record["provenance"].get("energy"), case.get("energy_run")) if clean else {}),
     }
 
@@ -221,6 +222,17 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
         "seconds_median": statistics.median(np.concatenate(times).tolist()),
         "parts": parts,
     }
+
+
+def iterated(told: Mapping[str, float], weights: Mapping[str, float], parts: Mapping[str, float]) -> dict[str, Any]:
+    """How often an example was iterated, the mean over the parts of a step that are `told` of, and what these took
+    together; nothing where no part iterates, or none has a time."""
+    seconds = math.fsum(parts[name] for name in told if parts)
+    if not seconds:
+        return {}
+    often = math.fsum(weights[name] for name in told)
+    iterations = math.fsum(weights[name] * number for name, number in told.items()) / often
+    return {"iterations": iterations, "iterating_seconds": seconds}
 
 
 def step_energy(

@@ -329,6 +329,8 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     facts["warmup"] = asdict(warmup)
     # Earlier versions refuse the field of what a device tells, which is of no use where none tells anything.
     facts["blocks"] = [{k: v for k, v in asdict(block).items() if v or k != "device"} for block in blocks]
+    if found := getattr(program, "iterations", None):
+        facts["iterations"] = dict(found)
     is_metered = _compared_as(spec, case.name, case.workload) in bench.known.metered
     run = None if is_metered else energy_run(spec, program, timer, blocks, facts["parts"])
     if run and not _not_finite(program):

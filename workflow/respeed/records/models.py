@@ -210,13 +210,16 @@ class Case(Facts):
     wall_seconds: Seconds
     attempts: Whole = _MAYBE
     graphs: str = _MAYBE
+    # Of an example, in each part of a step that goes on until examples are done.
+    iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] = _MAYBE
     # Of a program: the files that its command names, by the words for them.
     executables: Annotated[dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(max_length=100)] = _MAYBE
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         weights = list((self.parts or {}).values())
-        if not all(_has_parts(block, weights) for block in self.blocks) or not self._has_times_or_reason():
+        is_whole = all(_has_parts(block, weights) for block in self.blocks) and self._has_times_or_reason()
+        if not is_whole or not (self.iterations or {}).keys() <= (self.parts or {}).keys():
             raise _odd(f"the case {shown(self.case)} is not whole")
         return self
 

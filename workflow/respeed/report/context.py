@@ -358,7 +358,7 @@ def _timed_share(experiment: Experiment, smoke: bool) -> str:
 
 def _on_machine(outcome: Outcome) -> dict[str, Any]:
     """One experiment on one machine: figures, totals, factors, why, and every cell for the appendix."""
-    cells = list(rows_of(outcome.cells))
+    cells, algorithms = list(rows_of(outcome.cells)), outcome.experiment.algorithms
     totals = rows_of(outcome.table("totals", PAPER, outcome.machine))
     # As in the tables above: a row that answers none of the paper's is there if it was measured.
     unlike = {cell.profile for cell in cells if cell.precision != FULL_PRECISION}
@@ -386,6 +386,19 @@ def _on_machine(outcome: Outcome) -> dict[str, Any]:
                 format_speedup(row.published),
             ]
             for row in rows_of(outcome.table("factors"))
+            if not outcome.results.smoke
+        ],
+        "iterations": [
+            [
+                f"{row.label}, over {algorithms[row.base_algorithm].label}",
+                row.case,
+                _times(row.ratio, row.ratio_low, row.ratio_high),
+                f"{format_number(row.iterations_factor)} ({row.iterations:.1f} over {row.base_iterations:.1f})",
+                format_number(row.iteration_factor),
+                format_number(row.others_factor),
+                format_share(row.iterating_share),
+            ]
+            for row in rows_of(outcome.table("iterations"))
             if not outcome.results.smoke
         ],
         "totals": list(map(_total, shown)),

@@ -431,6 +431,8 @@ class _Parallel(SparseProgram):
     # By how much an iteration must lower an example's objective, as shares of it and of its penalty's term; and how
     # long a projected-gradient step is.
     least, least_of_norm, rate = LEAST, 0.0, staticmethod(basis_rate)
+    # The part of a step that is being done.
+    coding = "coefficients"
 
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         super().__init__(backend, case, inputs)
@@ -443,6 +445,8 @@ class _Parallel(SparseProgram):
         self.objective, self.going = backend.zeros(timed, 1), backend.zeros(timed, 1)
         self.diagonals = {id(gram): backend.zeros(n) for gram in (self.start_gram, self.gram)}
         self.product = backend.zeros(n, inputs["bases"].shape[1])
+        # Of each half that iterates, as it was done last: how many times an example was in a product.
+        self.iterations: dict[str, float] = {}
         # From either bases that a batch begins with. (What goes on for the coefficients is another number of rows from
         # one answer of the device to the next: no step that could be captured.)
         self.descend = {
@@ -457,8 +461,10 @@ class _Parallel(SparseProgram):
         backend.copy(self.at_zero[self.count % len(self.x)], self.objective)
         backend.copy(self.one, self.going)
         rows = np.arange(self.timed)  # which examples are worked on, in the first rows of the arrays
+        multiplied = 0
         for iteration in range(1, MAX_ITERATIONS + 1):
             self._iterate(gram, diagonal, len(rows))
+            multiplied += len(rows)
             if iteration % ASK_EVERY == 0:
                 on = np.flatnonzero(backend.host(self.going)[: len(rows), 0])
                 if len(on) == 0:
@@ -468,6 +474,7 @@ class _Parallel(SparseProgram):
                     self._close_ranks(on)
                     rows = rows[on]
         backend.put_rows(self.going_on[: len(rows)], rows, coefficients)
+        self.iterations[self.coding] = multiplied / self.timed
 
     def _iterate(self, gram: Array, diagonal: Array, count: int) -> None:
         """Every example that goes on, once: its direction, and as far along it as its objective falls."""
@@ -559,6 +566,7 @@ class _Published(_Parallel):
             part()
 
     def code(self) -> None:
+        self.coding = _parts(len(self.x))[2 * (self.count % len(self.x))]
         self.backend.copy(self._now()[1], self.coded_with)
         super().code()
 
