@@ -7,7 +7,7 @@ import pytest
 
 from respeed.analysis.columns import make_frame
 from respeed.figures.results import Outcome, load_results
-from respeed.figures.timings import Speedups, chart_seconds, choose_speedups, color_packages, rows_in_front
+from respeed.figures.timings import Speedups, chart_seconds, choose_speedups, color_packages, place_cases, rows_in_front
 from respeed.inputs.papers import load_papers
 from respeed.output import build_tables
 from respeed.paths import RoundId, round_path
@@ -105,6 +105,20 @@ def test_of_a_table_about_cores_each_case_stands_over_its_first(make_record: Mak
     found, _ = chosen("cores-product", "lectures")
     assert (found.title, found.base, list(found.ours["case"])) == ("over 1-core", "1-core", ["2-cores"])
     assert found.ours["value"].iloc[0] == pytest.approx(0.1 / 0.06, rel=0.02)
+
+
+def test_steps_of_one_example_and_of_60_stand_apart_no_line_joins_them_and_no_two_rows_look_alike(
+    make_record: MakeRecord,
+) -> None:
+    write_machine(make_record, CPU)
+    _, outcome = chosen("nets", "bergstra2010")
+    places, ordered = place_cases(outcome)
+    names = sorted(places, key=lambda case: places[case])
+    assert [name.endswith("-batch-1") for name in names] == [True] * 3 + [False] * 3
+    assert not ordered
+    chart = chart_seconds(outcome, color_packages(outcome.results.table("cells")))
+    assert chart.note.endswith("From above: batches of 1 and 60.")
+    assert len({(row.look.color, row.look.marker) for row in chart.rows}) == len(chart.rows) >= 7
 
 
 def test_of_a_mini_batch_that_grows_with_the_gpus_its_images_count(make_record: MakeRecord) -> None:

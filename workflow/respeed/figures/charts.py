@@ -6,7 +6,7 @@ is a line of the page with a dot for every row.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 import seaborn as sns
@@ -123,7 +123,8 @@ def draw_chart(chart: Chart, places: dict[str, float], ordered: bool, stamp: str
     elif ordered and len(chart.cases) > 1 and set(chart.cases) <= set(places):
         canvas = _draw_lines(chart, places, page)
     else:
-        canvas = _draw_dots(chart, page)
+        cases = sorted(chart.cases, key=lambda case: places.get(case, math.inf))
+        canvas = _draw_dots(replace(chart, cases=tuple(cases)), page)
     return canvas.finish(stamp)
 
 

@@ -13,7 +13,7 @@ LABEL_WIDTH = 125.0
 LEADER, MARK = 12.0, 7.0
 TICK, NAME_GAP = 8.0, 6.0
 SOLID, DASHED, DASH_DOT = (), (4.0, 2.0), (6.0, 1.5, 1.0, 1.5)
-STROKES = ("x", "+", "1", "")  # markers that are lines, or nothing
+STROKES = ("x", "+", "1", "2", "3", "4", "")  # markers that are lines, or nothing
 LARGER = {"*": 1.7}  # of the same size, it looks smaller than others
 
 

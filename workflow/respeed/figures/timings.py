@@ -18,8 +18,9 @@ from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look
 from respeed.figures.results import Outcome
 from respeed.figures.style import COLORS, MARKERS, THEIRS
 from respeed.model.paper import SECONDS, UNITS, Unit, number_bytes
+from respeed.text import join_words
 
-THEIR_MARKERS = ("x", "+", "*", "1")
+THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
 # Two cases nearer than this factor would lie on one another.
@@ -39,11 +40,14 @@ def place_cases(outcome: Outcome) -> tuple[dict[str, float], bool]:
     """Where each case lies along the logarithmic axis, and whether lines may join them.
 
     At its arithmetic work; where that is not known (sparsities, which are ordered) or hardly tells two cases apart
-    (which are not), one after another at equal distances.
+    (which are not), one after another at equal distances. So are nets that stand there with several batches, batch by
+    batch: a line through both would go up and down.
     """
-    experiment, cases = outcome.experiment, outcome.cases
+    experiment, cases, batches = outcome.experiment, outcome.cases, batches_of(outcome)
     work = {cell.case: cell.flops for cell in rows_of(outcome.cells) if cell.flops}
-    if all(case in work for case in cases):
+    if batches:
+        cases = tuple(sorted(cases, key=lambda case: (batches[case], work.get(case, 0.0))))
+    elif all(case in work for case in cases):
         placed = {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
         if all(right > APART * left for left, right in pairwise(placed.values())):
             return placed, True
@@ -53,7 +57,14 @@ def place_cases(outcome: Outcome) -> tuple[dict[str, float], bool]:
         texts = (str(value) for value in case.parameters.values() if isinstance(value, str))
         kinds.setdefault(case.name, set()).add((case.workload, *texts))
     alike = len({frozenset(kind) for kind in kinds.values()}) == 1
-    return {case: 2.0**position for position, case in enumerate(cases)}, not work and alike
+    return {case: 2.0**position for position, case in enumerate(cases)}, not work and alike and not batches
+
+
+def batches_of(outcome: Outcome) -> dict[str, int]:
+    """The batch of each case where one net stands there with several; empty where none does."""
+    cases = [outcome.experiment.case(name) for name in outcome.cases]
+    nets = {(case.workload, *sorted(map(str, {**case.parameters, "batch": 0}.items()))) for case in cases}
+    return {case.name: case.parameters.get("batch", 0) for case in cases} if len(nets) < len(cases) else {}
 
 
 def rows_in_front(outcome: Outcome, cells: pd.DataFrame) -> set[str]:
@@ -126,6 +137,8 @@ def _chart(
     if left_out := theirs.loc[~theirs["row"].isin(drawn), "row"].nunique():
         theirs = theirs[theirs["row"].isin(drawn)]
         facts["note"] += f" Of the paper's {left_out + len(drawn)} rows the fastest of each year."
+    if batches := batches_of(outcome):
+        facts["note"] += f" From above: batches of {join_words([str(batch) for batch in sorted({*batches.values()})])}."
     theirs_drawn = (row for row in outcome.paper.rows if row.name in drawn)
     for row, marker in zip(theirs_drawn, cycle(THEIR_MARKERS), strict=False):
         look = Look(THEIRS, marker, dashes=DASHED if row.beside[0] == ONE_CORE else SOLID)

@@ -12,6 +12,7 @@ results/tables/<paper>/<experiment>.csv has all of it. `fold` makes of it what p
 become notes, and so do single reasons.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -217,7 +218,9 @@ def _columns(experiment: Experiment, cases: Iterable[str]) -> list[str]:
     """The printed column that a case answers, or if several answer one, the case's own name."""
     printed = {case: experiment.columns.get(case, "") for case in cases}
     many = Counter(printed.values())
-    return [column if column and many[column] == 1 else case.replace("-", " ") for case, column in printed.items()]
+    # Between two numbers a hyphen is a part of the size, as in 784-500-10.
+    words = {case: re.sub(r"(?<!\d)-|-(?!\d)", " ", case) for case in printed}
+    return [column if column and many[column] == 1 else words[case] for case, column in printed.items()]
 
 
 def _remarks(table: pd.DataFrame, shown: pd.DataFrame, measured: pd.Series, experiment: Experiment) -> Iterator[str]:

@@ -429,7 +429,7 @@ def _figure(outcome: Outcome, kind: str) -> dict[str, str]:
         )
     return {
         "path": _path(outcome, kind),
-        "caption": f"{where}. Bars are 95 % intervals.{many}",
+        "caption": f"{where}.{many}",
         "alt": f"Chart: {where}, {shows} by case. Its numbers are in the tables.",
     }
 
