@@ -190,6 +190,8 @@ def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     for array in (*held, *program.batches):
         kept[array.untyped_storage().data_ptr()] = array.untyped_storage().nbytes()
     predicted, made = convnet.memory_bytes(case), Network(case)
+    gradients = {array.untyped_storage().data_ptr() for array in net.gradients.values()}
+    assert 4 * made.gradients == pytest.approx(sum(kept[place] for place in gradients), rel=0.05)
     within = sum(convnet.KEPT.get(type(node.layer), 0) * made.batch * np.prod(node.shape) for node in made.nodes)
     spare = convnet.SPARE * (made.outputs + made.gradients)
     assert predicted == pytest.approx(sum(kept.values()) + 4 * (within + spare), rel=0.1)

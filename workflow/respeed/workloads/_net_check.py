@@ -183,7 +183,7 @@ def _layer(layer: Any, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any]) 
     names = [name for name, _ in layer.named_parameters()]
     state = {name: _double(np.asarray(array)) for name, array in zip(names, parameters, strict=True)}
     if isinstance(layer, LocalResponse):
-        again = LocalResponse(len(layer.band), layer.size, layer.alpha, layer.beta, layer.k)
+        again = LocalResponse(len(layer.band), layer.size, layer.alpha)
         again.to_empty(device="cpu").double().start_over()
         state["band"] = again.band
     with torch.enable_grad():
