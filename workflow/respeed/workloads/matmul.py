@@ -91,8 +91,7 @@ class Matmul(WorkloadClass):
         b = inputs["b"].T if how["transpose_b"] else inputs["b"]
         if not how["beta"]:
             return {"c": Product(a, b, how["alpha"])}
-        scaled = np.multiply(a, how["alpha"], dtype=np.float64)
-        left = np.column_stack([scaled, how["beta"] * inputs["signs"].astype(float)])
+        left = np.column_stack([a, inputs["signs"]]) * np.append(np.full(a.shape[1], how["alpha"]), how["beta"])
         return {"c": Product(left, np.vstack([b, inputs["start"]]))}
 
     def flops(self, case: Case) -> float:
