@@ -101,14 +101,6 @@ def test_a_machine_without_every_case_has_a_share_and_no_rank(make_record: MakeR
     assert (last["machine"], last["rank"], last["machines"], last["cases"]) == ("box-03", "", "3", "1")
 
 
-def test_of_a_few_machines_nothing_is_left_out(make_record: MakeRecord) -> None:
-    write_machines(make_record, 4)
-    build_tables(smoke=False, machine="box-00")
-    text = (results_folder(smoke=False) / "tables/raina2009/rbm.md").read_text()
-    assert all(f"box-{number:02}" in text for number in range(4))
-    assert "other machines" not in text
-
-
 def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record: MakeRecord) -> None:
     write_machines(make_record, 1)
     hardware = make_record([0.1])["provenance"]["machine"] | {"cpu": "Another CPU"}

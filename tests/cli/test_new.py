@@ -113,11 +113,8 @@ def test_the_file_of_a_machine_leads_to_the_report_or_to_a_cluster(project: Proj
     ("kind", "name", "parts"),
     [
         ("workload", "matmul", ("workflow/respeed/workloads/matmul.py is there already",)),
-        ("backend", "torch", ("workflow/respeed/backends/torch.py is there already",)),
-        ("hardware", "torch-1", ("workflow/hardware/torch-1.yaml is there already",)),
         ("paper", "raina2009", ("workflow/papers/raina2009/paper.yaml is there already",)),
         ("paper", "../mine", ("'../mine' cannot be the name of a paper", "small letters")),
-        ("hardware", "My GPU", ("'My GPU' cannot be the name of a hardware", "small letters")),
         ("workload", "my-layer", ("'my-layer'", "Python", "_")),
         ("backend", "class", ("'class'", "Python")),
         ("wrokload", "mine", ("'wrokload'", "did you mean workload?")),

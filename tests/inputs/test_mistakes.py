@@ -55,18 +55,6 @@ def test_the_starter_tells_no_price_and_one_whose_source_is_still_its_own_is_ref
     assert told is None
 
 
-def test_a_parameter_that_the_protocol_has_not_is_missing_in_every_case(tmp_path: Path) -> None:
-    _, lines = read("draft", tmp_path, DRAFT.replace("batch: 60, ", ""))
-    assert ["'batch' is missing" in line for line in lines] == [True] * 3
-
-
-def test_a_case_that_answers_no_printed_column_gets_one_line(tmp_path: Path) -> None:
-    text = FILES["raina"].text.replace("patch32, column: 20736x49152", "patch32, column: 20736x49125")
-    (line,) = read("raina", tmp_path, text)[1]
-    assert "published.csv: nothing is printed for the column '20736x49125'" in line
-    assert "did you mean 20736x49152?" in line
-
-
 def test_every_line_of_printed_numbers_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "draft").mkdir()
     csv = DRAFT_CSV.replace("rbm,small,numpy", "rbm,smal,numpy").replace("40000,examples", "0,examples")

@@ -82,9 +82,9 @@ def _config(path: Path) -> tuple[Any, list[str]]:
 
 def _paper(path: Path) -> tuple[Any, list[str]]:
     for name, text in ((path.with_name("paper.yaml"), DRAFT), (path.with_name("published.csv"), DRAFT_CSV)):
-        known = PAPERS / path.parent.name / name.name
+        known = (folder / path.parent.name / name.name for folder in (PAPERS, ROOT / "docs"))
         if name != path and not name.exists():
-            name.write_text(known.read_text() if known.exists() else text)
+            name.write_text(next((one.read_text() for one in known if one.exists()), text))
     return read_paper(path.parent.name, path.parent.parent)
 
 
@@ -95,6 +95,7 @@ FILES = {
     "machine": File("box.yaml", TOLD, lambda path: read_told("box", path.parent)),
     "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text(), _paper),
     "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text(), _paper),
+    "program": File("three-loops/paper.yaml", (ROOT / "docs/three-loops/paper.yaml").read_text(), _paper),
     "draft": File("draft/paper.yaml", DRAFT, _paper),
 }
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.kernels import compiled, elementwise
+from respeed.kernels import elementwise
 from respeed.kernels.parallel import SPREAD
 
 KEY = tuple(np.array([7, 11], np.uint32))
@@ -93,10 +93,3 @@ def test_no_activation_hides_what_is_not_a_number(activation: int) -> None:
     out = np.full((1, 1, 3), np.nan, np.float32)
     elementwise.dense_rows(0, 1, out, np.zeros((1, 1, 3), np.float32), activation, 1.0)
     assert np.isnan(out).all()
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=3), NUMBERS)
-def test_an_array_begins_at_a_cache_line(shape: list[int], dtype: type[np.floating[Any]]) -> None:
-    array = compiled.empty_aligned(*shape, dtype=dtype)
-    assert (array.shape, array.dtype, array.flags.c_contiguous) == (tuple(shape), dtype, True)
-    assert array.ctypes.data % compiled.LINE == 0

@@ -4,14 +4,11 @@ but in a test's copy of the project, at the smoke preset."""
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from respeed.machine.accelerators import is_pretended, refuse_pretended
 from tests.conftest import ROOT, Project
 from tests.pretended_gpu.build import LIBRARY
 from tests.pretended_gpu.environment import environment
@@ -99,59 +96,15 @@ def test_a_round_is_refused_where_no_test_names_the_folder(project: Project) -> 
     assert "nothing is measured on it" in told.splitlines()[-2] + told.splitlines()[-1]
 
 
-REFUSE = """
-import sys
-from pathlib import Path
-from respeed.errors import UserError
-from respeed.machine.accelerators import refuse_pretended
-try:
-    refuse_pretended(Path(sys.argv[1]), smoke=sys.argv[2] == "smoke")
-except UserError as error:
-    sys.exit(str(error))
-"""
-
-
-def refused(pretended: Path, root: Path, preset: str, allowed: Path | None) -> str:
-    """What a process on the pretended GPU is told; empty if it may measure."""
-    environment = {**os.environ, "LD_PRELOAD": str(pretended / LIBRARY)}
-    environment |= {"RESPEED_PRETENDED_GPU": str(allowed)} if allowed else {}
-    command = [sys.executable, "-c", REFUSE, str(root), preset]
-    done = subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
-    return done.stderr.strip()
-
-
 @pytest.mark.parametrize(
-    ("preset", "allowed", "well"),
-    [("smoke", "here", True), ("standard", "here", False), ("smoke", "elsewhere", False), ("smoke", None, False)],
+    ("smoke", "allowed", "well"), [(True, ".", True), (True, "", False), (True, "workflow", False), (False, ".", False)]
 )
-def test_only_the_smoke_preset_of_the_copy_that_a_test_names_is_measured_on_it(
-    pretended: Path, tmp_path: Path, preset: str, allowed: str | None, well: bool
+def test_a_machine_is_described_with_it_at_the_smoke_preset_of_the_copy_that_a_test_names_alone(
+    project: Project, pretended: Path, smoke: bool, allowed: str, well: bool
 ) -> None:
-    told = refused(pretended, tmp_path / "here", preset, tmp_path / allowed if allowed else None)
-    assert (told == "") == well
-    assert well or told.startswith("a pretended GPU, the one of the project's tests, is preloaded: nothing is measured")
-
-
-def described(project: Project, pretended: Path, smoke: bool, allowed: bool) -> str:
-    """What `respeed describe` on the pretended GPU says; it writes a description or says why not."""
     path = "results/smoke/records/box/machine.json" if smoke else "results/records/box/machine.json"
-    added = {"RESPEED_PRETENDED_GPU": str(project.folder)} if allowed else {}
-    done = project.run(
-        "python", "-m", "respeed", "describe", path, check=False, LD_PRELOAD=str(pretended / LIBRARY), **added
-    )
-    assert (project.folder / path).exists() == (done.returncode == 0)
-    return "" if done.returncode == 0 else done.stdout
-
-
-@pytest.mark.parametrize(("smoke", "allowed"), [(True, False), (False, True)])
-def test_no_machine_is_described_with_it_either(project: Project, pretended: Path, smoke: bool, allowed: bool) -> None:
-    assert "nothing is measured on it, or described" in described(project, pretended, smoke, allowed)
-
-
-def test_a_machine_is_described_with_it_in_the_copy_that_a_test_names(project: Project, pretended: Path) -> None:
-    assert described(project, pretended, smoke=True, allowed=True) == ""
-
-
-def test_a_process_without_it_may_measure(tmp_path: Path) -> None:
-    if not is_pretended():
-        refuse_pretended(tmp_path, smoke=False)
+    added = {"RESPEED_PRETENDED_GPU": str(project.folder / allowed)} if allowed else {}
+    command = ("python", "-m", "respeed", "describe", path)
+    done = project.run(*command, check=False, LD_PRELOAD=str(pretended / LIBRARY), **added)
+    assert ((project.folder / path).exists(), done.returncode == 0) == (well, well)
+    assert well or "a pretended GPU, the one of the project's tests, is preloaded: nothing is measured" in done.stdout

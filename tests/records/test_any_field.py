@@ -157,7 +157,7 @@ EACH = {"record": 1, "description": 1, "sheet": 4, "learning": 1}
             ("record", 61, 4, 10**9),
             ("description", 23, 4, 10**9),
             ("sheet", 197, 4, 10**9),
-            ("learning", 23, 4, 10**9),
+            ("learning", 61, 4, 10**9),
         ),
         *(pytest.param(kind, stride, 25, 100, marks=pytest.mark.slow) for kind, stride in EACH.items()),
     ],

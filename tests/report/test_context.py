@@ -53,12 +53,10 @@ def context_of(machine: str | None = None) -> dict[str, Any]:
     return make_context(load_results(smoke=False, machine=machine))
 
 
-def text_of_report(machine: str | None = None, *, drawn: bool = False) -> str:
-    """Of the PDF, with an empty picture wherever a figure stands that is not `drawn`."""
+def text_of_report(machine: str | None = None) -> str:
+    """Of the PDF, with an empty picture wherever a figure stands."""
     facts = json.dumps(context_of(machine))
-    if drawn:
-        build_figures(smoke=False, machine=machine)
-    for path in () if drawn else re.findall(r'"path": "/([^"]+)"', facts):
+    for path in re.findall(r'"path": "/([^"]+)"', facts):
         write_text(Path(path), EMPTY)
     build_report(smoke=False, machine=machine)
     return " ".join(" ".join(page.extract_text() for page in PdfReader("report/report.pdf").pages).split())
@@ -152,7 +150,7 @@ def test_of_many_machines_the_cheapest_of_all_stands_beside_the_one_in_full(
 
 def test_the_report_of_twelve_machines_names_all_and_shows_the_cells_of_one(make_record: MakeRecord) -> None:
     write_machines(make_record, 12)
-    text = text_of_report("box-07", drawn=True)
+    text = text_of_report("box-07")
     assert {path.name[:6] for path in Path("results/figures").rglob("*.svg")} == {"box-07"}
     for wanted in (
         *(f"box-{number:02}" for number in range(12)), "On box-07", "Where it stands among 12 machines",

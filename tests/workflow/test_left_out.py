@@ -25,23 +25,13 @@ def add(project: Project, file: str, text: str) -> None:
     path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "complaint"),
-    [
-        ("config.yaml", "preset: quick", "preset: quik", "did you mean quick?"),
-        ("workflow/hardware/torch-1.yaml", "threads: 1", "threads: one", "threads: 'one' must be"),
-        ("workflow/papers/raina2009/paper.yaml", "visible: 576", "visble: 576", "did you mean visible?"),
-    ],
-)
-def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(
-    project: Project, file: str, old: str, new: str, complaint: str
-) -> None:
-    project.edit(file, old, new)
+def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(project: Project) -> None:
+    project.edit("workflow/papers/raina2009/paper.yaml", "visible: 576", "visble: 576")
     done = project.snakemake(check=False)
     (line,) = (line for line in done.stdout.splitlines() if not line.startswith("Using workflow specific profile"))
     assert done.returncode == 2
-    assert file in line
-    assert complaint in line
+    assert "workflow/papers/raina2009/paper.yaml" in line
+    assert "did you mean visible?" in line
     assert not (project.folder / "results").exists()
 
 

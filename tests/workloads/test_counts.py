@@ -4,7 +4,6 @@ as a person writes it down for one small case, and what torch's own operations d
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -165,19 +164,3 @@ def test_a_step_counts_what_torch_counts(name: str) -> None:
 def test_a_step_of_one_operation_moves_what_torch_is_given(name: str) -> None:
     case, module = case_of(name, "odd"), load_workload(name)
     assert module.traffic_bytes(case) == run_on_torch(name)[1]
-
-
-def test_an_inverse_costs_what_elimination_counts() -> None:
-    """By Gauss and Jordan: every other row loses a multiple of the pivot's, in the n columns that are neither done on
-    the left nor still the identity's on the right."""
-    n, done = 40, 0
-    a = np.random.default_rng(1).random((n, n)) + n * np.eye(n)
-    rows = np.hstack([a, np.eye(n)])
-    for pivot in range(n):
-        alive = slice(pivot + 1, pivot + n + 1)
-        rows[pivot, alive] /= rows[pivot, pivot]
-        for row in set(range(n)) - {pivot}:
-            rows[row, alive] -= rows[row, pivot] * rows[pivot, alive]
-            done += 2 * len(rows[row, alive])
-    assert rows[:, n:] @ a == pytest.approx(np.eye(n))
-    assert done == pytest.approx(load_workload("inverse").flops(Case("forty", "inverse", {"size": n})), rel=1.5 / n)

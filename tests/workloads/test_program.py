@@ -293,35 +293,6 @@ def example(folder: Path, change: Callable[[str], str] = str, name: str = "loops
     return read_paper(name, folder)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line"),
-    [
-        ("took ([0-9.]+) s", "took [0-9.]+ s", "products.program.time_pattern: must have one group, (...), around"),
-        ("took ([0-9.]+) s", "took ([0-9.+ s", "products.program.time_pattern: is no regular expression: "),
-        ("timeout_seconds: 120", "time_key: seconds", "program.time_key: the time is known by time_pattern; leave one"),
-        ("      file: corner.txt\n", "", "products.program: file, like and tolerance stand together"),
-        ("file: corner.txt", "file: ../corner.txt", "program.file: '../corner.txt' must be the name of a file"),
-        ("timeout_seconds: 120", "timeout_seconds: 0", "timeout_seconds: 0 must be a number of seconds greater than 0"),
-        ("timeout_seconds: 120", "shell: true", "program: unknown key 'shell'"),
-        ("timeout_seconds: 120", "requires: {library: mkl}", "requires.library: is for hardware profiles"),
-        ('single-cpu: [./multiply, columns, "{n}"]', "single-cpu: ./multiply", "must be a list of words, or a mapping"),
-        ("n: 512, flops", "m: 512, flops", "unknown key 'm'"),
-        ("like: corner", 'like: corner-{m}', "the key 'm' is missing, here or in the protocol: program needs it"),
-        ("single-cpu: [", "cpu: [", "products.program.command.cpu: 'cpu' is not allowed (did you mean single-cpu"),
-        ("n: 512, flops", "flops", "the key 'n' is missing, here or in the protocol: program needs it"),
-        ("    protocol: {}", "    learning: [{case: seen, n: 8}]\n    protocol: {}", "learns nothing to look at"),
-        ("    program:\n", "    programs:\n", "unknown key 'programs'"),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_what_a_table_says_of_its_program_gets_one_line(
-    old: str, new: str, line: str, tmp_path: Path
-) -> None:
-    assert old in (EXAMPLE / "paper.yaml").read_text()
-    paper, mistakes = example(tmp_path, lambda text: text.replace(old, new, 1))
-    assert paper is None
-    assert any(line in mistake for mistake in mistakes), mistakes
-
-
 def test_a_row_runs_a_program_where_its_command_names_such_rows_and_no_other_profile_runs_any(tmp_path: Path) -> None:
     paper, mistakes = example(tmp_path)
     assert not mistakes
@@ -435,10 +406,3 @@ def test_a_table_may_have_a_program_beside_our_own_of_the_same_cases(tmp_path: P
     assert [(case.workload, case.parameters["m"], "program" in case.parameters) for case in cases[:2]] == [
         ("program", 512, True), ("matmul", 512, False),
     ]  # fmt: skip
-
-
-def test_a_table_of_a_program_that_says_nothing_of_it_is_refused_with_what_to_write(tmp_path: Path) -> None:
-    text = (EXAMPLE / "paper.yaml").read_text()
-    start, end = text.index("    program:\n"), text.index("    unit: milliseconds")
-    _, mistakes = example(tmp_path, lambda _: text[:start] + text[end:])
-    assert any("the table says nothing of it; write program: {command: [...]} there" in line for line in mistakes)

@@ -66,17 +66,6 @@ def test_on_a_cpu_a_copied_sum_copies_nothing_and_bare_copies_say_why_they_are_n
         build(made, Case("copy", "copies", {"length": 64, "direction": "to", "memory": "pinned"}))
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("memory", ["pinned", "pageable"])
-def test_on_a_gpu_copies_and_copied_sums_arrive(memory: str) -> None:
-    made = make("torch", "cuda")
-    for direction in ("to", "from"):
-        case = Case("copy", "copies", {"length": 70001, "direction": direction, "memory": memory})
-        assert max(errors_of(made, case).values()) == 0.0
-    case = Case("sum", "vector_sum_copied", {"length": 70001, "memory": memory})
-    assert max(errors_of(made, case).values()) <= TOLERANCE["fp32"]
-
-
 def test_an_array_of_a_device_and_its_twin_differ_until_they_are_copied() -> None:
     """As on an accelerator, where there is none."""
     values = np.arange(1.0, 6.0, dtype=np.float32)
