@@ -282,7 +282,8 @@ def read_published(
                 require(f"{where}: no experiment", line["experiment"], [*experiments, *unread])
             if line and line["experiment"] in experiments:
                 line = {"unit": SECONDS.name, **line} if "seconds" in head else line
-                _read_line(line, where, experiments, rows, speedups if line.get("unit") == SPEEDUP else values)
+                found = speedups if line.get("unit") == SPEEDUP else values
+                _read_line(line, where, experiments, rows, found, mistakes)
     for experiment in experiments.values():
         there = {place[1] for place in (*values, *speedups) if place[0] == experiment.name}
         for case, column in experiment.columns.items():
@@ -325,22 +326,27 @@ def _read_line(
     experiments: Mapping[str, Experiment],
     rows: Collection[str] | None,
     found: Numbers,
+    mistakes: Mistakes,
 ) -> None:
+    """Put its number into `found`, or all that is wrong with it to the mistakes."""
     name, experiment = line["experiment"], experiments[line["experiment"]]
     line = {"unit": experiment.unit.name, "printed": line["value"], **line}
     columns = [experiment.columns.get(case, case) for case in experiment.case_names()]
-    require(f"{where}: no case", line["case"], columns)
-    require(f"{where}: no row", line["row"], [line["row"]] if rows is None else rows)
+    place, before = (name, line["case"], line["row"]), len(mistakes)
+    with mistakes.collecting():
+        require(f"{where}: no case", line["case"], columns)
+    with mistakes.collecting():
+        require(f"{where}: no row", line["row"], [line["row"]] if rows is None else rows)
     if line["unit"] not in {experiment.unit.name, SPEEDUP}:
-        raise UserError(f"{where}: unit: {line['unit']!r} is neither {name}'s unit, {experiment.unit.name}, nor x")
-    place = (name, line["case"], line["row"])
+        mistakes.append(f"{where}: unit: {line['unit']!r} is neither {name}'s unit, {experiment.unit.name}, nor x")
     if place in found:
-        raise UserError(f"{where}: {', '.join(place)} stands twice")
+        mistakes.append(f"{where}: {', '.join(place)} stands twice")
     value = positive(line["value"], f"{where}: value")
     said = line["printed"].replace(",", "").removesuffix(SPEEDUP).strip()
     if positive(said, f"{where}: printed") != value:
         raise UserError(f"{where}: printed: {line['printed']!r} is another number than the value, {line['value']}")
-    found[place] = Printed(value, line["printed"].removesuffix(SPEEDUP).strip())
+    if len(mistakes) == before:
+        found[place] = Printed(value, line["printed"].removesuffix(SPEEDUP).strip())
 
 
 def positive(text: str, where: str) -> float:
