@@ -365,11 +365,17 @@ def test_nothing_but_config_yaml_allows_programs(allowed: Path) -> None:
         config.load_config(allowed, {"allow": ["loops"]})
 
 
-def test_a_table_says_what_would_run_where_a_program_is_not_allowed(folder: Path, allowed: Path) -> None:
+def test_a_table_says_what_would_run_where_a_row_could_run_it_and_it_is_not_allowed(
+    folder: Path, allowed: Path
+) -> None:
     paper, _ = example(folder.parent)
-    cells = make_cells(read_rounds([]), {"loops": paper}, {"program-1": load_profile("program-1")}, {"box": {}}, False)
+    profiles = {name: load_profile(name) for name in ("program-1", "program-all")}
+    box = {"not_measurable": {"program-all": "it has one core"}}
+    cells = make_cells(read_rounds([]), {"loops": paper}, profiles, {"box": box}, False)
     assert {*cells["status"]} == {"not-run"}
-    assert cells["reason"][0].startswith("would run ./multiply columns {n} or ./multiply rows {n} (")
+    reasons = dict(zip(cells["profile"], cells["reason"], strict=True))
+    assert reasons["program-1"].startswith("would run ./multiply columns {n} or ./multiply rows {n} (")
+    assert reasons["program-all"] == "it has one core"
 
 
 def test_whoever_is_to_allow_a_paper_is_shown_every_command_of_every_table_and_where_a_word_ends(

@@ -161,7 +161,7 @@ def _asked(
         description = descriptions.get(machine, {})
         rows = _profile_facts(ran[machine], profiles, description.get("hardware", {}))
         why = description.get("not_measurable", {})
-        rows["why"] = [why.get(name, NOT_YET) for name in rows["profile"]]
+        rows["why"] = [why.get(name, "") for name in rows["profile"]]
         tables.append(cases.merge(rows, how="cross").assign(machine=machine))
     asked = pd.concat(tables, ignore_index=True)
     names = ("backend", "row_backends", "architecture", "architectures", "precision", "only_in")
@@ -171,7 +171,8 @@ def _asked(
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
     cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
-    asked["why"] = [next(filter(None, whys)) for whys in zip(cannot, asked["denied"], asked["why"], strict=True)]
+    whys = zip(cannot, asked["why"], asked["denied"], strict=True)
+    asked["why"] = [next(filter(None, (*one, NOT_YET))) for one in whys]
     return asked
 
 
