@@ -312,19 +312,21 @@ def test_a_bundle_is_written_whole_or_not_at_all(box: Callable[..., None], monke
         raise OSError(28, "No space left on device")
 
     box()
-    BUNDLE.write_text("older")
+    BUNDLE.write_bytes(older := b"PK\3\4 older")
+    Path("README.md").write_text("a text")
     os.mkfifo("fifo.zip")
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", no_space)
         with pytest.raises(UserError, match="No space left on device; make room there"):
             export_bundle(BUNDLE)
-    assert BUNDLE.read_text() == "older"
-    for bad in ("fifo.zip", ".", "none/mine.zip", "/dev/null", "x" * 300):
+    assert BUNDLE.read_bytes() == older
+    for bad in ("fifo.zip", ".", "none/mine.zip", "/dev/null", "x" * 300, "README.md"):
         with pytest.raises(UserError):
             export_bundle(Path(bad))
+    assert Path("README.md").read_text() == "a text"
     export_bundle(BUNDLE)
     assert BUNDLE.read_bytes().startswith(b"PK")
-    assert sorted(path.name for path in Path().iterdir()) == [BUNDLE.name, "fifo.zip", "results"]
+    assert sorted(path.name for path in Path().iterdir()) == sorted(["README.md", BUNDLE.name, "fifo.zip", "results"])
 
 
 def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder(box: Callable[..., None]) -> None:

@@ -304,6 +304,10 @@ def pack(file: Path, members: Mapping[str, bytes], smoke: bool, machines: Mappin
             raise UserError(f"{file}: is no plain file; name one that can be written, such as records.zip")
         if not file.parent.is_dir():
             raise UserError(f"{file}: there is no folder {file.parent}")
+        if file.exists() and file.stat().st_size:
+            with file.open("rb") as there:
+                if there.read(len(_BEFORE)) != _BEFORE:
+                    raise UserError(f"{file}: is there, and is no bundle; give another name")
         with replacing(file) as out:
             out.write(_zip_of(packed))
     except OSError as error:
