@@ -46,8 +46,7 @@ REQUIRED = (
 
 
 class Facts(TypedDict):
-    """What every backend says of itself for the record, as it is in force. One that has more to say adds keys in a
-    class of its own."""
+    """What every backend says of itself for the record, as it is in force. One that has more to say adds keys."""
 
     package: str  # and its version: "torch 2.9.0"
     library: str  # what multiplies: "OpenBLAS"
@@ -122,8 +121,9 @@ class Required(Protocol):
     def sync(self) -> None:
         """Return when everything asked of the device is done."""
 
-    def describe(self) -> Facts:
-        """Facts for the record: libraries, device, precision flags as they are in force."""
+    def describe(self) -> Mapping[str, Any]:
+        """Facts, and what more there is to say for the record: libraries, device, precision flags as they are in
+        force."""
 
 
 Item = TypeVar("Item")

@@ -11,14 +11,14 @@ import importlib.util
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NotRequired, cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-from respeed.backends import Facts, Step, host_dtype
+from respeed.backends import Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, device_facts, old_driver, split_device, too_high
@@ -179,13 +179,6 @@ PLUGINS = {
 }
 
 
-class JaxFacts(Facts):
-    platform: str
-    accelerator: NotRequired[str]
-    memory_bytes: NotRequired[int]
-    default_matmul_precision: str
-
-
 class Jax:
     """Sets JAX up; the part of the contract that is arrays and products."""
 
@@ -285,9 +278,9 @@ class Jax:
     def inverse(self, a: Box, factors: Any, out: Box) -> None:
         self._asked = out.put(factors(a.get()))
 
-    def describe(self) -> JaxFacts:
+    def describe(self) -> dict[str, Any]:
         here = self._device
-        facts: JaxFacts = {
+        facts: dict[str, Any] = {
             "package": f"jax {jax.__version__}",
             "library": f"XLA (jaxlib {jaxlib.__version__})",
             "device": self._name,

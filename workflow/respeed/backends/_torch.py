@@ -2,13 +2,13 @@
 torch.linalg.inv without its new arrays: LAPACK on the CPU, cuSOLVER on CUDA.
 """
 
-from typing import NotRequired
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from respeed.backends import Facts, host_dtype
+from respeed.backends import host_dtype
 from respeed.backends._torch_replicas import TorchReplicas
 from respeed.kernels.compiled import Workers
 
@@ -61,25 +61,6 @@ def operands(a: Tensor, b: Tensor, out: Tensor, transpose_a: bool, transpose_b: 
     if out.dim() == 3:
         a, b = a.expand(len(out), -1, -1), b.expand(len(out), -1, -1)
     return a, b
-
-
-class TorchFacts(Facts):
-    float32_matmul_precision: str
-    kernel: NotRequired[str]
-    parallel: NotRequired[str]
-    accelerator: NotRequired[str]
-    memory_bytes: NotRequired[int]
-    multiprocessors: NotRequired[int]
-    capability: NotRequired[str]
-    cudnn: NotRequired[str]
-    graphs: NotRequired[str]  # whether steps become graphs there: "yes", or "no: " and the reason
-    pci: NotRequired[str]  # its address, by which the driver knows it
-    allow_tf32: NotRequired[bool]
-    cudnn_allow_tf32: NotRequired[bool]
-    allow_bf16_reduced_precision_reduction: NotRequired[bool]
-    allow_fp16_reduced_precision_reduction: NotRequired[bool]
-    parameters: NotRequired[str]  # how products add to them
-    elementwise: NotRequired[str]  # what comes between products, and why it is not fused
 
 
 class Torch:
@@ -156,7 +137,7 @@ class Torch:
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
         add(out, *operands(a, b, out, transpose_a, transpose_b), beta=beta, alpha=alpha, out=out)
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         return {
             "package": f"torch {torch.__version__}",
             "library": "torch",

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from respeed.backends import Mirror, Step, Stream
 from respeed.backends._cpu import Copies
-from respeed.backends._torch import TorchFacts
 from respeed.backends._torch_steps import TorchSteps
 from respeed.errors import NotMeasurable
 from respeed.machine.accelerators import NAMES, accelerator_names, has_amd, old_driver, split_device, too_high
@@ -299,7 +298,7 @@ class OnAccelerator(TorchSteps):
         else:
             getattr(torch, self._device.type).synchronize(self._device)
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         facts = super().describe()
         if not self._graphs:
             return {**facts, "accelerator": _name(self._device), "graphs": "no: none are made on such a device"}
@@ -315,6 +314,7 @@ class OnAccelerator(TorchSteps):
             "multiprocessors": properties.multi_processor_count,
             "capability": f"{properties.major}.{properties.minor}",
             "cudnn": str(torch.backends.cudnn.version()),
+            # Its address, by which the driver knows it.
             "pci": f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0",
             "allow_tf32": products.allow_tf32,
             "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,

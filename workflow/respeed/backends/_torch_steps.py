@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from respeed.backends import Activation, Draws, Item
-from respeed.backends._torch import Torch, TorchFacts, is_out_of_memory, operands
+from respeed.backends._torch import Torch, is_out_of_memory, operands
 from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_fused import between_for
 from respeed.errors import NotMeasurable
@@ -164,7 +164,7 @@ class TorchSteps(Torch):
             kept.append(torch.empty(like.shape, dtype=dtype or like.dtype, device=self._device))
         return kept[-1][:rows]
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         return {**super().describe(), "elementwise": self._between.facts}
 
 
@@ -285,7 +285,7 @@ class Mixed(TorchSteps):
     def _product(self, x: Any, weights: Any, bias: Any, out: Tensor, **options: bool) -> Tensor | None:
         return super()._product(x, _operand(weights), _operand(bias), out, **options)
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         ways: dict[Add, str] = {
             self._add_by_product: "products add to them",
             self._add_sums: "products are added to them",

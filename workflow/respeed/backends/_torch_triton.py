@@ -19,19 +19,6 @@ LENGTHS: int = kernels.LANES.value
 MANY: int = kernels.MANY.value
 
 _library = torch.library.Library("respeed", "DEF")
-_library.define("sigmoid(Tensor(a!) out, Tensor? bias, float scale) -> ()")
-_library.define("sample(Tensor(a!) out, Tensor? bias, Tensor draws, Tensor(b!) sample, float scale) -> ()")
-_library.define("mask(Tensor x, Tensor draws, float share, Tensor(a!) out) -> ()")
-_library.define("softmax_error(Tensor logits, Tensor labels, Tensor(a!) out, Tensor(b!) costs) -> ()")
-_library.define(
-    "coordinate_step(Tensor left, Tensor coefficients, Tensor diagonal, float penalty, Tensor going, Tensor(a!) out)"
-    " -> ()"
-)
-_library.define(
-    "line_search(Tensor direction, Tensor moved, Tensor(a!) left, Tensor(b!) coefficients, float penalty,"
-    " Tensor steps, float least, Tensor(c!) objective, Tensor(d!) going, float least_of_norm=0.0) -> ()"
-)
-_library.define("gradient_step(Tensor bases, Tensor product, Tensor target, float rate, Tensor(a!) out) -> ()")
 
 
 def sigmoid(out: Tensor, bias: Tensor | None, scale: float) -> None:
@@ -96,7 +83,12 @@ def _blocks(elements: int) -> int:
     return -(-elements // MANY)
 
 
-for _operator in (sigmoid, sample, mask, softmax_error, coordinate_step, line_search, gradient_step):
+_WRITTEN = {
+    sigmoid: ("out",), sample: ("out", "sample"), mask: ("out",), softmax_error: ("out", "costs"),
+    coordinate_step: ("out",), line_search: ("left", "coefficients", "objective", "going"), gradient_step: ("out",),
+}  # fmt: skip
+for _operator, _arrays in _WRITTEN.items():
+    _library.define(_operator.__name__ + torch.library.infer_schema(_operator, mutates_args=_arrays))
     _library.impl(_operator.__name__, _operator, "CUDA")
 
 

@@ -15,7 +15,7 @@ import scipy
 from scipy.linalg.blas import dgemv, sgemv
 from threadpoolctl import threadpool_limits
 
-from respeed.backends import Facts, make_backend, scipy_backend
+from respeed.backends import make_backend, scipy_backend
 from respeed.backends._cpu import CpuSteps
 from respeed.errors import NotMeasurable
 from respeed.kernels import compiled
@@ -144,7 +144,7 @@ class ScipyBlas(CpuSteps):
         if not b.flags.c_contiguous or not np.may_share_memory(result, out):
             raise ValueError(f"gemm takes C-contiguous {self.host_dtype} arrays")
 
-    def facts(self, threads_set: int) -> Facts:
+    def facts(self, threads_set: int) -> dict[str, Any]:
         """What every one of these says of itself."""
         return {
             "library": library_label(self.LIBRARY),
@@ -153,12 +153,6 @@ class ScipyBlas(CpuSteps):
             "device": "cpu",
             "precision": self.precision,
         }
-
-
-class SteeredFacts(Facts):
-    version: str
-    kernel: str
-    threading: str
 
 
 class SteeredBlas(ScipyBlas):
@@ -189,7 +183,7 @@ class SteeredBlas(ScipyBlas):
     def limit(self, threads: int) -> None:
         self._library.set_num_threads(threads)
 
-    def describe(self) -> SteeredFacts:
+    def describe(self) -> dict[str, Any]:
         pool = self._library.info()
         return {
             **self.facts(pool["num_threads"]),
@@ -229,7 +223,7 @@ class Netlib(ScipyBlas):
     def limit(self, threads: int) -> None:
         pass
 
-    def describe(self) -> Facts:
+    def describe(self) -> dict[str, Any]:
         return self.facts(1)
 
 
@@ -238,10 +232,6 @@ _FRAMEWORK = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
 _VARIABLE = "VECLIB_MAXIMUM_THREADS"
 # Apple's enum BLAS_THREADING.
 _MANY, _ONE = 0, 1
-
-
-class AccelerateFacts(Facts):
-    version: str  # it is a part of the system
 
 
 class Accelerate(ScipyBlas):
@@ -267,7 +257,7 @@ class Accelerate(ScipyBlas):
             raise NotMeasurable("Accelerate uses as many threads as when it was loaded, or from macOS 15 on one")
         return super().limited(threads)
 
-    def describe(self) -> AccelerateFacts:
+    def describe(self) -> dict[str, Any]:
         return {**self.facts(int(os.environ[_VARIABLE])), "version": f"macOS {platform.mac_ver()[0] or 'unknown'}"}
 
 

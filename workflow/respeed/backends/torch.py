@@ -9,7 +9,7 @@ from torch import Tensor
 
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps, OnHost
-from respeed.backends._torch import Torch, TorchFacts
+from respeed.backends._torch import Torch
 from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_device import OnAccelerator, probe_device
 from respeed.backends._torch_steps import LOW, Mixed
@@ -66,7 +66,7 @@ class OnCpu(CpuSteps, Torch):
 
             SPREAD[kernel](count, self.threads, *arguments)
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         return _on_cpu(super().describe(), _blas_of_torch())
 
 
@@ -78,7 +78,7 @@ class MixedOnCpu(OnHost, Mixed):
     def _make_between(self) -> ByTorch:
         return _OnHost(self._scratch)
 
-    def describe(self) -> TorchFacts:
+    def describe(self) -> dict[str, Any]:
         return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
 
 
@@ -103,7 +103,7 @@ def _blas_of_torch() -> str:
     return names.get(found[1], "torch's own BLAS") if found else "torch's own BLAS"
 
 
-def _on_cpu(facts: TorchFacts, library: str) -> TorchFacts:
+def _on_cpu(facts: dict[str, Any], library: str) -> dict[str, Any]:
     return {
         **facts,
         "library": library,
