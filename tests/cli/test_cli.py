@@ -121,7 +121,7 @@ def test_hardware_says_what_the_machine_is_and_of_every_profile_whether_it_appli
         r"socket 1 efficiency 1 usable, CPU 2",
         r"price none is told: ./run respeed new machine my-desk",
         r"energy \S.*",
-        r"its fingerprint.*CPU, .*host",
+        r"what tells it.*CPU, .*host",
         r"torch-1 PyTorch, one core yes 1 thread( on CPU \d+)?",
         r"accelerate-1 Accelerate, one core no needs Accelerate.*",
         r"second-gpu – wrong .*unknown key 'devise' \(did you mean device\?\).*",

@@ -127,7 +127,7 @@ def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None
     planned = copy.snakemake("-n", *SMOKE).stdout
     assert re.search(r"generated:\s+measure$", planned, flags=re.MULTILINE), planned
     assert "raina2009 rbm: 20 of 20 cells to measure" in planned
-    assert "4 records of before stay unused: measured with other sizes, threads, timing or seed" in planned
+    assert "4 earlier records will not be used: measured with other sizes, threads, timing or seed" in planned
     assert len(re.findall(r" 0 of \d+ cells to measure", planned)) == 4
     copy.snakemake("tables", *ONE_CELL)
     assert "50x70" in table(copy, "raina2009/rbm").splitlines()[0]

@@ -55,7 +55,7 @@ def show_hardware() -> None:
     told = [("price", _price(name)), ("energy", energy_in_a_line())]
     for field, text in [*_lines(machine), *told]:
         print(f"  {field:<20} {text}")
-    print(f"\nits fingerprint, by which it is another machine than others: {', '.join(FIELDS.values())}")
+    print(f"\nwhat tells it from other machines (its fingerprint): {', '.join(FIELDS.values())}")
     profiles, wrong = read_profiles()
     rows = {profile.name: [profile.label, *_applies(profile)] for profile in profiles.values()}
     rows |= {name: ["–", "wrong", mistakes[0]] for name, mistakes in wrong.items()}
@@ -238,7 +238,7 @@ def _program(number: int) -> str:
 def _jax() -> Finding:
     """An optional package: nothing is amiss where it is not there."""
     there = importlib.util.find_spec("jax") is not None
-    return Finding("JAX", f"{importlib.metadata.version('jax')}, for rows that are named" if there else "not installed")
+    return Finding("JAX", f"{importlib.metadata.version('jax')}, for rows that you name" if there else "not installed")
 
 
 def _programs() -> Iterator[Finding]:

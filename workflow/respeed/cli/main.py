@@ -158,7 +158,7 @@ FOR_RULES = {
     ),
     "gauge": _command(
         "cli.measure:gauge",
-        "measure in a minute what this machine reaches: rates, memory, latencies, scaling",
+        "measure in 1 to 3 minutes what this machine reaches: rates, memory, latencies, scaling",
         _WAIT,
         _takes("path", type=Path, nargs="?", help="results/records/<machine>/hardware.json (default: this machine's)"),
     ),

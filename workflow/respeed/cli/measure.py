@@ -44,7 +44,7 @@ def measure(
     with _logging_to(log) as say, contextlib.ExitStack() as held:
         workflow = resolve_workflow(parse_settings(config))
         if workflow.nodes:
-            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; here: --config cluster=false")
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
         check_room(workflow.smoke)
         if session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
             held.callback(os.close, hold_folder(workflow.smoke))

@@ -99,8 +99,8 @@ def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
     counted = f"{files} files are" if files > 1 else "1 file is"
     print(f"{counted} of {new} now, in {records_folder(smoke) / new}")
     if old != new and not left_out and (named or machine_slug()) == old:
-        why = "in config.yaml" if named else "by itself"
-        print(f"this machine is {old} {why}; to measure on as {new}: --config machine={new} (or in config.yaml)")
+        why = "in config.yaml" if named else "by default"
+        print(f"this machine is called {old} {why}; to go on as {new}, write machine: {new} in config.yaml")
 
 
 # What stands for the name in a starter.

@@ -121,7 +121,7 @@ class ProgramEntry:
         if "library" in self.requires:
             raise UserError(f"{where}.requires.library: is for hardware profiles; leave it out")
         if len({bool(self.file), bool(self.like), bool(self.tolerance)}) > 1:
-            raise UserError(f"{where}: file, like and tolerance stand together")
+            raise UserError(f"{where}: give file, like and tolerance together, or none of them")
 
     def as_parameter(self, paper: str) -> dict[str, Any]:
         """What the measuring process needs of it. What is as by default is left out: later versions may have more of

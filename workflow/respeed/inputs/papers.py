@@ -142,7 +142,7 @@ def _read(name: str, data: Any, path: Path, mistakes: Mistakes) -> Paper | None:
         return None
     for one, work in written.history.items():
         if (work is None) != bool(experiments[one].unit.counted):
-            raise UserError(f"{path}: history.{one}: must be operations for a table in seconds, and null for a rate")
+            raise UserError(f"{path}: history.{one}: must be a number of operations, or null for a table of rates")
     paper = Paper(
         name=name,
         rows=tuple(rows.values()),

@@ -61,10 +61,10 @@ def _of_machine(target: Target) -> list[str]:
     lines += [f"  {', '.join(names)}: not measured: {reason}" for reason, names in whys.items()]
     lines += [f"  {line}" for line in _out_of_time(plan)]
     for why, count in Counter(reason.partition(": ")[2] for reason in plan.unusable.values()).items():
-        lines.append(f"  {_counted(count, 'record')} of before cannot be used, and will be made anew: {why}")
+        lines.append(f"  {_counted(count, 'earlier record')} cannot be used, and will be measured again: {why}")
     if plan.otherwise:
-        records = f"{_counted(plan.otherwise, 'record')} of before"
-        lines.append(f"  {records} stay unused: measured with other sizes, threads, timing or seed than these")
+        records = _counted(plan.otherwise, "earlier record")
+        lines.append(f"  {records} will not be used: measured with other sizes, threads, timing or seed")
     lines += [f"  {line}" for line in plan.made_on.identity_lines]
     if first := plan.left_of_first_table:
         rows, took = " and ".join(dict.fromkeys(cell.profile for cell in first)), in_words(plan.seconds_of(first))
@@ -85,8 +85,8 @@ def _out_of_time(plan: Plan) -> list[str]:
     """How much of the spare the minutes are not enough for, in a line; none where they are."""
     left = sum(len(group) for group in plan.work.spare if group not in plan.in_time())
     what = f"{_counted(left, 'cell')} of other precisions, or of tables that the paper says nothing of"
-    more = "preset=paper has more, and what is named is measured (profiles=, experiments=)"
-    return [f"no time in {plan.work.seconds / 60:g} minutes for {what}: {more}"] if left else []
+    more = "preset=paper has more; what you name by profiles= or experiments= is always measured"
+    return [f"{plan.work.seconds / 60:g} minutes are not enough for {what}; {more}"] if left else []
 
 
 def _gauging(target: Target) -> list[str]:
