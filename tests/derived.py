@@ -30,6 +30,7 @@ FP64 = {"profile": "openblas-1-fp64", "precision": "fp64"}
 GPU_BF16 = {"profile": "gpu-bf16", "architecture": "gpu", "device": "cuda", "precision": "bf16"}
 NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998)
 LATER = "2026-02-01T00:00:00+00:00"
+Records = list[dict[str, Any]]
 
 
 def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
@@ -61,6 +62,16 @@ def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: 
 def folded_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", **facts: Any) -> FoldedTable:
     """The same for people."""
     return fold(table_of(records, experiment), PAPER, PAPER.experiments[experiment], False, **{"origins": {}, **facts})
+
+
+def of_case(records: Records, paper: Paper, experiment: str, case: str, **facts: Any) -> Records:
+    """The records as of that case, with other facts of what ran."""
+    there = paper.experiments[experiment].case(case)
+    for record in records:
+        record["id"] |= {"paper": paper.name, "experiment": experiment}
+        ran = {"case": case, "workload": there.workload, "parameters": dict(there.parameters)}
+        record["cases"][0] |= ran | facts
+    return records
 
 
 def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[str, Any]]:

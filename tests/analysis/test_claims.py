@@ -26,6 +26,7 @@ from tests.derived import (
     every_case,
     frames_of,
     noisy,
+    of_case,
     seven,
     sparse_coding_on_a_cpu,
     their_total,
@@ -194,14 +195,9 @@ def test_a_claim_about_precision_alone_never_compares_a_row_with_itself(
     make_record: MakeRecord, measured: list[dict[str, Any]], fields: tuple[str, str, str]
 ) -> None:
     papers = load_papers(["bergstra2010"])
+    records = [one for facts in measured for one in noisy(make_record, 1.0 if len(facts) == 1 else 1.804, **facts)]
     (case,) = papers["bergstra2010"].experiments["mlp"].cases
-    parts = {"case": case.name, "workload": case.workload, "parameters": dict(case.parameters)}
-    records = []
-    for facts in measured:
-        for record in noisy(make_record, 1.0 if len(facts) == 1 else 1.804, **facts):
-            record["id"] |= {"paper": "bergstra2010", "experiment": "mlp"}
-            record["cases"][0] |= parts
-            records.append(record)
+    of_case(records, papers["bergstra2010"], "mlp", case.name)
     made = frames_of(records, papers)
     totals = make_totals(made.cells, made.samples, papers, smoke=False)
     claims = {one.claim: one for one in rows_of(make_claims(made.cells, made.samples, papers, totals))}

@@ -27,7 +27,7 @@ from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
 from respeed.output.html import make_cost_page, write_page
-from tests.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, noisy
+from tests.derived import GPU, NOISE, STEPS, MakeRecord, frames_of, noisy, of_case
 from tests.figures.machines import read_energy
 
 OLDER = "the records were made before energy was read"
@@ -149,10 +149,7 @@ def test_what_a_table_counts_costs_its_seconds_at_the_price_of_the_hour(
     make_record: MakeRecord, paper: str, experiment: str, work: str, steps: float
 ) -> None:
     case = LECTURES[paper].experiments[experiment].cases[0]
-    records = noisy(make_record, 0.1, case=case.name)
-    for record in records:
-        record["id"] |= {"paper": paper, "experiment": experiment}
-        record["cases"][0] |= {"workload": case.workload, "parameters": dict(case.parameters)}
+    records = of_case(noisy(make_record, 0.1), LECTURES[paper], experiment, case.name)
     (found,) = costs_of(records, box=price(7.2))
     assert (found.work, found.currency, found.price_source) == (work, "USD", "a bill")
     assert found.seconds == pytest.approx(0.1 * steps, rel=0.01)

@@ -17,7 +17,20 @@ from respeed.analysis.speedups import measure_spread
 from respeed.inputs.machines import Price, Told
 from respeed.inputs.papers import load_papers
 from respeed.protocol import Block
-from tests.derived import ALL, GPU, GPU_BF16, NOISE, PAPERS, MakeRecord, claims_of, every_case, frames_of, noisy, one
+from tests.derived import (
+    ALL,
+    GPU,
+    GPU_BF16,
+    NOISE,
+    PAPERS,
+    MakeRecord,
+    claims_of,
+    every_case,
+    frames_of,
+    noisy,
+    of_case,
+    one,
+)
 
 OTHERS = load_papers(["cnn-benchmarks", "lectures"])
 BLOCK = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 3.0, "GPU": 6.0})
@@ -25,14 +38,7 @@ BLOCK = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"pack
 
 def moved(records: list[dict[str, Any]], paper: str, experiment: str, case: str) -> list[dict[str, Any]]:
     """The records as of a case of another paper."""
-    of_paper = OTHERS[paper].experiments[experiment].case(case)
-    for record in records:
-        record["id"] |= {"paper": paper, "experiment": experiment}
-        record["cases"][0] |= {
-            "case": case, "workload": of_paper.workload, "parameters": dict(of_paper.parameters), "flops": None,
-            "traffic_bytes": 1e9,
-        }  # fmt: skip
-    return records
+    return of_case(records, OTHERS[paper], experiment, case, flops=None, traffic_bytes=1e9)
 
 
 def costs_of(records: list[dict[str, Any]], papers: Any) -> list[Any]:

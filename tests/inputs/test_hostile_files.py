@@ -205,20 +205,6 @@ def test_what_cannot_be_printed_is_named_where_it_stands_in_every_text(kind: str
         assert not any(map(is_unprintable, found.line))
 
 
-@pytest.mark.parametrize(
-    ("kind", "old", "new", "key"),
-    [
-        ("cpu", "PyTorch, all cores", r'"\e[31mred"', "label"),
-        ("machine", "a bill", r'"a\nbill"', "price.source"),
-        ("draft", "A draft", "A \u200fdraft", "title"),
-        ("config", "preset: quick", '"\\e[2J\\u202e": 1\npreset: quick', "\\x1b[2J\\u202e"),
-    ],
-)
-def test_hostile_texts_and_keys_are_shown_as_escapes(tmp_path: Path, kind: str, old: str, new: str, key: str) -> None:
-    line = read(kind, tmp_path, FILES[kind].text.replace(old, new, 1))[1][0]
-    assert line.startswith(f"{tmp_path / FILES[kind].name}: {key}: holds the character U+")
-
-
 # YAML as people mean it.
 @pytest.mark.parametrize(
     ("text", "value"),
