@@ -34,6 +34,9 @@ def test_on_a_bare_machine_without_network_all_is_measured_and_packed_and_a_line
     packed = (project.folder / "b.zip").read_bytes()
     project.run("python", "-m", "respeed", "export", "b.zip", "--smoke", **bare)
     assert (project.folder / "b.zip").read_bytes() == packed
+    (project.folder / "b.zip").unlink()
+    project.run("python", "-m", "respeed", "measure", "--bundle", "b.zip", *ASKED, **bare)
+    assert (project.folder / "b.zip").read_bytes() == packed, "where nothing was left to measure"
 
 
 @pytest.mark.slow

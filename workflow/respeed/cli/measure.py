@@ -58,6 +58,7 @@ def measure(
         outcome = measure_session(work, budget_seconds, say, wait_seconds, made.after_turn)
         say(f"respeed: {outcome}")
         if session is None:  # a run of Snakemake makes the last one itself
+            made.pack()  # also where nothing was left to measure
             made.end()
             if line := without_devices(target, target.read_plan()):
                 say(f"respeed: {line}")
@@ -80,12 +81,15 @@ class Shown:
     is_old: bool = False
     _due: float = 0.0
 
-    def after_turn(self, plan: Plan) -> None:
+    def pack(self) -> None:
         if self.bundle:
             try:
-                export_bundle(self.bundle, self.workflow.smoke, plan.work.machine)
+                export_bundle(self.bundle, self.workflow.smoke, self.workflow.targets[0].work.machine)
             except UserError as error:
                 self.say(f"respeed: not packed: {error}")
+
+    def after_turn(self, plan: Plan) -> None:
+        self.pack()
         self.is_old = self.report and not plan.left_of_first_table
         if self.is_old and seconds_now() >= self._due:
             self.build_report()
