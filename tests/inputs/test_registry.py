@@ -12,6 +12,7 @@ from respeed.inputs import registry
 from respeed.inputs.papers import read_paper
 from respeed.inputs.profiles import read_profile
 from respeed.inputs.registry import BackendFacts, WorkloadFacts, read_facts
+from tests.inputs.written import REFUSED
 
 WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
 
@@ -19,22 +20,10 @@ WHOLE = 'PARAMETERS = {"size": "whole"}\nTESTS = {"smoke": {"size": 3}}\n'
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("def f(:\n", "mine.py:1: is not Python: "),
-        ("\n\nx = (1\n", "mine.py:3: is not Python: '(' was never closed"),
-        ("x = 1\0", "is not Python: source code"),
+        *REFUSED["python"],
         ("x = " + "(" * 5000 + ")" * 5000, "mine.py:1: is not Python: too many nested parentheses"),
         ("x = " + "-" * 100_000 + "1", "mine.py"),
         (b"\xff\xfe", "mine.py: is not UTF-8 text"),
-        ("", "mine.py: has no PARAMETERS; write a mapping such as"),
-        ('PARAMETERS = {"size": "whole"}', "mine.py: has no TESTS; write a mapping of"),
-        (f'{WHOLE}PARAMETERS = {{"size": "hole"}}', "mine.py:3: PARAMETERS: {'size': 'hole'} must be a mapping such"),
-        (f"{WHOLE}PARAMETERS = {{1: 'whole'}}", "mine.py:3: PARAMETERS: {1: 'whole'} must be a mapping such as"),
-        ("PARAMETERS = open('/etc/passwd')", "mine.py:1: PARAMETERS must be written out"),
-        (f"{WHOLE}PRECISIONS = 'fp32'", "mine.py:3: PRECISIONS: 'fp32' must be names such as"),
-        (f"{WHOLE}ASKS = (1,)", "mine.py:3: ASKS: (1,) must be names such as"),
-        (f"{WHOLE}ASKS = ('\\u202e',)", "mine.py:3: ASKS: ('\\u202e',) must be names such as"),
-        (f"{WHOLE}PRODUCTS = 'no'", "mine.py:3: PRODUCTS: 'no' must be True or False"),
-        *((WHOLE, f"{name}: no Python file that can be imported") for name in ("no-name.py", "class.py", "a b.py")),
     ],
     ids=range(18),
 )

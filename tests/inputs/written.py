@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from respeed.errors import UserError
 from respeed.inputs.config import check_config, load_config
 from respeed.inputs.machines import read_told
@@ -62,6 +64,10 @@ def draft(folder: Path, text: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper
     if csv is not None:
         (folder / "draft/published.csv").write_text(csv)
     return load_paper("draft", folder)
+
+
+# Texts that are refused, each with what is then said.
+REFUSED: dict[str, list[list[str]]] = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
 
 
 class File(NamedTuple):
