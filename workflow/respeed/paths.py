@@ -101,15 +101,10 @@ def hardware_path(machine: str, smoke: bool) -> Path:
     return records_folder(smoke) / machine / "hardware.json"
 
 
-def parse_description_path(path: PurePath) -> tuple[str, bool]:
-    """Machine, and whether it is a smoke run's; UserError if `path` is no description's."""
-    (machine,), smoke = _parse(path, "machine.json", "machine")
-    return machine, smoke
-
-
-def parse_hardware_path(path: PurePath) -> tuple[str, bool]:
-    """Machine, and whether it is a smoke run's; UserError if `path` is no hardware sheet's."""
-    (machine,), smoke = _parse(path, "hardware.json", "machine")
+def parse_machine_path(path: PurePath, file: str) -> tuple[str, bool]:
+    """Machine, and whether it is a smoke run's; UserError if `path` is not of such a file: machine.json, which is its
+    description, or hardware.json, its hardware sheet."""
+    (machine,), smoke = _parse(path, file, "machine")
     return machine, smoke
 
 

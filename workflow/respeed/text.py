@@ -73,6 +73,11 @@ def join_words(words: list[str]) -> str:
     return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))
 
 
+def counted(number: int, what: str) -> str:
+    """So many of them: "1 record", "2 records"."""
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
+
+
 def in_words(seconds: float) -> str:
     """A duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
     if seconds < 90:

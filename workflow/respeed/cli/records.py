@@ -20,14 +20,14 @@ from respeed.records.models import Kind, shown
 from respeed.records.rename import adopt_strangers, rename_left_out, rename_machine
 from respeed.records.store import hold_folder
 from respeed.records.transfer import Imported, export_bundle, import_bundle, verify
-from respeed.text import visible
+from respeed.text import counted, visible
 
 
 def export_records(file: Path, smoke: bool, machine: str | None) -> None:
     """Write the bundle, and say what is in it and what is to be done with it."""
     done = export_bundle(file, smoke, machine)
     for name, records in done.records.items():
-        print(f"{name}: {_count(records, Kind.RECORD)}")
+        print(f"{name}: {counted(records, Kind.RECORD)}")
     _say_left_out(done.left_out)
     print(f"wrote {file}, {done.size:,} bytes")
     print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{file.name}")
@@ -46,15 +46,11 @@ def import_records(path: Path, smoke: bool, name: str | None) -> None:
 
 
 def _summary(done: Imported) -> str:
-    known = f"{_count(done.known.total(), 'file')} were here already" if done.known else ""
+    known = f"{counted(done.known.total(), 'file')} were here already" if done.known else ""
     if not done.new:
         return f"nothing new; {known}" if known else "nothing new"
-    new = ", ".join(_count(number, kind) for kind, number in sorted(done.new.items()))
+    new = ", ".join(counted(number, kind) for kind, number in sorted(done.new.items()))
     return "; ".join(filter(None, [f"new: {new}", known]))
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _say_left_out(left_out: Mapping[str, list[Path]]) -> None:
@@ -96,8 +92,8 @@ def rename(old: str, new: str, left_out: bool, smoke: bool) -> None:
         ) from None
     finally:
         os.close(lock)
-    counted = f"{files} files are" if files > 1 else "1 file is"
-    print(f"{counted} of {new} now, in {records_folder(smoke) / new}")
+    moved = f"{files} files are" if files > 1 else "1 file is"
+    print(f"{moved} of {new} now, in {records_folder(smoke) / new}")
     if old != new and not left_out and (named or machine_slug()) == old:
         why = "in config.yaml" if named else "by default"
         print(f"this machine is called {old} {why}; to go on as {new}, write machine: {new} in config.yaml")
@@ -168,10 +164,10 @@ def check_files() -> int:
     mistakes += [*broken_files(), *overlooked()]
     for line in mistakes:
         print(visible(line))
-    counted = _count(len(mistakes), "mistake") if mistakes else "no mistake"
+    found_mistakes = counted(len(mistakes), "mistake") if mistakes else "no mistake"
     named = [f"{kind} ({', '.join(names) or 'none'})" for kind, names in (("papers", papers), ("machines", machines))]
-    looked = ", ".join(["config.yaml", _count(len({*profiles, *wrong}), "hardware profile"), *named])
-    print(f"{counted}; looked at {looked}, and what workloads and backends say of themselves")
+    looked = ", ".join(["config.yaml", counted(len({*profiles, *wrong}), "hardware profile"), *named])
+    print(f"{found_mistakes}; looked at {looked}, and what workloads and backends say of themselves")
     for name, why in [] if mistakes else denied_papers(papers):
         print(f"{name}: not allowed: {why}")
     return 1 if mistakes else 0

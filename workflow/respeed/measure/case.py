@@ -125,7 +125,10 @@ def measure_ceilings(backend: BackendContract) -> dict[str, float]:
     that has just woken, both come out low."""
     if not backend.synchronous:
         return _device_ceilings(backend)
-    return {"flops_per_second": _product_rate(backend), "bytes_per_second": _copy_rate(backend)}
+    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
+    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
+    copied = 2 * COPY_BYTES / shortest_seconds(partial(backend.copy, source, out), repeats=3)
+    return {"flops_per_second": _product_rate(backend), "bytes_per_second": copied}
 
 
 def _product_rate(backend: BackendContract) -> float:
@@ -160,12 +163,6 @@ def _device_ceilings(backend: BackendContract) -> dict[str, float]:
     backend.copy(backend.array(np.ones((1, 1024), dtype=np.float32)), source)
     seconds = seconds_under_load(partial(backend.copy, source, copied), backend.sync)
     return {"flops_per_second": best, "bytes_per_second": 2 * rows * 1024 * width / seconds}
-
-
-def _copy_rate(backend: BackendContract) -> float:
-    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
-    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
-    return 2 * COPY_BYTES / shortest_seconds(partial(backend.copy, source, out), repeats=3)
 
 
 def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[..., None]) -> None:

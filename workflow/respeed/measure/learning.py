@@ -32,6 +32,7 @@ from respeed.timing.clock import seconds_now, utc_now
 SECONDS, SMOKE_SECONDS = 4.0, 0.2
 # Time between two points of a curve, of which the objective takes a part that is not counted.
 POINT_SECONDS = 0.2
+# Evenly from all.
 PICTURES = 64
 
 
@@ -121,18 +122,15 @@ def _learn_case(case: Case, backend: Any, budget: float) -> dict[str, Any]:
             curve.append((round(seconds, 4), round(float(program.left_over()), 6)))
             point = seconds + min(POINT_SECONDS, budget / 10)
     print(f"    {case.workload}: {steps} steps, {curve[0][1]:.3f} to {curve[-1][1]:.3f}", file=sys.stderr, flush=True)
+    pictures = program.pictures()
+    shown = np.linspace(0, len(pictures) - 1, min(PICTURES, len(pictures))).astype(int)
     return {
         "workload": case.workload,
         "parameters": dict(case.parameters),
         "steps": steps,
         "curve": curve,
-        "pictures": [_grey(picture) for picture in _evenly(program.pictures())],
+        "pictures": [_grey(picture) for picture in pictures[shown]],
     }
-
-
-def _evenly(pictures: np.ndarray) -> Any:
-    """So many pictures, evenly from all."""
-    return pictures[np.linspace(0, len(pictures) - 1, min(PICTURES, len(pictures))).astype(int)]
 
 
 def _grey(picture: np.ndarray) -> list[list[int]]:

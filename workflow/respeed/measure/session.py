@@ -19,7 +19,7 @@ from respeed.machine.cpu import cache_bytes, usable_cores
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.turn import measure_turn
-from respeed.paths import ROOT, parse_hardware_path, records_folder, round_path
+from respeed.paths import ROOT, parse_machine_path, records_folder, round_path
 from respeed.records.models import SESSION_SCHEMA, SHEET_SCHEMA
 from respeed.records.store import set_aside, write_record
 from respeed.schedule.availability import check_is_this_machine, check_same_machine, describe_as
@@ -27,7 +27,7 @@ from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS,
 from respeed.schedule.next_turn import Plan, Turn, happened_meanwhile, read_plan
 from respeed.schedule.selection import Work
 from respeed.schedule.spec import RoundSpec, make_spec
-from respeed.text import in_words
+from respeed.text import counted, in_words
 from respeed.timing.clock import clock_facts, seconds_now, utc_now
 
 # Of a line that shows the case at hand.
@@ -51,9 +51,10 @@ class Outcome:
     meanwhile: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
         again = f", disturbed cases tried again {self.again} times" if self.again else ""
-        return "; ".join([f"{turns} in {in_words(self.seconds)}{again}", self.ended, *self.meanwhile])
+        return "; ".join(
+            [f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}{again}", self.ended, *self.meanwhile]
+        )
 
     def facts(self, work: Work) -> dict[str, Any]:
         """For the file that the session leaves."""
@@ -80,8 +81,7 @@ class Progress:
         if turn.whole:
             what = f"whole run, {turn.profile}"
         elif turn.again:
-            cells = "1 cell" if len(turn.cells) == 1 else f"{len(turn.cells)} cells"
-            what = f"turn {number}, {turn.profile}, {cells} again ({turn.again})"
+            what = f"turn {number}, {turn.profile}, {counted(len(turn.cells), 'cell')} again ({turn.again})"
         else:
             what = f"turn {number} of {number + first - 1}, {turn.profile}"
         self.say, self.again, self._shown = say, 0, ""
@@ -176,7 +176,7 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
 def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
     """Measure this machine and write its hardware sheet, whole or not at all. One that can be used is left as it is,
     one that cannot is set aside; UserError if the name is another machine's."""
-    machine, smoke = parse_hardware_path(path)
+    machine, smoke = parse_machine_path(path, "hardware.json")
     check_is_this_machine(machine, smoke)
     gauge = plan_gauge(machine, smoke)
     if (reason := why_due(path, machine, gauge)) is None:

@@ -30,7 +30,7 @@ from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_
 from respeed.machine.description import describe_machine
 from respeed.machine.process import private_folder
 from respeed.machine.software import telling_environment
-from respeed.paths import MACHINES, ROOT, parse_description_path
+from respeed.paths import MACHINES, ROOT, parse_machine_path
 from respeed.records.fingerprint import HOST, difference, free_name, name_of
 from respeed.records.store import (
     MachineRecords,
@@ -266,7 +266,7 @@ def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str,
 def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
     would all be left out from then on; or if its GPU is pretended."""
-    machine, smoke = parse_description_path(path)
+    machine, smoke = parse_machine_path(path, "machine.json")
     refuse_pretended(ROOT, smoke=smoke)
     check_is_this_machine(machine, smoke)
     write_record(path, make_description(machine, profiles))

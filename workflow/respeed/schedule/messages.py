@@ -19,7 +19,7 @@ from respeed.schedule.next_turn import Plan, happened_meanwhile
 from respeed.schedule.selection import by_experiment, chosen_experiments
 from respeed.schedule.spec import cases_of
 from respeed.schedule.workflow import Target, Workflow
-from respeed.text import in_words
+from respeed.text import counted, in_words
 
 # What the plugin says before Slurm's own words.
 REFUSED = "SLURM sbatch failed. The error message was '"
@@ -36,10 +36,10 @@ def announcement(run: Workflow) -> str:
 
 def _of_machine(target: Target) -> list[str]:
     preset, plan = target.config.preset, target.plan
-    lines = [f"respeed: {target.machine}, preset {preset.name}: {_counted(preset.rounds, 'round')} of everything"]
+    lines = [f"respeed: {target.machine}, preset {preset.name}: {counted(preset.rounds, 'round')} of everything"]
     if target.asks_node:
         count = len(record_paths(target.smoke, target.machine))
-        known = f"{_counted(count, 'record')}; its profiles are asked again" if count else "not looked at yet"
+        known = f"{counted(count, 'record')}; its profiles are asked again" if count else "not looked at yet"
         names = ", ".join(target.config.profiles)
         lines.append(f"  {known}: its first job finds out what is left, and which of these profiles apply: {names}")
         return [*lines, *_gauging(target)]
@@ -61,9 +61,9 @@ def _of_machine(target: Target) -> list[str]:
     lines += [f"  {', '.join(names)}: not measured: {reason}" for reason, names in whys.items()]
     lines += [f"  {line}" for line in _out_of_time(plan)]
     for why, count in Counter(reason.partition(": ")[2] for reason in plan.unusable.values()).items():
-        lines.append(f"  {_counted(count, 'earlier record')} cannot be used, and will be measured again: {why}")
+        lines.append(f"  {counted(count, 'earlier record')} cannot be used, and will be measured again: {why}")
     if plan.otherwise:
-        records = _counted(plan.otherwise, "earlier record")
+        records = counted(plan.otherwise, "earlier record")
         lines.append(f"  {records} will not be used: measured with other sizes, threads, timing or seed")
     lines += [f"  {line}" for line in plan.made_on.identity_lines]
     if first := plan.left_of_first_table:
@@ -71,7 +71,7 @@ def _of_machine(target: Target) -> list[str]:
         lines.append(f"  first a table of {first[0].experiment} on {rows}: about {took} of measuring")
     if by_row := plan.first_seconds():
         rows = ", ".join(f"{name} {in_words(seconds)}" for name, seconds in by_row.items())
-        lines.append(f"  {_counted(preset.rounds, 'round')} of each row: {rows}")
+        lines.append(f"  {counted(preset.rounds, 'round')} of each row: {rows}")
     elif turn := plan.next_turn():
         lines.append(f"  next: {turn.profile}, {'a whole run' if turn.whole else f'once more: {turn.again}'}")
     lines += _gauging(target)
@@ -84,7 +84,7 @@ def _of_machine(target: Target) -> list[str]:
 def _out_of_time(plan: Plan) -> list[str]:
     """How much of the spare the minutes are not enough for, in a line; none where they are."""
     left = sum(len(group) for group in plan.work.spare if group not in plan.in_time())
-    what = f"{_counted(left, 'cell')} of other precisions, or of tables that the paper says nothing of"
+    what = f"{counted(left, 'cell')} of other precisions, or of tables that the paper says nothing of"
     more = "preset=paper has more; what you name by profiles= or experiments= is always measured"
     return [f"{plan.work.seconds / 60:g} minutes are not enough for {what}; {more}"] if left else []
 
@@ -92,10 +92,6 @@ def _out_of_time(plan: Plan) -> list[str]:
 def _gauging(target: Target) -> list[str]:
     seconds = target.gauge_seconds
     return [f"  what the machine reaches (hardware sheet): about {in_words(seconds)}"] if seconds else []
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' if count > 1 else ''}"
 
 
 def say_farewell(run: Workflow, snakemake: Any, *, done: bool = False) -> None:
