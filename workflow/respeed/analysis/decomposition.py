@@ -94,7 +94,7 @@ def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict
     on_base = {cell.algorithm: cell for cell in column if cell.profile == base.profile}
     for cell in column:
         if cell.algorithm in fast and (same := on_base.get(cell.algorithm)):
-            row = cell._asdict() | {"base_profile": base.profile, "label": f"{cell.label} (CPU: {base.profile})"}
+            row = cell._asdict() | {"base_profile": base.profile, "label": f"{cell.label} (over {base.label})"}
             row |= samples.ratio(base, cell)[0].columns("speedup")
             for name, one, other in (("algorithm", base, same), ("hardware", same, cell)):
                 ratio, _ = samples.ratio(one, other)
