@@ -87,6 +87,14 @@ def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_w
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
 
 
+def test_what_snakemake_hands_on_as_words_within_a_mapping_is_what_was_meant(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(FILES["config"].text)
+    quick = {"rounds": "3", "most": "7", "minutes": "2.5", "sizes": "paper", "whole": "false"}
+    preset = load_config(path, {"preset": "quick", "presets": {"quick": quick}}).preset
+    assert (preset.rounds, preset.most, preset.minutes, preset.whole) == (3, 7, 2.5, False)
+
+
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
     assert [row.name for row in paper.rows_beside("gpu")] == ["gpu-a", "gpu-b"]

@@ -27,6 +27,8 @@ CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
 # is timed in parts, as often as it counts in a step, how many blocks were discarded by each cause, and the profile.
 INSIDE = ["parameters", "parts", "cause_counts", "profile_facts"]
 
+# Workloads that are one dense product: what they reach is what the row's hardware and library can.
+BARE_PRODUCTS = ("matmul", "matmul_threads")
 # Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
 PAUSE = 30 * 60.0
 # A date is told to the second.
@@ -121,7 +123,7 @@ def _ceilings_by_row(numbered: Numbered) -> dict[ProbedRow, dict[str, float]]:
             found[name].append(rate)
         # The squares of the matmul ladder may be larger than what each round can afford.
         for case in record["cases"]:
-            if case["workload"] == "matmul" and case["blocks"]:
+            if case["workload"] in BARE_PRODUCTS and case["blocks"]:
                 seconds = min(min(block["sample_seconds"]) / block["sample_steps"] for block in case["blocks"])
                 found[record["id"]["experiment"], case["case"]].append(case["flops"] / seconds)
     ceilings = {}

@@ -1,6 +1,7 @@
 """config.yaml, and what the command line overrides in it."""
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -120,13 +121,10 @@ def load_config(
     if "allow" in (overrides or {}):
         raise UserError(f"--config: allow: stands in {path} alone: write there whose programs may be run")
     if overrides:
-        # What is overridden need not be right. Snakemake hands `cluster=true` on as the word.
+        # What is overridden need not be right.
         Mistakes(line for place, line in misfits if place[:1] not in {(key,) for key in overrides}).raise_any()
-        words = {"true": True, "false": False}
         path = Path("--config")
-        settings, misfits = fit(
-            Settings, data | {key: words.get(str(one), one) for key, one in overrides.items()}, path
-        )
+        settings, misfits = fit(Settings, data | {key: _as_meant(one) for key, one in overrides.items()}, path)
     Mistakes(line for _, line in misfits).raise_any()
     papers, profiles = settings.papers, settings.profiles
     if profiles == "all":
@@ -147,6 +145,16 @@ def load_config(
         cluster=settings.cluster,
         allow=settings.allow,
     )
+
+
+def _as_meant(value: Any) -> Any:
+    """What Snakemake hands on as words: `cluster=true`, and all numbers in a mapping, such as `presets`."""
+    if isinstance(value, Mapping):
+        return {key: _as_meant(one) for key, one in value.items()}
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def why_denied(case: Case) -> str | None:
