@@ -91,8 +91,9 @@ def test_what_snakemake_hands_on_as_words_within_a_mapping_is_what_was_meant(tmp
     path = tmp_path / "config.yaml"
     path.write_text(FILES["config"].text)
     quick = {"rounds": "3", "most": "7", "minutes": "2.5", "sizes": "paper", "whole": "false"}
-    preset = load_config(path, {"preset": "quick", "presets": {"quick": quick}}).preset
-    assert (preset.rounds, preset.most, preset.minutes, preset.whole) == (3, 7, 2.5, False)
+    config = load_config(path, {"preset": "quick", "machine": "6", "presets": {"quick": quick}})
+    preset = config.preset
+    assert (preset.rounds, preset.most, preset.minutes, preset.whole, config.machine) == (3, 7, 2.5, False, "6")
 
 
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:

@@ -147,13 +147,15 @@ def load_config(
     )
 
 
-def _as_meant(value: Any) -> Any:
-    """What Snakemake hands on as words: `cluster=true`, and all numbers in a mapping, such as `presets`."""
+def _as_meant(value: Any, *, within: bool = False) -> Any:
+    """What Snakemake hands on as words: `cluster=true`, and each value `within` a mapping, such as `presets`."""
     if isinstance(value, Mapping):
-        return {key: _as_meant(one) for key, one in value.items()}
+        return {key: _as_meant(one, within=True) for key, one in value.items()}
+    if not isinstance(value, str) or not (within or value in {"true", "false"}):
+        return value
     try:
         return json.loads(value)
-    except (TypeError, ValueError):
+    except ValueError:
         return value
 
 
