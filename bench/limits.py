@@ -2,27 +2,31 @@
 
 ./run python bench/limits.py cd1       a CD-1 step over its five bare products; every size and backend, 1 and all cores
 ./run python bench/limits.py patches   the overlapping-patches step over its five stacks of products, likewise
-./run python bench/limits.py memory    a round's peak over what its imports take, against 1.3 x (weights + two batches)
-./run python bench/limits.py run       which share of the last run was spent in timed blocks, from its records
-./run python bench/limits.py scaling   a step's cost by V x H, batch and threads: facts as JSON, and docs/scaling.svg
+./run python bench/limits.py gpu       on a CUDA device, for every size of the RBM table and precision: a CD-1 step
+                                       over its five bare products, the step asked for operation by operation over the
+                                       same as a graph, and steps on examples that come from pinned memory meanwhile
 """
 
 import argparse
+import gc
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-import round_memory
-import run_share
-import step_scaling
 from paired import Comparison, Step, compare, paired_ratio
 
 from respeed.backends import BackendContract, make_backend
 from respeed.inputs.papers import load_paper
+from respeed.machine.lock import machine_lock
 from respeed.model.paper import Case
 from respeed.workloads import load_workload
 from respeed.workloads.patches import Geometry
+from respeed.workloads.rbm import CHUNK, CHUNKS
 
 BACKENDS = ("openblas", "torch")
+GPU_PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+# Steps between two waits for the device: whole rounds of both the mini-batches and the chunks of streamed ones.
+GPU_STEPS, GPU_PAIRS = 2 * CHUNK * CHUNKS, 9
 
 
 def five_products(backend: BackendContract, case: Case) -> Step:
@@ -71,6 +75,37 @@ def over_products(experiment: str, products: Callable[[BackendContract, Case], S
         print(f"  {case.name:<22} {name:<9} {paired_ratio(step, products(backend, case))}", flush=True)
 
 
+def many_steps(backend: BackendContract, workload: str, case: Case) -> Step:
+    """Return GPU_STEPS steps of the workload, and the wait for them."""
+    module: Any = load_workload(workload)
+    program = module.build(backend, case, module.inputs(case, 1))
+
+    def run() -> None:
+        for _ in range(GPU_STEPS):
+            program.step()
+        backend.sync()
+
+    return run
+
+
+def on_gpu() -> None:
+    for case in load_paper("raina2009").experiments["rbm"].cases:
+        for precision in GPU_PRECISIONS:
+            gc.collect()  # a program and its graphs hold one another: lets go of the last size's
+            backend, plain = (
+                make_backend("torch", device="cuda", precision=precision, threads=1, seed=1) for _ in range(2)
+            )
+            plain.captured = lambda step: step  # type: ignore[method-assign]
+            ours = many_steps(backend, "rbm", case)
+            others = {
+                "step / products": (ours, many_steps(backend, "cd1_products", case)),
+                "plain / graph": (many_steps(plain, "rbm", case), ours),
+                "with copies": (many_steps(backend, "rbm_streamed", case), ours),
+            }
+            for name, (one, other) in others.items():
+                print(f"  {case.name:<12} {precision} {name:<16} {paired_ratio(one, other, GPU_PAIRS)}", flush=True)
+
+
 COMPARISONS: dict[str, Comparison] = {
     "cd1": lambda threads: over_products("rbm", five_products, threads),
     "patches": lambda threads: over_products("patches", five_stacks, threads),
@@ -79,16 +114,14 @@ COMPARISONS: dict[str, Comparison] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, dest="command")
-    for name in COMPARISONS:
-        one = commands.add_parser(name)
-        one.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
-        one.set_defaults(run=lambda options: compare(options.command, COMPARISONS, options.threads))
-    round_memory.add_options(commands.add_parser("memory"))
-    run_share.add_options(commands.add_parser("run"))
-    step_scaling.add_options(commands.add_parser("scaling"))
+    parser.add_argument("comparison", choices=[*COMPARISONS, "gpu"])
+    parser.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
     options = parser.parse_args()
-    options.run(options)
+    if options.comparison == "gpu":
+        with machine_lock():
+            on_gpu()
+    else:
+        compare(options.comparison, COMPARISONS, options.threads)
 
 
 if __name__ == "__main__":

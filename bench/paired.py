@@ -5,11 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
-from respeed.analysis.estimates import estimate_location, smallest_sample
+from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_values
 from respeed.machine.cpu import usable_cores
+from respeed.machine.environment import child_environment
+from respeed.machine.lock import machine_lock
 from respeed.machine.process import bind
-from respeed.measure.lock import machine_lock
-from respeed.measure.worker import child_environment
 from respeed.timing.clock import seconds_now
 
 PAIRS = 15
@@ -67,9 +67,9 @@ def paired_ratio(other: Step, ours: Step, pairs: int = PAIRS, most_seconds: floa
         order = (other, ours) if turn % 2 else (ours, other)
         times = {step: seconds_each(step, repeats[step]) for step in order}
         ratios.append(times[other] / times[ours])
-        if len(ratios) >= smallest_sample() and seconds_now() - began > most_seconds:
+        if len(ratios) >= FEWEST_ROUNDS and seconds_now() - began > most_seconds:
             break
-    estimate = estimate_location(ratios)
+    estimate = estimate_values(ratios)
     fewer = f", {len(ratios)} pairs" if len(ratios) < pairs else ""
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f}{fewer})"
 

@@ -116,11 +116,26 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that mostly wait for Slurm begin first: at the end, all processes would wait for them."""
-    items.sort(key=lambda item: "slurm" not in getattr(item, "fixturenames", ()))
+    """The longest begin first, of Slurm and the pretended GPU: at the end, all processes would wait for them."""
+    items.sort(key=lambda item: not {"slurm", "pretended"} & {*getattr(item, "fixturenames", ())})
 
 
 MakeRecord = Callable[..., dict[str, Any]]
+
+
+# What a machine is, whole as a description or a record has it.
+HARDWARE = {
+    "cpu": "A CPU", "cpu_flags": [], "architecture": "x86_64", "physical_cores": 2, "usable_cores": 2,
+    "core_cpus": None, "logical_cpus": 2, "cpu_quota": None, "frequency_governor": None,
+    "memory_bytes": 2**34, "accelerators": [], "accelerator_driver": None, "blas": "openblas",
+    "system": "Linux",
+}  # fmt: skip
+
+
+def description(**facts: Any) -> dict[str, Any]:
+    """What a machine's description says: its hardware with these facts, and what it cannot run."""
+    cannot, profiles = facts.pop("not_measurable", {}), facts.pop("profiles", {})
+    return {"schema": 4, "hardware": HARDWARE | facts, "not_measurable": cannot, "profiles": profiles}
 
 
 @pytest.fixture
@@ -145,7 +160,6 @@ def make_record() -> MakeRecord:
         reason: str | None = None,
         digest: str = "0" * 16,
         started: str = "2026-01-01T00:00:00+00:00",
-        whole: bool = False,
         smoke: bool = False,
         peak: float = 1e13,
         package: str = "torch 2",
@@ -154,15 +168,16 @@ def make_record() -> MakeRecord:
         block = {
             "sample_steps": 1, "sample_seconds": seconds, "probe_seconds": [0.004 * probe, 0.004 * probe],
             "run_delay_seconds": run_delay, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0,
-            "clock_throttles": None,
+            "clock_throttles": None, "part_seconds": [], "joules": {}, "device": [],
         }  # fmt: skip
         timed = status == "measured"
         parameters = {"visible": 576, "hidden": 1024, "batch": 192, "learning_rate": 0.01} | (changed or {})
         return {
-            "schema": 3,
+            "schema": 4,
+            "smoke": smoke,
             "id": {
                 "machine": machine, "paper": "raina2009", "experiment": "rbm", "profile": profile, "index": index,
-                "whole": whole, "smoke": smoke,
+                "smoke": smoke,
             },
             "profile": {
                 "name": profile, "label": f"label of {profile}", "package": "package", "architecture": architecture,
@@ -174,14 +189,13 @@ def make_record() -> MakeRecord:
             "provenance": {
                 "commit": "unknown",
                 "backend": {"package": package, "library": "MKL"},
-                "machine": {
-                    "cpu": "A CPU", "cpu_flags": [], "usable_cores": 2, "logical_cpus": 2, "cpu_quota": None,
-                    "memory_bytes": 2**34, "accelerators": [], "system": "Linux",
-                },
+                "energy": {"reason": "no counter"},
+                "machine": dict(HARDWARE),
             },
             "cases": [{
                 "case": case, "workload": "rbm", "parameters": parameters, "flops": 1e9, "traffic_bytes": 1e6,
-                "memory_bytes": 1e6, "status": status, "reason": reason, "errors": errors or {}, "tolerance": 1e-4,
+                "memory_bytes": 1e6, "parts": {}, "status": status, "reason": reason, "errors": errors or {},
+                "tolerance": 1e-4,
                 "warmup": {"steps": 2, "seconds": 1.0, "settled": settled, "step_seconds": 0.1} if timed else None,
                 "blocks": [block] if timed else [], "wall_seconds": 0.5,
             }],

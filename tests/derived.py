@@ -61,7 +61,9 @@ def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: 
 
 def folded_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", **facts: Any) -> FoldedTable:
     """The same for people."""
-    return fold(table_of(records, experiment), PAPER, PAPER.experiments[experiment], False, **{"origins": {}, **facts})
+    return fold(
+        table_of(records, experiment), PAPER, PAPER.experiments[experiment], False, **{"summaries": {}, **facts}
+    )
 
 
 def of_case(records: Records, paper: Paper, experiment: str, case: str, **facts: Any) -> Records:
@@ -134,10 +136,10 @@ def frames_of(records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = P
     return Made(made, make_speedups(made, Samples(rounds), papers), rounds)
 
 
-def machine_of(records: list[dict[str, Any]], machine: str = "box") -> Any:
-    """The machine's row of hardware.csv."""
+def machine_of(records: list[dict[str, Any]], machine: str = "box") -> str:
+    """What the machine is in a few words."""
     rows = describe_machine(machine, records, read_rounds(records), None)
-    return next(rows_of(make_frame(rows["hardware"], "hardware")))
+    return next(row["value"] for row in rows if row["part"] == "summary")
 
 
 VERDICT = {

@@ -8,16 +8,13 @@ import pandas as pd
 from respeed.analysis.columns import make_frame
 from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.paths import hardware_path
-from respeed.records.models import PAPER, SHEET_SCHEMA
-from respeed.records.store import write_json
+from respeed.records.models import PAPER
+from respeed.records.store import write_record
+from tests.conftest import HARDWARE
 
 MakeRecord = Callable[..., dict[str, Any]]
 ACCELERATOR = "NVIDIA Something 80GB"
 SIZES = ((576, 1024), (1024, 4096))
-HARDWARE = {
-    "cpu": "A CPU", "cpu_flags": [], "usable_cores": 2, "logical_cpus": 2, "cpu_quota": None, "memory_bytes": 2**34,
-    "accelerators": [], "system": "Linux",
-}  # fmt: skip
 
 
 def hardware_sheet(
@@ -63,7 +60,7 @@ def hardware_sheet(
         rounds.append(_round(make_record, machine, "torch", "cuda", "fp32", max(counts), 1, cases, smoke))
         rounds[-1]["provenance"]["backend"]["accelerator"] = ACCELERATOR
     return {
-        "schema": SHEET_SCHEMA, "machine": machine, "smoke": smoke, "digest": "0" * 16,
+        "machine": machine, "smoke": smoke, "digest": "0" * 16,
         "started": "2026-01-01T00:00:00+00:00", "wall_seconds": 60.0,
         "provenance": {"machine": HARDWARE, "commit": "unknown", "versions": {}},
         "memory": {"caches": {"L1": 98304, "L2": 2**22}, "accelerators": {}}, "rounds": rounds, "absent": list(absent),
@@ -87,7 +84,7 @@ def no_gpu() -> dict[str, Any]:
 
 def write_sheet(sheet: dict[str, Any]) -> None:
     """Under the working directory, where the machine's lies."""
-    write_json(hardware_path(sheet["machine"], sheet["smoke"]), sheet)
+    write_record(hardware_path(sheet["machine"], sheet["smoke"]), sheet)
 
 
 def _round(

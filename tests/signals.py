@@ -1,19 +1,18 @@
 """For tests that send signals to real processes."""
 
-import contextlib
 import signal
 import time
 
 import psutil
 
-# What each ends a process with, as a shell tells it.
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+# The last line of a command that was stopped.
+STOPPED = "respeed: stopped; what was measured is kept, and the same command goes on"
 
 
 def hear_all() -> None:
     """For a process that is about to be started: hear them all. The tests themselves may run in the background of a
     script, where Ctrl-C is ignored."""
-    for number in CODES:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -30,12 +29,3 @@ def _runs(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def words(pid: int) -> list[list[str]]:
-    """The words of the commands that the process runs now, and those that they run."""
-    found = []
-    for child in psutil.Process(pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            found.append(child.cmdline())
-    return found

@@ -69,7 +69,7 @@ MORE = "about 90 more rounds for an interval of ±10 %"
         ("each", cases(WIDE, published=11), NOT_SETTLED, f"a: {MORE}"),
         ("each", cases(near(40, 0.4), published=10), LARGER, ""),
         ("each", cases(near(40, 0.4), published=100), SMALLER, ""),
-        ("each", cases(WITHOUT, published=10, rounds=3), NOT_SETTLED, "a: 3 clean rounds; an interval needs 6"),
+        ("each", cases(WITHOUT, published=10, rounds=2), NOT_SETTLED, "a: 2 clean rounds; an interval needs 3"),
         ("each", cases(20, 20, 10, 20, published=10), LARGER, "at a, b and d; the others agree"),
         ("each", cases(20, 5, WIDE, published=10), ANOTHER_SHAPE, "larger at a, smaller at b"),
         ("each", [*cases(10, published=10), DISTURBED], NOT_SETTLED, "z: no clean block"),
@@ -98,7 +98,7 @@ MORE = "about 90 more rounds for an interval of ±10 %"
         ("faster", cases(1.2, 3, 9), REPRODUCED, ""),
         ("faster", cases(0.5, 3, 9), SMALLER, "slower at a"),
         ("faster", cases(1.01, 3, 9), NOT_SETTLED, "a: its interval leaves it open"),
-        ("faster", cases(3, WITHOUT, rounds=3), NOT_SETTLED, "b: 3 clean rounds; an interval needs 6"),
+        ("faster", cases(3, WITHOUT, rounds=2), NOT_SETTLED, "b: 2 clean rounds; an interval needs 3"),
         ("crossover", cases(0.1, 2, 9), REPRODUCED, "faster from b on"),
         ("crossover", cases(0.1, 1.01, 9), REPRODUCED, "faster from c on"),
         ("crossover", cases(2, 3, 9), LARGER, "faster already at a"),
@@ -176,8 +176,8 @@ def test_the_largest_of_several_numbers_reaches_from_the_largest_lower_end_to_th
 
 
 def test_a_claim_about_more_cases_asks_for_more_confidence_in_each() -> None:
-    assert confidence_for(1) == pytest.approx(1 - 0.0294)
-    assert confidence_for(4) == pytest.approx(1 - 0.0294 / 4)
+    assert confidence_for(1) == pytest.approx(1 - 0.02)
+    assert confidence_for(4) == pytest.approx(1 - 0.02 / 4)
 
 
 def test_of_cases_that_may_each_be_the_published_one_it_is_enough_that_one_is_reproduced() -> None:

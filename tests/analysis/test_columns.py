@@ -51,14 +51,12 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
 
 
 def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
-    (row,) = rows_of(
-        make_frame([{"machine": "box", "share": 1.0, "machines": 2, "cases": 1, "all_cases": 2}], "standings")
-    )
-    assert (row.machine, row.paper, row.share, row.rank, row.cases) == ("box", "", 1.0, None, 1)
+    (row,) = rows_of(make_frame([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"))
+    assert (row.machine, row.paper, row.seconds, row.threads, row.rounds) == ("box", "", 1.0, None, 0)
 
 
 def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"rounds\.csv: not found; build the tables first: respeed tables"):
+    with pytest.raises(UserError, match=r"rounds\.csv: not found; build the tables first: respeed report"):
         respeed.load_tables(tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 from respeed.analysis.cells import in_unit
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.decomposition import explain, make_factors, make_why
+from respeed.analysis.decomposition import make_why
 from respeed.model.paper import UNITS, Paper
 from respeed.output.published import fold
 from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of
@@ -71,11 +71,9 @@ def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp
     assert "over" not in found.here
     papers = {"draft": paper}
     made = frames_of(both, papers)
-    factors = make_factors(made.cells, made.samples, papers)
-    why = make_why(made.cells, made.speedups, factors, papers, smoke=False)
+    why = make_why(made.cells, made.samples, made.speedups, papers, smoke=False)
     theirs = next(one for one in rows_of(why) if one.comparison == "theirs")
     assert theirs.precisions == "fp32 over fp64"
-    assert "(fp32 over fp64)" in explain(theirs)
 
 
 def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(
@@ -135,12 +133,3 @@ def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_
     found = claim_of(paper, records)
     assert (found.verdict, found.reason) == ("not testable here", "needs 4 cores, the row has 2")
     assert {cell.precision for cell in made_of(paper, records)} == {"fp64"}
-
-
-def test_what_cannot_be_tested_says_what_the_cpu_does_in_the_table_s_unit(
-    make_record: MakeRecord, tmp_path: Path
-) -> None:
-    paper = draft(tmp_path, csv=None)
-    found = claim_of(paper, measured(make_record, {"small": 0.01, "large": 0.1}))
-    assert found.verdict == "not testable here"
-    assert found.instead == "The fastest CPU program here: 600 to 6,000 examples a second."

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.analysis.columns import load_table, make_frame, rows_of
+from respeed.analysis.columns import load_table, rows_of
 from respeed.analysis.hardware_sheet import (
     INTERVAL,
     PRODUCT,
@@ -23,13 +22,11 @@ from respeed.analysis.hardware_sheet import (
 )
 from respeed.output import build_tables
 from respeed.paths import hardware_path
-from respeed.records.store import write_json
 from tests.conftest import MakeRecord, write_machines
 from tests.conftest import make_record as make_record_fixture
 from tests.sheets import ACCELERATOR, HARDWARE, hardware_sheet, no_gpu, rates_of, scaling_of, write_sheet
 
 times = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8)
-NO_POINTS = make_frame([], "roofline")
 
 
 @given(times, times, st.floats(1e-3, 1e3))
@@ -45,9 +42,9 @@ def test_ratios_lie_within_their_ends_turn_round_and_scale(above: list[float], b
 
 
 @given(times)
-def test_few_passes_have_a_range_and_six_an_interval(seconds: list[float]) -> None:
+def test_two_passes_have_a_range_and_three_an_interval(seconds: list[float]) -> None:
     found = spread_of(seconds)
-    assert found.ends == ("" if len(seconds) == 1 else RANGE if len(seconds) < 6 else INTERVAL)
+    assert found.ends == ("" if len(seconds) == 1 else RANGE if len(seconds) < 3 else INTERVAL)
     assert (found.low is None) == (len(seconds) == 1)
 
 
@@ -97,7 +94,7 @@ def test_threads_that_found_no_core_of_their_own_were_disturbed(make_record: Mak
 
 
 def test_the_ends_of_a_time_and_of_a_speedup_are_said_each_for_itself(make_record: MakeRecord) -> None:
-    sheet = disturb(hardware_sheet(make_record, passes=7), 1, passes=range(6, 8))
+    sheet = disturb(hardware_sheet(make_record, passes=4), 1, passes=range(3, 5))
     ends = {row.threads: (row.ends, row.speedup_ends) for row in rows_of(scaling_of(sheet))}
     assert ends == {1: (RANGE, ""), 2: (INTERVAL, RANGE)}
 
@@ -111,8 +108,8 @@ def test_what_does_not_multiply_is_not_called_by_a_blas_and_of_several_squares_t
     assert list(rates["size"][(rates["what"] == PRODUCT) & (rates["device"] == "cuda")]) == ["8192x8192"]
 
 
-def page(sheet: dict[str, Any], points: pd.DataFrame = NO_POINTS) -> dict[str, Any]:
-    return describe_sheet(rates_of(sheet), scaling_of(sheet), points, smoke=False)
+def page(sheet: dict[str, Any]) -> dict[str, Any]:
+    return describe_sheet(rates_of(sheet), scaling_of(sheet))
 
 
 def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> None:
@@ -184,20 +181,6 @@ def test_a_device_that_was_disturbed_throughout_is_there_all_the_same_and_points
     assert points.startswith("No pass was clean on 2 threads: RBM step 576x1024, ")
 
 
-@pytest.mark.parametrize(
-    ("where", "factor", "lines"),
-    [(("cpu", 2), 2, 1), (("cpu", 2), 1.2, 0), (("cpu", 4), 2, 0), (("cuda:1", None), 2, 0), (("", None), 2, 0)],
-)
-def test_a_peak_of_the_rounds_is_compared_on_as_many_threads_alone(
-    make_record: MakeRecord, where: tuple[str, int | None], factor: float, lines: int
-) -> None:
-    sheet = hardware_sheet(make_record, gpu=True)
-    rates = rates_of(sheet)
-    peak = factor * rates["value"][(rates["what"] == PRODUCT) & (rates["threads"] == 2)].iloc[0]
-    point = {"precision": "fp32", "package": "OpenBLAS", "peak_gflops": peak, "device": where[0], "threads": where[1]}
-    assert len(page(sheet, make_frame([point], "roofline"))["differs"]) == lines
-
-
 def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: MakeRecord) -> None:
     sheets = [hardware_sheet(make_record, (1, 2, cores), machine=f"box-{cores}") for cores in (4, 8)]
     rates, scaling = rates_of(*sheets), scaling_of(*sheets)
@@ -214,21 +197,19 @@ def test_machines_stand_beside_one_another_where_two_have_a_sheet(make_record: M
     assert rows["Efficiency of the step 576x1024, all cores"] == ["–", "90 %", "–"]
 
 
-def test_tables_have_the_sheets_of_all_machines_but_not_those_of_other_hardware_or_damaged_ones(
+def test_tables_have_the_sheets_of_all_machines_but_not_damaged_ones(
     make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(make_record, 4, rounds=1)
     for place in range(4):
         write_sheet(hardware_sheet(make_record, machine=f"box-{place:02}"))
-    other = hardware_sheet(make_record, machine="box-01")
-    write_sheet(other | {"provenance": {"machine": HARDWARE | {"cpu": "Another CPU"}}})
     hardware_path("box-02", False).write_text("{")
-    write_json(hardware_path("box-03", False), hardware_sheet(make_record, machine="box-00"))
+    hardware_path("box-03", False).write_text('{"schema": 4}')
     build_tables(smoke=False)
     assert {
         name for table in ("rates", "scaling") for name in load_table(table, Path("results/tables"))["machine"]
-    } == {"box-00"}
+    } == {"box-00", "box-01"}
     said = capsys.readouterr().err
-    for wanted in ("CPU, Another CPU, not A CPU", "box-02/hardware.json: is damaged", "for another machine"):
+    for wanted in ("box-02/hardware.json", "box-03/hardware.json"):
         assert wanted in said

@@ -6,7 +6,6 @@ from math import isclose
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +15,6 @@ from respeed.analysis.roofline import (
     ROOF,
     corners,
     hardware_roofs,
-    highest_roofs,
-    lowest_shares,
     make_roofline,
     paper_roofs,
     roof_at,
@@ -30,8 +27,8 @@ positive = st.floats(1e-3, 1e9)
 
 
 def derive(records: list[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS) -> list[Any]:
-    cells, _, rounds = frames_of(records)
-    return list(rows_of(make_roofline(cells, rounds, papers)))
+    cells = frames_of(records).cells
+    return list(rows_of(make_roofline(cells, papers)))
 
 
 def roof(peak: float, bandwidth: float, profile: str = "one") -> dict[str, Any]:
@@ -110,16 +107,3 @@ def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> N
     ]
     roofs = ["one core at 3.16 GHz, 2009", "two cores at 3.16 GHz, 2009", "GPU, 2009"]
     assert list(hardware_roofs(PAPER)["label"]) == roofs
-
-
-def test_of_each_profile_the_highest_roof_and_of_each_roof_the_lowest_share_are_found() -> None:
-    points = pd.DataFrame(
-        [
-            roof(100, 10) | {"case": "a", "share": 0.5},
-            roof(200, 10) | {"case": "b", "share": 0.1},
-            roof(200, 10) | {"case": "c", "share": 0.15},
-            roof(400, 10, "all") | {"case": "a", "share": 0.9},
-        ]
-    )
-    assert list(highest_roofs(points)["peak_gflops"]) == [200, 400]
-    assert list(lowest_shares(points)["case"]) == ["a", "b", "a"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.estimates import TWO_LOOKS, confidence_among
+from respeed.analysis.estimates import RATIO_LEVEL, level_among
 from respeed.analysis.speedups import fastest_rows
 from tests.derived import (
     ALL,
@@ -57,7 +57,7 @@ def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(m
     few = [*seven(make_record, noisy), *seven(make_record, noisy[::-1], **ALL)]
     many = [one for name in ("openblas-1", "openblas-all") for one in seven(make_record, noisy, profile=name)]
     alone, among = one(derive([*few, *others])[1], "torch-all"), one(derive([*few, *others, *many])[1], "torch-all")
-    assert (alone.confidence, among.confidence) == (TWO_LOOKS, confidence_among(4))
+    assert (alone.confidence, among.confidence) == (RATIO_LEVEL, level_among(4))
     assert among.speedup_high - among.speedup_low > alone.speedup_high - alone.speedup_low
 
 

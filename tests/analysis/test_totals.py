@@ -1,4 +1,4 @@
-"""The parts of a step, tables that add up, and whole runs."""
+"""The parts of a step, and tables that add up."""
 
 import random
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import Samples
-from respeed.analysis.totals import make_parts, make_totals, make_wholes
+from respeed.analysis.totals import make_totals
 from respeed.model.paper import Case
 from tests.derived import PAPERS, MakeRecord, derive, frames_of
 
@@ -22,20 +22,6 @@ def record_of(make_record: MakeRecord, experiment: str, case: Case, seconds: flo
     if facts.get("profile", "").startswith("openblas"):
         record["profile"]["backend"] = "openblas"
     return record
-
-
-def test_parts_count_as_often_as_they_stand_for_in_a_step(make_record: MakeRecord) -> None:
-    case = next(one for one in SPARSE.cases if (one.name, one.workload) == ("3-percent", "sparse_feature_sign"))
-    records = []
-    for index in range(1, 8):
-        record = record_of(make_record, "sparse-coding", case, 0.3, index=index, **ONE)
-        record["cases"][0]["parts"] = {"coefficients": 10.0, "bases": 1.0}
-        record["cases"][0]["blocks"][0]["part_seconds"] = [[0.1], [0.2]]
-        records.append(record)
-    made = frames_of(records)
-    assert made.cells["seconds"].max() == pytest.approx(5 * (10 * 0.1 + 0.2))
-    parts = {part.part: part.seconds for part in rows_of(make_parts(made.cells, made.rounds))}
-    assert parts == pytest.approx({"coefficients": 5.0, "bases": 1.0})
 
 
 def flops(case: Case) -> float:
@@ -111,16 +97,3 @@ def test_a_total_with_a_missing_part_says_which(make_record: MakeRecord) -> None
     ours = next(total for total in totals if total.profile == "torch-1")
     assert ours.seconds is None
     assert ours.reason.startswith("4096x2048: ")
-
-
-def test_a_whole_run_stands_beside_the_extrapolated_total_and_of_several_the_latest(make_record: MakeRecord) -> None:
-    """The extrapolation says 0.1 s a step; run whole, it took a tenth more: the table's total is too low."""
-    steps = 1_000_000 / 192
-    wholes = [
-        make_record([seconds], index=index, whole=True, started=f"2026-01-01T0{index}:00:00+00:00")
-        for index, seconds in ((1, 550.0), (2, 0.11 * steps))
-    ]
-    made = frames_of([*(make_record([0.1, 0.1], index=index) for index in range(1, 8)), *wholes])
-    (row,) = rows_of(make_wholes(made.cells, made.rounds, PAPERS))
-    assert row.extrapolated_seconds == pytest.approx(0.1 * steps)
-    assert row.ratio == pytest.approx(1.1)

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from simulated import SCENARIOS, Machine, Noise, make_tables, simulate, simulate_alike
 
-from respeed.analysis.speedups import Samples, rank_machines
-
 # Of 4 rows that are equally fast, every claim is false: the fastest of them was only lucky.
 EQUAL = (1.0, 1.0, 1.0, 1.0)
 MACHINES = 60
@@ -19,23 +17,27 @@ MILD = ("quiet", "drift as large as the noise")
 )
 @pytest.mark.parametrize(
     ("rounds", "again"),
-    [pytest.param(6, False, marks=pytest.mark.slow), (6, True), pytest.param(20, False, marks=pytest.mark.slow)],
+    [
+        pytest.param(4, False, marks=pytest.mark.slow),
+        (6, True),
+        pytest.param(12, False, marks=pytest.mark.slow),
+        pytest.param(20, False, marks=pytest.mark.slow),
+    ],
 )
-def test_intervals_hold_the_truth_and_equal_rows_are_called_different_in_at_most_5_percent(
+def test_intervals_hold_the_truth_and_equal_rows_are_called_different_in_at_most_3_percent(
     noise: Noise, rounds: int, again: bool
 ) -> None:
     """960 cells and 720 comparisons, twelve to a machine and not independent: two standard errors are 2 points."""
     found = simulate(noise, EQUAL, rounds, MACHINES, again)
-    assert found.covered / found.cells >= 0.94 - 0.02
-    assert found.speedups_covered / found.speedups >= 0.94 - 0.02
-    assert found.false / found.equal <= 0.05 + 0.02
+    assert found.covered / found.cells >= 0.95 - 0.02
+    assert found.speedups_covered / found.speedups >= 0.97 - 0.015
+    assert found.false / found.equal <= 0.03 + 0.015
 
 
-def test_what_lost_rounds_and_is_measured_again_has_its_interval() -> None:
+def test_six_rounds_of_a_disturbed_machine_give_every_cell_its_interval() -> None:
     disturbed = next(noise for noise in SCENARIOS if noise.seen and not noise.tails)
-    before, after = (simulate(disturbed, EQUAL, 6, MACHINES, again) for again in (False, True))
-    assert before.without > 0.1 * before.cells
-    assert after.without <= 0.01 * after.cells
+    found = simulate(disturbed, EQUAL, 6, MACHINES, again=False)
+    assert found.without <= 0.002 * found.cells
 
 
 def test_rows_that_differ_are_told_apart() -> None:
@@ -44,20 +46,6 @@ def test_rows_that_differ_are_told_apart() -> None:
     machine.measure(6)
     _, speedups, _ = make_tables({"box": machine})
     assert set(speedups.loc[speedups["profile"] != "torch-all", "verdict"]) == {"slower"}
-
-
-def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
-    """Beside the luckiest of them, each would seem to be at 96 %."""
-    machines = {}
-    for number in range(20):
-        machine = machines[f"box-{number:02}"] = Machine(
-            Noise("wide", spreads=(0.04,) * 4), EQUAL, np.random.default_rng([2, number])
-        )
-        machine.measure(7)
-    cells, _, rounds = make_tables(machines)
-    standings = rank_machines(cells, Samples(rounds))
-    assert (standings["rank"] == 1).sum() >= 19
-    assert standings["share"].median() == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -72,20 +60,7 @@ def test_twenty_machines_that_are_equally_fast_share_the_first_place() -> None:
 def test_equal_machines_are_said_to_differ_in_at_most_5_percent(noise: Noise, machines: int) -> None:
     """Whatever one process or one session has for all of its cases is no difference of machines. 30 cohorts: two
     standard errors are 8 points."""
-    behind, slower = simulate_alike(noise, machines, rounds=12, cohorts=30)
-    assert behind <= 0.05 + 0.08
-    assert slower <= 0.05 + 0.03
-
-
-def test_machines_that_differ_by_more_than_sessions_do_are_ranked() -> None:
-    machines = {}
-    for number, seconds in enumerate((1.0, 1.3, 1.33, 2.0)):
-        one = machines[f"box-{number}"] = Machine(
-            Noise("level", session=0.03), (seconds,) * 4, np.random.default_rng(number)
-        )
-        one.measure(6)
-    cells, _, rounds = make_tables(machines)
-    assert list(rank_machines(cells, Samples(rounds)).set_index("machine").sort_index()["rank"]) == [1, 2, 2, 4]
+    assert simulate_alike(noise, machines, rounds=12, cohorts=30) <= 0.05 + 0.03
 
 
 @pytest.mark.parametrize("sessions", [2, 4])

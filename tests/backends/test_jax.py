@@ -19,7 +19,6 @@ from respeed.backends import make_backend
 from respeed.backends._jax_pool import NAMES, pool_size, set_pool
 from respeed.errors import NotMeasurable
 from respeed.inputs.registry import workloads
-from respeed.machine import accelerators
 from tests.conformance import programs
 from tests.conformance.programs import build, case_of
 
@@ -36,7 +35,7 @@ def test_without_jax_its_rows_cannot_be_measured(monkeypatch: pytest.MonkeyPatch
 
 def test_a_device_that_is_not_there_cannot_be_measured() -> None:
     pytest.importorskip("jax")
-    with pytest.raises(NotMeasurable, match=r"^jax .* has no plugin for TPU: install jax\[tpu\]"):
+    with pytest.raises(NotMeasurable, match=r"^no TPU device that jax .* can use: "):
         make_backend("jax", device="tpu", precision="fp32", threads=1, seed=1)
 
 
@@ -135,14 +134,6 @@ def test_mini_batches_share_one_program() -> None:
     assert len(made._programs) == 1
 
 
-def test_what_is_told_of_a_row_names_its_versions_its_pool_and_its_precision() -> None:
-    jax, jaxlib = pytest.importorskip("jax"), pytest.importorskip("jaxlib")
-
-    facts = make().describe()
-    assert (facts["package"], facts["library"]) == (f"jax {jax.__version__}", f"XLA (jaxlib {jaxlib.__version__})")
-    assert facts["default_matmul_precision"] == "highest"
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="this kernel does not show threads")
 def test_the_pools_threads_are_counted_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     before = make().describe()["threads_set"]
@@ -202,30 +193,3 @@ def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_be
         [sys.executable, "-c", CODE, *workloads], env=two, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("plugin", "driver", "device", "reason", "lasting"),
-    [
-        ("", "13.0", "cuda", "has no plugin for CUDA: install jax[cuda13] (docs/adding.md)", True),
-        ("", "12.4", "cuda", "has no plugin for CUDA: install jax[cuda12] (docs/adding.md)", True),
-        ("", "12.4", "tpu", "has no plugin for TPU: install jax[tpu] (docs/adding.md)", True),
-        ("jax_cuda13_plugin", "12.4", "cuda", "driver 550 (CUDA 12.4) is too old for this jax (CUDA 13): "
-         "update the driver to 580 or later, or jax[cuda12] (docs/adding.md)", True),
-        ("jax_cuda13_plugin", "13.0", "cuda", "can use: RuntimeError: Unknown backend", False),
-        ("libtpu", "", "tpu", "can use: RuntimeError: Backend 'tpu' failed to initialize", False),
-        ("", "", "cpu", None, True),
-    ],
-)  # fmt: skip
-def test_a_device_that_jax_cannot_use_has_the_true_reason(
-    monkeypatch: pytest.MonkeyPatch, plugin: str, driver: str, device: str, reason: str | None, lasting: bool
-) -> None:
-    pytest.importorskip("jax")
-    from respeed.backends import _jax
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == plugin or None)
-    for module in (_jax, accelerators):
-        monkeypatch.setattr(module, "device_facts", lambda: [{"driver": "550", "driver_cuda": driver}])
-    found = _jax.probe_device(device, ["fp32"])
-    assert found["lasting"] == lasting
-    assert found["reasons"]["fp32"] is None if reason is None else reason in found["reasons"]["fp32"]

@@ -1,6 +1,5 @@
 """SciPy's BLAS: which one it is, and rows of another, as far as they can be tried where that is not."""
 
-import ctypes
 import sys
 import threading
 from pathlib import Path
@@ -76,12 +75,6 @@ def test_a_workload_runs_on_the_blas_of_every_scipy_or_on_none(workload: str) ->
     assert len(set(LIBRARIES) & set(workloads()[workload].backends)) in {0, len(LIBRARIES)}
 
 
-def test_accelerate_says_what_it_is(monkeypatch: pytest.MonkeyPatch, on_a_mac: object) -> None:
-    monkeypatch.setattr(scipy_blas.platform, "mac_ver", lambda: ("15.5", ("", "", ""), "arm64"))
-    facts: Any = of_scipy("accelerate", 4, "fp64").describe()
-    assert (facts["library"], facts["version"], facts["threads_set"]) == ("Accelerate", "macOS 15.5", 4)
-
-
 def test_lanes_on_accelerate_each_multiply_alone(on_a_mac: list[tuple[int, int]]) -> None:
     made: Any = of_scipy("accelerate", 2)
     seen = []
@@ -104,14 +97,6 @@ def test_accelerate_takes_no_number_of_threads_but_its_own_and_one(
     monkeypatch.setattr(scipy_blas, "_threading_setter", lambda: None)  # before macOS 15
     with pytest.raises(NotMeasurable, match="as many threads as when it was loaded"):
         of_scipy("accelerate", 4).limited(1)
-
-
-def test_netlib_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    is_of(monkeypatch, "netlib")
-    with pytest.raises(NotMeasurable, match="one thread"):
-        of_scipy("netlib", 2)
-    made = of_scipy("netlib")
-    assert made.describe()["library"] == "Netlib's BLAS"
 
 
 class Library(SimpleNamespace):
@@ -191,10 +176,3 @@ def test_what_this_scipy_computes_with_multiplies() -> None:
     a, out = made.array(np.arange(6.0).reshape(2, 3)), made.zeros(2, 2)
     made.gemm(a, a, out, transpose_b=True)
     assert np.array_equal(out, a @ a.T)
-
-
-def test_no_framework_is_no_setter() -> None:
-    if sys.platform == "darwin":
-        assert scipy_blas._threading_setter() is None or ctypes.CDLL(scipy_blas._FRAMEWORK).BLASSetThreading
-    else:
-        assert scipy_blas._threading_setter() is None

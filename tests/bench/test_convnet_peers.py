@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from convnet_peers import NaiveTorch
+from peers import NaiveConvnet
 
 from respeed.model.paper import Case
 from respeed.workloads import convnet
@@ -21,7 +21,7 @@ def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does(case: Case)
     inputs = convnet.inputs(case, seed=3)
     ours = convnet.build(make("torch", precision="fp64"), case, inputs)
     ours.step()
-    theirs = NaiveTorch(case, inputs)
+    theirs = NaiveConvnet(case, inputs)
     theirs.model.double()
     theirs.images, theirs.target = (
         array.detach().double().requires_grad_(array.requires_grad) for array in (theirs.images, theirs.target)

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mlp_peers import TutorialNumPy, TutorialTorch
-from rbm_peers import NaiveNumPy, NaiveTorch, _scikit_learn
+from peers import NaiveRbmNumPy, NaiveRbmTorch, TutorialNumPy, TutorialTorch, _bernoulli_rbm
 
 from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
@@ -28,13 +27,13 @@ def changes_in_float64(inputs: Arrays, sample: np.ndarray) -> list[np.ndarray]:
     return [rate * (v0.T @ h0 - v1.T @ h1), rate * (v0 - v1).sum(axis=0), rate * (h0 - h1).sum(axis=0)]
 
 
-@pytest.mark.parametrize("peer", [NaiveTorch, NaiveNumPy])
+@pytest.mark.parametrize("peer", [NaiveRbmTorch, NaiveRbmNumPy])
 def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_draws(peer: Any) -> None:
     inputs = Rbm().inputs(CASE, seed=1)
     ours = Rbm().build(make("openblas"), CASE, inputs)
     ours.step()
     sample = (ours.draws.last() < ours.h0).astype(np.float32)
-    drawn = sample if peer is NaiveNumPy else torch.from_numpy(sample)
+    drawn = sample if peer is NaiveRbmNumPy else torch.from_numpy(sample)
     theirs = peer(CASE, inputs, sample=lambda probabilities: drawn)
     theirs.step()
 
@@ -51,7 +50,7 @@ def test_a_tutorials_step_changes_the_parameters_as_ours_does_given_the_same_dra
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_scikit_learns_step_computes_in_the_precision_that_its_line_names(precision: type[np.floating[Any]]) -> None:
     inputs = Rbm().inputs(CASE, seed=1)
-    model = _scikit_learn(CASE, inputs, precision)
+    model = _bernoulli_rbm(CASE, inputs, precision)
     batch = np.asarray(inputs["examples"][0])
     if precision is np.float32:
         model._fit(batch, model.random_state_)

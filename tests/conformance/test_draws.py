@@ -84,7 +84,11 @@ def test_a_layer_is_sampled_in_either_direction_and_kept_with_either_sign(
     made, random = make(*place, threads=threads), np.random.default_rng(3)
     x, weights = random.integers(0, 2, (*stack, 37, 5)), random.normal(0, 1, (*stack, 5, 11))
     bias, shape = random.normal(0, 1, (*stack, 1, 11)), (*stack, 37, 11)
-    kept, out, sample = made.parameters(weights.mT if transpose else weights), made.zeros(*shape), made.zeros(*shape)
+    kept, out, sample = (
+        made.parameters(np.swapaxes(weights, -1, -2) if transpose else weights),
+        made.zeros(*shape),
+        made.zeros(*shape),
+    )
     draws = made.draws(*shape)
     arguments: Any = made.array(x), kept, made.parameters(bias), out, sample, draws
     made.sample_layer(*arguments, transpose=transpose, scale=-1.0)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from respeed.backends import BackendContract
-from respeed.measure.case import TOLERANCE, what_is_wrong
 from respeed.model.paper import Case
-from tests.conformance.programs import build, errors_of, make, places, state_after
+from tests.conformance.programs import build, make, places, state_after
 
 LANES = 3
 
@@ -90,15 +89,6 @@ def learned(backend: BackendContract, case: Case) -> dict[str, np.ndarray]:
     program = build(backend, case)
     assert len(program.stacks) > LANES
     return state_after(program, 3, backend)
-
-
-@pytest.mark.parametrize("patches_a_stack", [1, 2])
-def test_bare_products_of_patches_are_right_in_lanes(made: BackendContract, patches_a_stack: int) -> None:
-    made.stack_bytes = 4 * 2 * 19 * 23 * patches_a_stack
-    sizes = {"visible": 23, "hidden": 11, "batch": 19, "patches": 7}
-    case = Case("several stacks", "cd1_products", sizes)
-    assert len(build(made, case).stacks) == -(-7 // patches_a_stack)
-    assert what_is_wrong(errors_of(made, case), TOLERANCE["fp32"]) is None
 
 
 def test_bare_products_of_a_dense_rbm_are_of_matrices_on_all_threads(

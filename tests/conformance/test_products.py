@@ -13,7 +13,7 @@ from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, state_errors
 from respeed.model.paper import Case
 from respeed.workloads import Product, load_workload
-from tests.conformance.programs import WITH_PRODUCTS, WORKLOADS, build, case_of, errors_of, make, name_of, state_after
+from tests.conformance.programs import WITH_PRODUCTS, WORKLOADS, case_of, errors_of, make, name_of, state_after
 
 # Of torch's own products, which of their arguments are multiplied.
 FACTORS = {
@@ -141,36 +141,3 @@ def test_a_product_is_of_the_factors_that_lie_transposed(name: str, transposed: 
     inputs = load_workload("matmul").inputs(case, seed=5)
     assert inputs["a"].shape == ((53, 37) if "a" in transposed else (37, 53))
     assert inputs["b"].shape == ((29, 53) if "b" in transposed else (53, 29))
-
-
-@pytest.mark.parametrize(
-    ("precision", "alpha", "beta"), [("fp32", 0.8, 0.4), ("bf16", 0.8, 0.4), ("fp16", 1 / 53, 1.0)]
-)
-def test_what_steps_add_to_stays_finite_and_below_one_converges(precision: str, alpha: float, beta: float) -> None:
-    sizes = {"m": 37, "k": 53, "n": 29}
-    made = make("torch", "cpu", precision)
-    added = Case("added", "matmul", {**sizes, "alpha": alpha, "beta": beta})
-    program = build(made, added)
-    late, later = (state_after(program, steps, made)["c"] for steps in (5000, 1))
-    np.testing.assert_array_equal(later, late)
-    if beta < 1:
-        limit = build(made, Case("limit", "matmul", {**sizes, "alpha": alpha / (1 - beta)}))
-        assert np.abs(late - state_after(limit, 1, made)["c"]).max() < TOLERANCE[precision] * np.abs(late).max()
-
-
-def test_torchs_products_and_their_derivatives_are_rounded_to_tf32() -> None:
-    random = torch.Generator().manual_seed(1)
-    a, b = (torch.rand(7, 7, generator=random, requires_grad=True) for _ in range(2))
-    x, kernel = (torch.rand(2, 3, 5, 5, generator=random, requires_grad=True) for _ in range(2))
-
-    def results() -> list[torch.Tensor]:
-        with torch.enable_grad():
-            product, image = a @ b, torch.nn.functional.conv2d(x, kernel)
-            derivatives = torch.autograd.grad(product.square().sum() + image.square().sum(), [a, b, x, kernel])
-        return [product, image, *derivatives]
-
-    exact = results()
-    with TorchInTf32():
-        found = results()
-    for one, other in zip(found, exact, strict=True):
-        assert 1e-5 < ((one - other).abs().max() / other.abs().max()).item() < 5e-3

@@ -1,17 +1,14 @@
 """Records of machines that measured everything a paper has, to draw figures of."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.machine.energy import FEWEST_UPDATES
 from respeed.paths import RoundId, description_path, round_path
-from respeed.protocol import Block
 from respeed.records.store import write_json
 from respeed.schedule.spec import cases_of
-from tests.conftest import MakeRecord
+from tests.conftest import MakeRecord, description
 
 CPU = ("openblas-1", "openblas-all", "torch-1", "torch-all")
 ALL = (*CPU, "gpu", "gpu-tf32", "gpu-bf16", "gpu-fp16")
@@ -29,7 +26,7 @@ def write_machine(
     of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
     use it."""
     known = load_profiles()
-    write_json(description_path(machine, False), {"machine": machine, "hardware": {}, "not_measurable": {}})
+    write_json(description_path(machine, False), description())
     for one in load_papers([paper]).values():
         for experiment in one.experiments.values():
             for name in profiles:
@@ -66,23 +63,12 @@ def _case(make_record: MakeRecord, case: Any, rate: float, index: int, place: in
     }
 
 
-# How often counters move: RAPL's for every test's block often enough, NVML's as rarely as it does.
-UPDATE_SECONDS = {"GPU": 0.1}
-
-
 def read_energy(record: dict[str, Any], watts: dict[str, float]) -> None:
-    """Put down what each domain used in every block, how often its counter moves, and, where a GPU is one of them, what
-    all used in the run for it."""
-    updates = {domain: UPDATE_SECONDS.get(domain, 1e-6) for domain in watts}
-    record["provenance"]["energy"] = {"update_seconds": updates, "reason": None}
+    """Put down what each domain used in every block."""
+    record["provenance"]["energy"] = {"reason": None}
     for case in record["cases"]:
         for block in case["blocks"]:
             block["joules"] = {domain: power * sum(block["sample_seconds"]) for domain, power in watts.items()}
-        if "GPU" in watts:
-            step = sum(case["blocks"][0]["sample_seconds"]) / Block(**case["blocks"][0]).steps
-            steps = math.ceil(FEWEST_UPDATES * UPDATE_SECONDS["GPU"] / step)
-            joules = {domain: power * steps * step for domain, power in watts.items()}
-            case["energy_run"] = {"steps": steps, "seconds": steps * step, "joules": joules}
 
 
 def drawn(folder: str = "results/figures") -> dict[str, bytes]:

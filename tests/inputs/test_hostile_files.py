@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.inputs.__main__ import FORMS
 from respeed.inputs.files import from_here, read_bounded, read_yaml
-from respeed.inputs.forms import fit
-from respeed.inputs.papers import COLUMNS, positive
-from respeed.inputs.profiles import read_profile
+from respeed.inputs.papers import COLUMNS
 from respeed.inputs.registry import WorkloadFacts, read_facts
-from respeed.paths import HARDWARE, PAPERS, ROOT
-from respeed.records.store import read_json, why_no_learning
-from respeed.text import is_unprintable
-from tests.inputs.written import FILES, REFUSED, read
+from respeed.paths import HARDWARE, ROOT
+from respeed.records.store import read_json
+from tests.inputs.written import FILES, read
+
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["yaml"]
 
 # Each reads a whole file.
 MOST = 12
@@ -36,7 +34,7 @@ ODD = st.one_of(
 def check(kind: str, folder: Path, content: bytes) -> None:
     value, lines = read(kind, folder, content)
     assert (value is None) == bool(lines)
-    assert not any("\n" in line or "pydantic" in line for line in lines)
+    assert not any("\n" in line or "pydantic" in line or "nput should" in line for line in lines)
 
 
 # What the files are made of, so that more than the first letter is looked at.
@@ -96,7 +94,7 @@ def replace_a_part(content: Any, data: st.DataObject) -> None:
 
 
 # What is no regular file, or is huge: each of these reads it, and gives a line.
-def refused(reader: Callable[[Path], object]) -> Callable[[Path], str]:
+def line_of(reader: Callable[[Path], object]) -> Callable[[Path], str]:
     def line(path: Path) -> str:
         with pytest.raises(UserError) as error:
             reader(path)
@@ -106,12 +104,10 @@ def refused(reader: Callable[[Path], object]) -> Callable[[Path], str]:
 
 
 READERS: dict[str, Callable[[Path], str]] = {
-    **{FILES[kind].name: lambda path, kind=kind: FILES[kind].read(path)[1][0] for kind in ("config", "cpu", "machine")},
-    "draft/paper.yaml": lambda path: FILES["draft"].read(path)[1][0],
-    "draft/published.csv": lambda path: FILES["printed"].read(path)[1][0],
-    "mine.py": refused(lambda path: read_facts(path, WorkloadFacts)),
-    "round-01.json": refused(read_json),
-    "learning.json": lambda path: why_no_learning(path, smoke=False) or "",
+    **{FILES[kind].name: line_of(FILES[kind].read) for kind in ("config", "cpu", "machine", "draft")},
+    "draft/published.csv": line_of(FILES["printed"].read),
+    "mine.py": line_of(lambda path: read_facts(path, WorkloadFacts)),
+    "round-01.json": line_of(read_json),
 }
 
 
@@ -152,7 +148,7 @@ def test_no_more_is_read_of_a_huge_file_than_any_needs(tmp_path: Path, name: str
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").symlink_to(tmp_path / "nowhere")
-    assert "cannot be read: No such file" in read_profile("mine", tmp_path)[1][0]
+    assert "cannot be read: No such file" in line_of(FILES["cpu"].read)(tmp_path / "mine.yaml")
     with pytest.raises(UserError, match="cannot be the name of a file"):
         read_bounded(tmp_path / "a\0b", 10)
 
@@ -165,44 +161,6 @@ def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     assert not from_here(HARDWARE / "gpu.yaml").is_absolute()
     assert from_here(HARDWARE / "gpu.yaml").samefile(HARDWARE / "gpu.yaml")
-
-
-# Texts that cannot be printed.
-DATA = {
-    "hardware": yaml.safe_load((HARDWARE / "torch-1.yaml").read_text()),
-    "paper": yaml.safe_load((PAPERS / "bergstra2010/paper.yaml").read_text()),
-    "machine": yaml.safe_load(FILES["machine"].text),
-    "config": yaml.safe_load((ROOT / "config.yaml").read_text()),
-}
-
-
-def texts_of(data: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where there are texts."""
-    if isinstance(data, str):
-        yield place
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
-        yield from texts_of(value, (*place, key))
-
-
-def first_misfit(kind: str, place: tuple[Any, ...], text: str) -> Any:
-    """Of the data with the text behind what stands there."""
-    inner = data = copy.deepcopy(DATA[kind])
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] += text
-    return fit(FORMS[kind], data, Path("it.yaml"))[1][0]
-
-
-@pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize(
-    ("char", "name"), [("\u202e", "U+202E (RIGHT-TO-LEFT OVERRIDE)"), ("\0", "U+0000"), ("\n", "U+000A")]
-)
-def test_what_cannot_be_printed_is_named_where_it_stands_in_every_text(kind: str, char: str, name: str) -> None:
-    for place in texts_of(DATA[kind]):
-        found = first_misfit(kind, place, char)
-        assert found.place == place
-        assert found.line.startswith(f"it.yaml: {'.'.join(map(str, place))}: holds the character {name}")
-        assert not any(map(is_unprintable, found.line))
 
 
 # YAML as people mean it.
@@ -222,12 +180,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [
-        *REFUSED["yaml"],
-        ("a: " + "1" * 10_000 + "\n", "too large"),
-        ("a: [" + "1," * 20_001 + "]\n", "more than 20000 values"),
-        ("a:\n" * 90_000, "more than 20000 values"),
-    ],
+    [*REFUSED, ("a: " + "1" * 10_000 + "\n", "is not YAML"), ("a:\n" * 90_000, "larger than")],
 )
 def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "some.yaml").write_text(text)
@@ -240,10 +193,9 @@ def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["1_000", "1e3", "+1", "-1", " 1", "1 ", "0x10", "nan", "inf", "Infinity", "1,000", ".5", "5.", "", "0", "0.000",
-     "١٢٣", "\uff11\uff12", "²", "1" * 16, "1." + "1" * 16, "1\n", "1\u200b"],
-)  # fmt: skip
-def test_only_plain_digits_are_a_number(text: str) -> None:
-    with pytest.raises(UserError, match="must be a number greater than 0, in digits such as"):
-        positive(text, "published.csv:2: value")
+    "text", ["1_000", "1e3", "+1", "-1", "0x10", "nan", "inf", ".", "", "0", "0.000", "١٢٣", "²", "1.2.3", "1\u200b"]
+)
+def test_only_plain_digits_are_a_printed_number(tmp_path: Path, text: str) -> None:
+    value, lines = read("printed", tmp_path, FILES["printed"].text.replace(",563,seconds,", f",{text},seconds,", 1))
+    assert value is None
+    assert "published.csv:2: " in lines[0]

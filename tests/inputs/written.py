@@ -1,16 +1,16 @@
 """Files as people write them, and what reads each: tests change a part and look at the lines that come of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-from respeed.errors import UserError
-from respeed.inputs.config import check_config, load_config
-from respeed.inputs.machines import read_told
-from respeed.inputs.papers import load_paper, read_paper
-from respeed.inputs.profiles import read_profile
+from respeed.inputs.config import load_config
+from respeed.inputs.forms import Mistakes
+from respeed.inputs.machines import MACHINE_FILES
+from respeed.inputs.papers import PAPER_FILES
+from respeed.inputs.profiles import PROFILE_FILES
+from respeed.inputs.reader import Files
 from respeed.model.paper import Paper
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
@@ -37,7 +37,6 @@ experiments:
   rbm:
     title: RBM
     unit: examples a second
-    better: larger
     workload: rbm
     protocol: {batch: 60, learning_rate: 0.01}
     cases:
@@ -63,42 +62,36 @@ def draft(folder: Path, text: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper
     (folder / "draft/paper.yaml").write_text(text)
     if csv is not None:
         (folder / "draft/published.csv").write_text(csv)
-    return load_paper("draft", folder)
-
-
-# Texts that are refused, each with what is then said.
-REFUSED: dict[str, list[list[str]]] = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
+    return replace(PAPER_FILES, folder=folder).load("draft")
 
 
 class File(NamedTuple):
-    """Its name, a right one's text, and what reads it: a value, or None, and the mistakes."""
+    """Its name, a right one's text, and what reads it."""
 
     name: str
     text: str
-    read: Callable[[Path], tuple[Any, list[str]]]
+    read: Callable[[Path], Any]
 
 
-def _config(path: Path) -> tuple[Any, list[str]]:
-    lines = list(check_config(path))
-    try:
-        return load_config(path), lines
-    except UserError as error:
-        return None, lines or [str(error)]
+def _one_of(files: Files[Any], name: str) -> Callable[[Path], Any]:
+    above = len(Path(files.pattern).parts)
+    return lambda path: replace(files, folder=path.parents[above - 1]).load(name)
 
 
-def _paper(path: Path) -> tuple[Any, list[str]]:
+def _paper(path: Path) -> Any:
+    """Read the paper of either file; the other one is a right one."""
     for name, text in ((path.with_name("paper.yaml"), DRAFT), (path.with_name("published.csv"), DRAFT_CSV)):
         known = (folder / path.parent.name / name.name for folder in (PAPERS, ROOT / "docs"))
         if name != path and not name.exists():
             name.write_text(next((one.read_text() for one in known if one.exists()), text))
-    return read_paper(path.parent.name, path.parent.parent)
+    return _one_of(PAPER_FILES, path.parent.name)(path)
 
 
 FILES = {
-    "config": File("config.yaml", (ROOT / "config.yaml").read_text(), _config),
-    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text(), lambda path: read_profile("mine", path.parent)),
-    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text(), lambda path: read_profile("mine", path.parent)),
-    "machine": File("box.yaml", TOLD, lambda path: read_told("box", path.parent)),
+    "config": File("config.yaml", (ROOT / "config.yaml").read_text(), load_config),
+    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text(), _one_of(PROFILE_FILES, "mine")),
+    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text(), _one_of(PROFILE_FILES, "mine")),
+    "machine": File("box.yaml", TOLD, _one_of(MACHINE_FILES, "box")),
     "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text(), _paper),
     "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text(), _paper),
     "program": File("three-loops/paper.yaml", (ROOT / "docs/three-loops/paper.yaml").read_text(), _paper),
@@ -107,9 +100,11 @@ FILES = {
 
 
 def read(kind: str, folder: Path, content: str | bytes | None = None) -> tuple[Any, list[str]]:
-    """What comes of a file of that kind with this content, by default of a right one."""
-    path = folder / FILES[kind].name
+    """Return what comes of a file of that kind with this content, by default of a right one, and its mistakes."""
+    path, found, mistakes = folder / FILES[kind].name, None, Mistakes()
     path.parent.mkdir(parents=True, exist_ok=True)
     content = FILES[kind].text if content is None else content
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-    return FILES[kind].read(path)
+    with mistakes.collecting():
+        found = FILES[kind].read(path)
+    return found, mistakes

@@ -1,6 +1,7 @@
 """What machine is this?"""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,13 +24,15 @@ from respeed.paths import NAME
         ("", 1, (), "unknown-1c"),
     ],
 )
-def test_a_machine_has_a_readable_name(
+def test_a_machine_has_a_readable_name_that_ends_in_digits_of_its_hardware(
     monkeypatch: pytest.MonkeyPatch, model: str, cores: int, devices: tuple[str, ...], slug: str
 ) -> None:
     monkeypatch.setattr(description, "cpu_model", lambda: model)
     monkeypatch.setattr(description, "usable_cores", lambda: tuple(range(cores)))
     monkeypatch.setattr(description, "accelerator_names", lambda: devices)
-    assert description.machine_slug() == slug
+    assert re.fullmatch(f"{slug}-[0-9a-f]{{4}}", description.machine_slug())
+    monkeypatch.setattr(description, "host_mark", lambda: "another host")
+    assert description.machine_slug().startswith(f"{slug}-")
     assert NAME.fullmatch(description.machine_slug())
 
 

@@ -1,4 +1,4 @@
-"""Limits of control groups, of both versions, in a group and above it."""
+"""Limits of control groups in a group and above it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from respeed.machine import limits
-from respeed.machine.limits import cpu_quota, memory_kills, memory_left, quota_throttles
+from respeed.machine.limits import cpu_quota, memory_left, quota_throttles
 
 Write = Callable[[str, dict[str, str]], None]
 
@@ -27,16 +27,8 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write
 
 
-def quota(microseconds: int, folder: str = "cpu") -> dict[str, str]:
-    """As the first version writes it."""
-    files = {"cpu.cfs_quota_us": microseconds, "cpu.cfs_period_us": 100000}
-    return {f"{folder}/{name}": f"{number}\n" for name, number in files.items()}
-
-
 NEW = {"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 300\ninactive_file 200\n"}
-OLD = {"memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "900\n", "memory.stat": "total_inactive_file 50\n"}
 V2_JOB = {f"job/{name}": text for name, text in NEW.items()}
-V1_JOB = {f"memory/job/{name}": text for name, text in OLD.items()}
 
 
 @pytest.mark.parametrize(
@@ -49,24 +41,13 @@ V1_JOB = {f"memory/job/{name}": text for name, text in OLD.items()}
         (cpu_quota, "0::/\n", {}, None),
         (cpu_quota, "0::/user/job\n", {"user/job/cpu.max": "max 1000\n", "user/cpu.max": "400000 100000\n"}, 4.0),
         (cpu_quota, "0::/user/job\n", {"user/job/cpu.max": "500 1000\n", "user/cpu.max": "4000 1000\n"}, 0.5),
-        (cpu_quota, "4:cpu,cpuacct:/job\n0::/\n", quota(150000, "cpu/job"), 1.5),
-        (cpu_quota, "1:cpu:/\n", quota(-1), None),
         # A container without a namespace of its own is told a group that it does not see: its own is the root.
-        (cpu_quota, "1:cpu:/docker/1\n", quota(200000), 2.0),
+        (cpu_quota, "1:cpu:/x\n0::/docker/1\n", {"cpu.max": "200000 100000\n"}, 2.0),
         (quota_throttles, "0::/job\n", {"job/cpu.stat": "nr_throttled 3\n", "cpu.stat": "x 1\n"}, 3),
         # What the kernel keeps of files is left.
         (memory_left, "0::/job\n", V2_JOB, 500),
         (memory_left, "0::/job\n", V2_JOB | {"job/memory.max": "max\n"}, None),
         (memory_left, "0::/job\n", V2_JOB | {"job/memory.current": "2000\n"}, 0),
-        (memory_left, "4:memory:/job\n", V1_JOB, 150),
-        (memory_left, "4:memory:/job\n", V1_JOB | {"memory/job/memory.limit_in_bytes": "9223372036854771712\n"}, None),
-        (memory_kills, "0::/user/job\n", {"user/job/memory.events": "oom 1\noom_kill 2\n"}, 2),
-        (memory_kills, "4:memory:/job\n0::/\n", {"memory/job/memory.oom_control": "under_oom 0\noom_kill 3\n"}, 3),
-        (memory_kills, "4:memory:/docker/1\n", {"memory/memory.oom_control": "oom_kill 5\n"}, 5),
-        # What was ended in a group above may be anybody's.
-        (memory_kills, "0::/user/job\n", {"user/job/cpu.max": "max\n", "user/memory.events": "oom_kill 9\n"}, None),
-        # An old kernel does not count.
-        (memory_kills, "4:memory:/job\n", {"memory/job/memory.oom_control": "under_oom 0\n"}, None),
     ],
 )
 def test_the_limits_of_a_group_and_those_above_it_are_told(
@@ -76,7 +57,7 @@ def test_the_limits_of_a_group_and_those_above_it_are_told(
     assert ask() == told
 
 
-@pytest.mark.parametrize("ask", [cpu_quota, memory_left, quota_throttles, memory_kills])
+@pytest.mark.parametrize("ask", [cpu_quota, memory_left, quota_throttles])
 @pytest.mark.usefixtures("groups")
 def test_where_nothing_is_told_there_is_no_limit(ask: Callable[[], float | None]) -> None:
     assert ask() is None

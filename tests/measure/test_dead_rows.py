@@ -56,7 +56,7 @@ def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(
     session.measure_session(replace(work, preset=replace(work.preset, rounds=3, most=3)), say=said.append)
     assert {name: begun.count(name) for name in turns} == turns
     assert any("gpu: not tried again in this session: the device is lost" in line for line in said) != begins
-    # Records without any time are set aside by the next run, which says why.
+    # Records without any time are measured again by the next run, which says why.
     assert without_devices(target(), target().read_plan()) == (
         "no row of a GPU or TPU was measured: gpu: the device is lost"
     )
@@ -71,10 +71,10 @@ def test_the_last_line_is_of_devices_that_are_there_or_asked_for(monkeypatch: py
     asked = target()
     assert without_devices(asked, asked.plan) == f"no row of a GPU or TPU was measured: gpu: {reason}"
     every = replace(asked, config=replace(asked.config, all_profiles=True))
-    monkeypatch.setattr(Target, "hardware", {"devices": {}})
-    assert without_devices(every, asked.plan) is None
-    monkeypatch.setattr(Target, "hardware", {"devices": {"cuda": 1}})
     assert without_devices(every, asked.plan)
+    with monkeypatch.context() as patched:
+        patched.setattr(Target, "why_not", lambda target, profile: "no CUDA device")
+        assert without_devices(every, asked.plan) is None
     low = "bf16 needs an NVIDIA GPU of 2020 or later"
     answer = {"reasons": {"fp32": reason, "bf16": low}}
     monkeypatch.setattr(availability, "probe_device", lambda *asked, **how: answer)

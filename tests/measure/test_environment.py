@@ -2,8 +2,8 @@
 
 import pytest
 
-from respeed.machine.software import library_name, telling_environment
-from respeed.measure.worker import child_environment
+from respeed.machine.environment import child_environment, telling_environment
+from respeed.machine.software import library_name
 from tests.measure.test_turn import FOREIGN
 
 # What the shell says of an accelerator's arithmetic and memory, of clusters, and of where JAX keeps whole programs.
@@ -34,10 +34,11 @@ def each_is(value: str, names: str) -> dict[str, str]:
 def test_of_a_foreign_environment_only_places_and_devices_reach_the_measuring_process() -> None:
     places = {"NUMBA_CACHE_DIR": "/cache", "TRITON_CACHE_DIR": "/home/anna", "LD_PRELOAD": "lib.so", "PATH": "/bin"}
     meant = each_is("1", DEVICES)
-    found = child_environment(2, FOREIGN | each_is("1", KEPT_OUT) | places | meant)
+    found = child_environment(2, FOREIGN | each_is("1", f"{KEPT_OUT} EDITOR") | places | meant)
     assert found.items() >= (places | meant).items()
     assert not {*KEPT_OUT.split()} & {*found}
     assert found["VECLIB_MAXIMUM_THREADS"] == "2"  # another word than the others have
+    assert "EDITOR" not in found
     assert {name: found[name] for name in FOREIGN if name in found} == {
         "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2",
         "MKL_DYNAMIC": "FALSE", "LC_ALL": "POSIX",
@@ -53,8 +54,7 @@ def test_a_record_tells_which_device_was_meant_and_no_name_of_a_machine_a_networ
     ("name", "value", "told"),
     [
         ("LD_PRELOAD", "/home/anna/lib/libx.so", "libx.so"),
-        ("LD_PRELOAD", "/home/anna=b/libx.so:~anna/liby.so  ../anna/libz.so libm.so.6",
-         "libx.so:liby.so  libz.so libm.so.6"),
+        ("LD_PRELOAD", "/home/anna=b/libx.so:~anna/liby.so:libm.so.6", "libx.so:liby.so:libm.so.6"),
         ("DYLD_INSERT_LIBRARIES", "/Users/Anna B/libx.dylib:/liby.dylib", "libx.dylib:liby.dylib"),
         ("LD_PRELOAD", "anna/libx.so", "libx.so"),
         ("CUDA_VISIBLE_DEVICES", "MIG-GPU-1a/1/0,2", "MIG-GPU-1a/1/0,2"),

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,17 +19,18 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs.profiles import load_profile
-from respeed.machine.cpu import Core, cache_bytes, usable_cores
+from respeed.machine import cpu
+from respeed.machine.cpu import usable_cores
 from respeed.measure import session
 from respeed.measure.session import measure_gauge
-from respeed.paths import NAME, hardware_path
-from respeed.protocol import Known
-from respeed.records.store import read_hardware, write_record
+from respeed.paths import HARDWARE, NAME, hardware_path
+from respeed.protocol import Probes
+from respeed.records.store import read_file, write_json
 from respeed.schedule import gauge as planning
 from respeed.schedule.gauge import (
     LEAST_PASSES,
     MOST_PASSES,
-    cores_in_turn,
+    NOT_GAUGED,
     plan_gauge,
     rate_cases,
     thread_counts,
@@ -57,11 +59,11 @@ class Pretended:
         self.probes: dict[str, int] = {}
         self.is_hit: Callable[[str, int], bool] = lambda profile, number: False
 
-    def measure(self, specs: list[Any], _: object, known: Known) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def measure(self, specs: list[Any], _: object, probes: Probes) -> Iterator[tuple[Any, dict[str, Any]]]:
         (spec,) = specs
         name, number = spec.profile.name, spec.id.index
         self.asked.append(name)
-        self.probes[name] = len(known.probes)
+        self.probes[name] = len(probes)
         record = self.make_record([0.01] * 3, index=number, profile=name, smoke=spec.id.smoke)
         for block in record["cases"][0]["blocks"] if self.is_hit(name, number) else ():
             block["run_delay_seconds"] = 1e7
@@ -85,7 +87,7 @@ def test_the_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(c
 
 
 def test_a_smoke_sheet_is_a_whole_one_of_processes_bound_to_as_many_cores_as_threads(gauged: Path) -> None:
-    sheet = read_hardware(gauged)
+    sheet = read_file(gauged, True)
     assert sheet["smoke"]
     cases = [case for record in sheet["rounds"] for case in record["cases"]]
     assert {case["workload"] for case in cases} == {"rbm", "cd1_products", "matmul", "memory_copy", "small_step"}
@@ -112,16 +114,9 @@ def all_disturbed(sheet: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda sheet: sheet | {"schema": 99}, "schema 99"),
-        (lambda sheet: sheet | {"rounds": [{}]}, "rounds.0.schema is missing"),
-        (lambda sheet: {key: value for key, value in sheet.items() if key != "memory"}, "memory is missing"),
-        (lambda sheet: sheet | {"machine": "another"}, "its rounds are of the machine box"),
-        (lambda sheet: sheet | {"smoke": False}, "another kind of run"),
+        (lambda sheet: sheet | {"schema": 99}, NOT_GAUGED),
+        (lambda sheet: sheet | {"smoke": False}, NOT_GAUGED),
         (lambda sheet: sheet | {"digest": "0" * 16}, "something else is measured by now"),
-        (
-            lambda sheet: sheet | {"provenance": {"machine": sheet["provenance"]["machine"] | {"cpu": "Another CPU"}}},
-            "other hardware: CPU, Another CPU",
-        ),
         (all_disturbed, "everything was disturbed on one thread or on all"),
     ],
 )
@@ -129,20 +124,19 @@ def test_a_sheet_that_cannot_be_used_says_why_and_is_measured_anew(
     gauged: Path, tmp_path: Path, pretended: Pretended, change: Callable[[Any], Any], reason: str
 ) -> None:
     path, plan = tmp_path / SMOKE, plan_gauge("box", smoke=True)
-    write_record(path, change(json.loads(gauged.read_text())))
-    assert reason in (why_due(path, "box", plan) or "")
+    write_json(path, change(json.loads(gauged.read_text())))
+    assert reason in (why_due(path, plan) or "")
     measure_gauge(path)
     assert pretended.asked
-    assert why_due(path, "box", plan) is None
-    assert path.with_name("hardware.json.set-aside-1").exists()
+    assert why_due(path, plan) is None
 
 
 @pytest.mark.parametrize("end", [0, 1, 100, -10])
-def test_a_sheet_that_was_cut_is_damaged(gauged: Path, tmp_path: Path, end: int) -> None:
+def test_a_sheet_that_was_cut_is_none(gauged: Path, tmp_path: Path, end: int) -> None:
     path = tmp_path / SMOKE
     path.parent.mkdir(parents=True)
     path.write_bytes(gauged.read_bytes()[:end])
-    assert "is damaged" in (why_due(path, "box", plan_gauge("box", smoke=True)) or "")
+    assert why_due(path, plan_gauge("box", smoke=True)) == NOT_GAUGED
 
 
 HIT_ONCE = "the first process that is measured once, in the first pass"
@@ -182,10 +176,10 @@ def test_a_device_that_is_not_there_is_in_the_sheet_with_the_reason(
     tmp_path: Path, pretended: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_gauge("box", smoke=False)
-    spec = replace(plan.often[0], profile=replace(plan.often[0].profile, device="cuda"))
+    spec = replace(plan.often[0], profile=load_profile("gpu"))
     monkeypatch.setattr(session, "plan_gauge", lambda *_: replace(plan, absent=((spec, "no CUDA device"),)))
     measure_gauge(tmp_path / FULL)
-    (absent,) = read_hardware(tmp_path / FULL)["absent"]
+    (absent,) = read_file(tmp_path / FULL, False)["absent"]
     assert (absent["reason"], len(absent["cases"])) == ("no CUDA device", len(spec.cases))
 
 
@@ -211,12 +205,14 @@ def test_a_path_that_is_no_sheets_is_refused_in_one_line() -> None:
 
 
 def test_what_is_measured_hangs_neither_on_the_machines_name_nor_on_profiles_that_are_wrong_or_not_here(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, right = plan_gauge("box", smoke=False), planning.read_profiles()[0]
+    plan = plan_gauge("box", smoke=False)
     assert plan_gauge("other", smoke=False).digest == plan.digest != plan_gauge("box", smoke=True).digest
-    more = {"other": replace(right["gpu"], device="xpu", backend="torch")}
-    monkeypatch.setattr(planning, "read_profiles", lambda: (right | more, {"wrong": None}))
+    shutil.copytree(HARDWARE, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "wrong.yaml").write_text("label: 1")
+    (tmp_path / "other.yaml").write_text((HARDWARE / "gpu.yaml").read_text().replace("device: cuda", "device: xpu"))
+    monkeypatch.setattr(planning, "PROFILE_FILES", replace(planning.PROFILE_FILES, folder=tmp_path))
     assert plan_gauge("box", smoke=False).digest == plan.digest
 
 
@@ -230,17 +226,15 @@ def test_a_process_is_bound_to_usable_cores_and_a_backend_that_must_be_named_has
     assert ("torch" in asked, "jax" in asked) == (True, False)
 
 
-def test_caches_of_a_core_are_counted_once_each_and_instructions_not_at_all(tmp_path: Path) -> None:
-    for cpu in (0, 1):
-        for index, facts in enumerate(
-            (("Data", "1", "48K", str(cpu)), ("Instruction", "1", "64K", str(cpu)), ("Unified", "3", "8M", "0-1"))
-        ):
-            folder = tmp_path / f"cpu{cpu}/cache/index{index}"
-            folder.mkdir(parents=True)
-            for name, value in zip(("type", "level", "size", "shared_cpu_list"), facts, strict=True):
-                (folder / name).write_text(f"{value}\n")
-    assert cache_bytes((0, 1), tmp_path) == {"L1": 2 * 48 * 2**10, "L3": 8 * 2**20}
-    assert cache_bytes((0, 1), tmp_path / "nowhere") == {}
+def test_the_caches_of_each_level_are_told_together_and_instructions_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caches = [("L1d", "65536", "Data"), ("L1i", "131072", "Instruction"), ("L3", "8388608", "Unified")]
+    told = json.dumps({"caches": [dict(zip(("name", "all-size", "type"), one, strict=True)) for one in caches]})
+    monkeypatch.setattr(cpu, "output_of", lambda *_: told)
+    assert cpu.cache_bytes() == {"L1": 2**16, "L3": 2**23}
+    monkeypatch.setattr(cpu, "output_of", lambda *_: "")
+    assert cpu.cache_bytes() == {}
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -248,11 +242,3 @@ def test_every_case_has_a_name_that_a_record_may_have(device: str) -> None:
     names = [case.name for case in rate_cases("torch", device, "fp32", 1)]
     assert all(map(NAME.fullmatch, names))
     assert ({"to-pinned", "from-pageable"} <= set(names)) == (device == "cuda")
-
-
-def test_threads_are_added_on_fast_cores_first_and_socket_by_socket() -> None:
-    sockets = [Core((cpu, cpu + 4), cpu % 2) for cpu in range(4)]
-    assert cores_in_turn(range(4), sockets) == (0, 2, 1, 3)
-    kinds = [Core((cpu,), 0, "efficiency" if cpu < 2 else "performance") for cpu in range(4)]
-    assert cores_in_turn(range(4), kinds) == (2, 3, 0, 1)
-    assert cores_in_turn(range(4), ()) == (0, 1, 2, 3)

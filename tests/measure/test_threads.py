@@ -17,11 +17,11 @@ import pytest
 
 from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
+from respeed.machine.lock import machine_lock
 from respeed.measure.case import shares_cores, thread_complaint, threads_allowed
-from respeed.measure.lock import machine_lock
 from respeed.measure.turn import measure_spec, measure_turn
 from respeed.paths import RoundId
-from respeed.protocol import REAL, Block, Known, contamination, quiet_probe
+from respeed.protocol import REAL, Block, contamination, quiet_probe
 from respeed.schedule.spec import make_spec
 
 pytestmark = pytest.mark.skipif(
@@ -191,7 +191,7 @@ def clean_times(probes: list[float]) -> list[float]:
     spec = make_spec(RoundId("box", "raina2009", "rbm", "openblas-all", 1, smoke=True), 1)
     spec = replace(spec, cases=tuple(case for case in spec.cases if case.name == "256x688"), timing=REAL)
     with machine_lock() as lock:
-        record = dict(measure_turn([spec], lock, Known({"": probes})))[spec.id]
+        record = dict(measure_turn([spec], lock, {"": probes}))[spec.id]
     blocks = [Block(**block) for block in record["cases"][0]["blocks"]]
     probes += [probe for block in blocks for probe in block.probe_seconds]
     return [

@@ -22,14 +22,12 @@ def library() -> ctypes.CDLL:
     found.pretended_running_stream.restype = ctypes.c_void_p
     found.pretended_comes_before.argtypes = [ctypes.c_void_p]
     found.pretended_queue.argtypes = [ctypes.c_void_p, ctypes.c_char_p, WORK, ctypes.c_long]
-    found.pretended_add_note.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     found.pretended_add_problem.argtypes = [ctypes.c_char_p]
     found.pretended_note_count.restype = found.pretended_waiting.restype = ctypes.c_long
     for name in ("pretended_problem", "pretended_note_kind", "pretended_note_name"):
         getattr(found, name).restype = ctypes.c_char_p
-    for name in ("pretended_note_kind", "pretended_note_name", "pretended_note_bytes", "pretended_note_stream"):
+    for name in ("pretended_note_kind", "pretended_note_name", "pretended_note_stream"):
         getattr(found, name).argtypes = [ctypes.c_long]
-    found.pretended_note_bytes.restype = ctypes.c_size_t
     return found
 
 
@@ -60,35 +58,24 @@ def is_forgiving() -> bool:
 
 @dataclass(frozen=True)
 class Queued:
-    """A kernel, product, copy, fill or call of another library that was asked of the device, on a stream; or that the
-    host waited for it (wait). `operator` is torch's, which asked for it; `bytes` are those that the operator reads and
-    writes, put down with the first thing that it asked for."""
+    """A kernel, product, copy or fill that was asked of the device, on a stream; or that the host waited for it (wait).
+    The name of a product is how it sums: f32, tf32, f64."""
 
     kind: str
     name: str
-    bytes: int
-    operator: str
     stream: int
-
-
-_OPERATORS: list[tuple[int, str, int]] = []  # from which note on, the operator, its bytes
-
-
-def note_operator(first: int, operator: str, moved: int) -> None:
-    _OPERATORS.append((first, operator, moved))
 
 
 def queued_by(work: Callable[[], object]) -> list[Queued]:
     """All that the work asked of the device, such as a plain step; a graph's run asks for nothing anew."""
     device = library()
     device.pretended_forget_notes()
-    _OPERATORS.clear()
     work()
-    operators = {first: (operator, moved) for first, operator, moved in _OPERATORS}
-    found, operator = [], ""
-    for place in range(device.pretended_note_count()):
-        operator, moved = operators.get(place, (operator, 0))
-        kind, name = device.pretended_note_kind(place).decode(), device.pretended_note_name(place).decode()
-        moved = moved or (0 if kind == "kernel" else device.pretended_note_bytes(place))
-        found.append(Queued(kind, name, moved, operator, device.pretended_note_stream(place)))
-    return found
+    return [
+        Queued(
+            device.pretended_note_kind(place).decode(),
+            device.pretended_note_name(place).decode(),
+            device.pretended_note_stream(place),
+        )
+        for place in range(device.pretended_note_count())
+    ]

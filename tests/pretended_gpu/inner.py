@@ -26,15 +26,21 @@ class Outcome:
 
 
 def run_tests(
-    *tests: str, order: str = "lazy", workflow: Path = ROOT / "workflow", options: Sequence[str] = ("-m", "gpu")
+    *tests: str,
+    order: str = "lazy",
+    workflow: Path = ROOT / "workflow",
+    options: Sequence[str] = ("-m", "gpu"),
+    pretended: bool = True,
 ) -> Outcome:
-    """Run tests of this project, of the package in the folder `workflow`, in that order of streams."""
-    added = environment(order)
+    """Run tests of this project, of the package in the folder `workflow`, in that order of streams; without the
+    pretended GPU where it is not `pretended`."""
+    added = environment(order) if pretended else {"PYTHONPATH": str(ROOT)}
     added["PYTHONPATH"] = os.pathsep.join([str(workflow), added["PYTHONPATH"]])
+    plugin = ["-p", "tests.pretended_gpu.plugin"] if pretended else []
     # The process's own folder: of one that tests share, pytest would remove what others still use.
     with tempfile.TemporaryDirectory(prefix="pretended-gpu-") as folder:
         command = [
-            sys.executable, "-m", "pytest", "-p", "tests.pretended_gpu.plugin", "-p", "no:cacheprovider", "-q",
+            sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-q",
             "-n", "0", "--basetemp", f"{folder}/tests", *options, *tests,
         ]  # fmt: skip
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}

@@ -7,7 +7,7 @@ does kernels.
 """
 
 import ctypes
-import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +50,6 @@ class Numbers(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
-        first = self._device.pretended_note_count()
         # cuSPARSE is not pretended either.
         is_left_out = (name in LEFT_OUT or is_sparse(args)) and any(one.is_cuda for one in arrays_in(args))
         out = self._made(func, args, kwargs) if is_left_out else func(*args, **kwargs)
@@ -59,7 +58,6 @@ class Numbers(TorchDispatchMode):
             self._alive.recorded(*args)
         if not there or func.is_view or name in SILENT:
             return out
-        device.note_operator(first, name, sum(one.nbytes for one in {id(one): one for one in there}.values()))
         self._alive.saw(there)
         with _disable_current_modes():
             work = self._work_of(func, name, args, kwargs, out)
@@ -69,7 +67,6 @@ class Numbers(TorchDispatchMode):
 
     def _made(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What an operator writes, without asking the device for anything."""
-        self._device.pretended_add_note(b"library", func._schema.name.encode())
         if outs := tuple(kwargs[one.name] for one in func._schema.arguments if one.is_out):
             return outs[0] if len(outs) == 1 else outs
 
@@ -91,10 +88,6 @@ class Numbers(TorchDispatchMode):
         if name in PRODUCTS and not is_sparse(args):
             here, sums = self._here(out), self._sums()
             return lambda: here.copy_(multiply(name, args, kwargs, sums))
-        if func.namespace == "respeed":
-            from tests.pretended_gpu.fused import plain
-
-            return lambda: plain(name, args)
         kwargs = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "layout")}
         if any(one.alias_info is not None for one in func._schema.returns):
             return lambda: func(*args, **kwargs)
@@ -147,8 +140,7 @@ class Numbers(TorchDispatchMode):
         last = self._device.pretended_note_count() - 1
         while last >= 0 and self._device.pretended_note_kind(last) != b"product":
             last -= 1
-        name = self._device.pretended_note_name(last).decode() if last >= 0 else ""
-        return name.partition("sums in ")[2].partition(",")[0]
+        return self._device.pretended_note_name(last).decode() if last >= 0 else ""
 
     def _queue(self, name: str, work: Callable[[], object], tensors: list[torch.Tensor]) -> None:
         stream, captured = torch.cuda.current_stream(), torch.cuda.is_current_stream_capturing()
@@ -202,24 +194,12 @@ def _on_meta(array: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(array, device="meta")
 
 
-def has_image(capability: str, built_for: Sequence[str]) -> bool:
-    """Whether code that was built for these runs there: that of an older device of the same generation, or any that
-    the driver compiles."""
-    kinds = [one.rstrip("af").partition("_") for one in built_for]
-    return any(
-        int(number) <= int(capability) and (kind == "compute" or int(number) // 10 == int(capability) // 10)
-        for kind, _, number in kinds
-    )
-
-
 _ACTIVE: list[Numbers] = []
 
 
 def pretend() -> None:
     """From now on, in this thread, operators on the device have numbers."""
     if not _ACTIVE:
-        capability, built_for = os.environ.get("PRETENDED_GPU_CAPABILITY"), torch._C._cuda_getArchFlags() or ""
-        if capability and not has_image(capability, built_for.split()):
-            device.library().pretended_without_image()
+        sys.modules["triton"] = None  # type: ignore[assignment]  # no kernel of its runs here: as if it were not installed
         _ACTIVE.append(Numbers())
         _ACTIVE[0].__enter__()

@@ -8,16 +8,12 @@ from collections.abc import Generator
 import pytest
 import torch  # noqa: F401  (first: as soon as it is there, it is given its numbers)
 
-from respeed.backends import _torch_fused
 from tests.pretended_gpu.device import is_forgiving, library, take_problems
 from tests.pretended_gpu.numbers import pretend
 
 
 def pytest_configure() -> None:
     pretend()
-    # No kernel of Triton's runs on this device, so none can leave the process without it. That they are proved in a
-    # process of their own is tested in test_proved_apart.py.
-    _torch_fused.proved_apart = lambda device, dtype: None
 
 
 _modules = 0

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.backends._torch_between import ByTorch
 from respeed.inputs.registry import workloads
 from respeed.measure.case import make_bench, measure_case
 from respeed.paths import RoundId
@@ -31,9 +30,8 @@ def test_every_product_of_every_workload_sums_as_its_precision_says(precision: s
             continue
         with made._graphs.none():
             program = build(made, case_of(name, "odd"))
-        products = [one.name for one in queued_by(program.step) if one.kind == "product"]
-        multiplied += bool(products)
-        found[name] = {product.partition("sums in ")[2].partition(",")[0] for product in products}
+        found[name] = {one.name for one in queued_by(program.step) if one.kind == "product"}
+        multiplied += bool(found[name])
     assert multiplied >= 2
     assert {name: sums for name, sums in found.items() if not sums <= SUMS[precision]} == {}
 
@@ -62,7 +60,6 @@ def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None
     from tests.pretended_gpu.device import queued_by
 
     made = make("torch", "cuda", "bf16")
-    made._between = ByTorch(made._scratch)  # fused kernels need no scratch
     with made._graphs.none():
         programs = {name: build(made, case_of(name, "odd")) for name in STEPS}
     for name, program in programs.items():
@@ -168,13 +165,6 @@ def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatc
     finally:
         gc.enable()
     assert seen[2] >= seen[1]
-
-
-def test_memory_that_nobody_has_written_has_no_numbers() -> None:
-    import torch
-
-    array = torch.empty(8, device="cuda")
-    assert torch.isnan(array.cpu()).all()
 
 
 def test_a_graph_that_uses_an_array_that_was_freed_is_a_problem() -> None:

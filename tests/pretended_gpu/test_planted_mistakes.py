@@ -23,14 +23,15 @@ ALWAYS = "that the memory of the first chunk is free is not recorded"
 def test_a_mistake_that_is_planted_is_caught_by_its_test(mistake: Mistake, project: Project) -> None:
     project.edit(f"workflow/respeed/{mistake.file}", mistake.old, mistake.new)
     package = Path(project.folder, "workflow")
-    found = run_tests(mistake.test, order=mistake.order, workflow=package, options=("-m", mistake.needs))
+    options = ("-m", "gpu" if mistake.on_gpu else "")
+    found = run_tests(mistake.test, order=mistake.order, workflow=package, options=options, pretended=mistake.on_gpu)
     assert {*found.failed} == {mistake.test.partition("::")[2]}, found.output[-5000:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", sorted({one.order for one in MISTAKES}))
 def test_without_a_mistake_none_of_these_tests_fails(order: str, project: Project) -> None:
-    tests = sorted({one.test for one in MISTAKES if one.order == order})
+    tests = sorted({one.test for one in MISTAKES if one.order == order and one.on_gpu})
     found = run_tests(*tests, order=order, workflow=Path(project.folder, "workflow"), options=("-m", ""))
     assert (found.failed, found.passed) == ((), len(tests))
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from respeed.machine.energy import EnergyCounter
 from respeed.measure import case as measuring
 from respeed.paths import RoundId
-from respeed.protocol import REAL, SMOKE
+from respeed.protocol import SMOKE
 from respeed.schedule.spec import make_spec
 from respeed.timing import blocks, clock, disturbance
 from tests.conformance.programs import build, case_of, make
@@ -81,8 +80,6 @@ def test_at_the_ends_of_blocks_and_of_a_first_step(read: Any, made: Any, program
     one = timer(made, program.step)
     one.first_step()
     one.measure()
-    program.step()  # which nobody waited for
-    one.measure_whole(7)
 
 
 def test_at_the_ends_of_the_parts_of_a_step(read: Any, made: Any, program: Any) -> None:
@@ -95,15 +92,6 @@ def test_at_the_ends_of_ceilings(read: Any, made: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(measuring, "SIDES", (64, 128))
     monkeypatch.setattr(measuring, "COPY_BYTES", 2**20)
     measuring.measure_ceilings(made)
-
-
-def test_at_the_ends_of_an_energy_run(read: Any, made: Any, program: Any) -> None:
-    meter = blocks.Meter((EnergyCounter("GPU", time.monotonic),), 1e-3)
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1, smoke=True), 1)
-    spec = replace(spec, timing=REAL, profile=replace(spec.profile, device="cuda", precision="fp32"))
-    one = replace(timer(made, program.step), meter=meter)
-    short: Any = SimpleNamespace(seconds=0.0)
-    assert measuring.energy_run(spec, program, one, [short], {})
 
 
 def test_in_a_whole_case(read: Any, made: Any) -> None:

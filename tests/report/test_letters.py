@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 from respeed.figures import build_figures
-from respeed.figures.style import plain, save_figure
+from respeed.figures.style import fold, save_figure
 from respeed.output import build_tables
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.store import write_json
+from respeed.records.store import write_json, write_record
 from respeed.report import FORM, build_report, with_letters_only
 from respeed.text import is_unprintable, printable
-from tests.conftest import ROOT, MakeRecord
+from tests.conftest import ROOT, MakeRecord, description
 
 # As a stranger's label may be: control characters, marks of direction, what means something in each language that we
 # write, letters that few faces have.
@@ -59,7 +59,7 @@ def test_any_text_is_drawn_as_an_svg_that_is_xml_and_that_typst_takes(
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     figure = Figure(figsize=(2, 1))
-    figure.text(0, 0.5, plain(text), parse_math=False)
+    figure.text(0, 0.5, fold(text, 30), parse_math=False)
     save_figure(figure, folder / "one")
     ET.parse(folder / "one.svg")
     (folder / "one.typ").write_text('#set document(title: "t")\n#image("one.svg", alt: "one")')
@@ -71,7 +71,7 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
 ) -> None:
     shutil.copytree(ROOT / "report", tmp_path / "report", ignore=shutil.ignore_patterns("*.pdf", "facts"))
     monkeypatch.chdir(tmp_path)
-    hardware = None
+    hardware = {}
     for profile in ("evil", "none", "other"):
         for index in (1, 2):
             record = make_record([0.1 * index] * 2, index=index, profile=profile)
@@ -87,11 +87,9 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
                 "machine": machine | {"cpu": NASTY, "system": NASTY, "accelerators": [NASTY], "cpu_flags": [NASTY]},
             }
             hardware = record["provenance"]["machine"]
-            path = round_path(RoundId("box", "raina2009", "rbm", profile, index))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(record))
-    sheet = {"machine": "box", "hardware": hardware, "not_measurable": {"torch-all": NASTY}}
-    description_path("box", smoke=False).write_text(json.dumps(sheet))
+            write_record(round_path(RoundId("box", "raina2009", "rbm", profile, index)), record)
+    described = description(not_measurable={"torch-all": NASTY}, **hardware)
+    write_record(description_path("box", smoke=False), described)
     write_json(Path("results/records/box/unknown.json"), {})
     for build in (build_tables, build_figures, build_report):
         build(smoke=False)

@@ -4,7 +4,6 @@ that its name says."""
 import errno
 import json
 import os
-import re
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -15,30 +14,20 @@ from typing import Any
 import pytest
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.inputs.config import load_config
-from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import Profile, load_profile, load_profiles, other_library
-from respeed.machine.cpu import Core, cores_as_facts
+from respeed.machine.fingerprint import difference
 from respeed.machine.software import LIBRARIES
-from respeed.measure.learning import learn
 from respeed.measure.session import measure_gauge
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.fingerprint import FIELDS
-from respeed.records.store import read_machine, write_json
+from respeed.records.store import known_hardware, write_json
 from respeed.schedule import availability
 from respeed.schedule.availability import check_same_machine, describe_as, place, unmet, write_description
-from respeed.schedule.messages import announcement
-from respeed.schedule.next_turn import read_plan
-from respeed.schedule.selection import make_work
-from respeed.schedule.workflow import Workflow
-from tests.conftest import MakeRecord
+from tests.conftest import MakeRecord, description
 
-# Two sockets of two cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
-SERVER = {"cores": cores_as_facts([Core((n, n + 4), n // 2) for n in range(4)]), "cpu_quota": None, "usable_cores": 4}
-INTERLEAVED = SERVER | {"cores": cores_as_facts([Core((n,), n % 2) for n in range(4)])}
-FAST, SMALL = "performance", "efficiency"
-HYBRID = SERVER | {"cores": cores_as_facts([Core((0, 1), 0, FAST), Core((2, 3), 0, FAST), Core((4,), 0, SMALL)])}
-MAC = {"cores": None, "core_kinds": {"performance": 8, "efficiency": 2}, "usable_cores": 10, "cpu_quota": None}
+# Four cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
+SERVER = {"core_cpus": [[n, n + 4] for n in range(4)], "cpu_quota": None, "usable_cores": 4}
+HYBRID = SERVER | {"core_cpus": [[0, 1], [2, 3], [4]]}
+MAC = {"core_cpus": None, "usable_cores": 10, "cpu_quota": None}
 HERE = {"cpu": "A CPU", "memory_bytes": 2**34, "host": "7f3a" * 4}
 OTHER_HOST = "0123" * 4
 
@@ -52,21 +41,9 @@ def of(**keys: Any) -> Profile:
     [
         (SERVER, of(), (0, 1, 2, 3)),
         (SERVER, of(threads=2), (0, 1)),
-        (SERVER, of(smt=True), tuple(range(8))),
-        (SERVER, of(cpus="socket 1"), (2, 3)),
-        (SERVER, of(cpus="socket 1", smt=True), (2, 3, 6, 7)),
         (SERVER, of(cpus="1, 5-6"), (1, 6)),
-        (SERVER, of(cpus="1, 5-6", smt=True), (1, 5, 6)),
         (SERVER | {"cpu_quota": 2.5}, of(), (0, 1)),
-        (SERVER | {"cpu_quota": 2.5}, of(smt=True), (0, 4)),
-        (SERVER, of(threads=2, smt=True), (0, 4)),
-        (SERVER, of(threads=3, smt=True), (0, 1, 4)),
-        (INTERLEAVED, of(threads=2), (0, 1)),
-        (HYBRID, of(threads=2, smt=True), (0, 1)),
         (HYBRID, of(), (0, 2, 4)),
-        (HYBRID, of(cpus="performance cores"), (0, 2)),
-        (HYBRID, of(cpus="performance cores", smt=True), (0, 1, 2, 3)),
-        (HYBRID, of(cpus="efficiency cores"), (4,)),
     ],
 )
 def test_threads_run_on_a_core_each_unless_a_profile_says_otherwise(
@@ -84,16 +61,9 @@ def test_a_row_of_an_accelerator_and_threads_of_a_system_that_binds_nobody_are_b
     ("facts", "profile", "reason"),
     [
         (SERVER, of(threads=5), "needs 5 cores, 4 usable"),
-        (SERVER, of(threads=9, smt=True), "needs 9 logical CPUs, 8 usable"),
-        (SERVER, of(threads=3, cpus="socket 1"), "needs 3 cores, 2 usable in socket 1"),
         (SERVER, of(threads=3, cpus="1, 5-6"), "needs 3 cores, 2 usable among CPUs 1, 5-6"),
         (SERVER, of(cpus="2-9"), "may not use CPU 8-9: those that may be used are 0-7"),
-        (SERVER, of(cpus="socket 2"), "no socket 2: usable are those of 0-1"),
-        (SERVER, of(cpus="performance cores"), "no performance cores: all cores of this CPU are alike"),
-        (HYBRID, of(cpus="efficiency cores", smt=True), "no SMT: each core among efficiency cores is one CPU"),
         (MAC, of(cpus="0-3"), "this system binds no process to CPUs"),
-        (MAC, of(smt=True), "this system binds no process to CPUs"),
-        (MAC, of(cpus="performance cores"), "CPUs; threads: 8 is as many as it has performance cores"),
         (MAC, of(threads=11), "needs 11 cores, 10 usable"),
     ],
 )
@@ -133,109 +103,52 @@ def test_every_machine_has_the_rows_of_the_library_that_its_scipy_computes_with(
     assert rows("accelerate") == {name.replace("openblas", "accelerate") for name in rows("openblas")}
     assert rows("mkl") == {"mkl-1", "mkl-all"}
     assert rows("blis") == {"blis-1", "blis-all"}
-    assert rows("netlib") == {"netlib-1"}
+    assert rows("netlib") == set()
 
 
 # A run under a name that is another machine's is refused, in one line that gives a name to use.
 
 
-@pytest.fixture
-def write(make_record: MakeRecord) -> Any:
-    """Writes records, the last made on this host if it is said so, and the others on another one."""
-
-    def records(count: int = 1, *, machine: str = "box", mine: int = 0, **made_on: Any) -> None:
-        for index in range(1, count + 1):
-            record = make_record([0.1], index=index, machine=machine)
-            host = {} if made_on else {"host": HERE["host"] if index > count - mine else OTHER_HOST}
-            record["provenance"]["machine"] |= made_on or host
-            write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", index)), record)
-
-    return records
+def write(made: MakeRecord, machine: str = "box", **facts: Any) -> None:
+    record = made([0.1], machine=machine)
+    record["provenance"]["machine"] |= facts
+    write_json(round_path(RoundId(machine, "raina2009", "rbm", "torch-1", 1)), record)
 
 
-def refusal(machine: str = "box", here: dict[str, Any] = HERE) -> str:
+def test_the_same_machine_is_let_through_and_one_without_records(make_record: MakeRecord) -> None:
+    write(make_record, host=HERE["host"])
+    for machine in ("box", "new"):
+        check_same_machine(machine, False, HERE)
+
+
+@pytest.mark.parametrize("is_described", [False, True])
+def test_another_one_is_refused_with_what_differs_and_what_to_do(make_record: MakeRecord, is_described: bool) -> None:
+    write(make_record, memory_bytes=2**35)
+    if is_described:
+        write_json(description_path("box", False), description(memory_bytes=2**35))
     with pytest.raises(UserError) as refused:
-        check_same_machine(machine, read_machine(False, machine), here)
-    return str(refused.value)
+        check_same_machine("box", False, HERE | {"memory_bytes": 2**34})
+    assert str(refused.value) == (
+        "results/records/box was measured on another machine (memory, 32.0 GiB, not 16.0 GiB); give this one a name: "
+        "--config machine=NAME"
+    )
 
 
-def test_the_same_machine_is_let_through(write: Any) -> None:
-    write(1, mine=1)
-    check_same_machine("box", read_machine(False, "box"), HERE)
-    check_same_machine("new", read_machine(False, "new"), HERE)
-
-
-def test_another_one_is_refused_with_a_free_name_made_of_its_host(write: Any) -> None:
-    write()
-    told = f"here: host, {HERE['host']}, not {OTHER_HOST}; give this machine a name of its own: --config machine="
-    assert f"{told}box-7f3a " in refusal()
-    for taken in ("box-7f3a", "box-2"):
-        write(machine=taken)
-    assert f"{told}box-3 " in refusal()
-
-
-def test_without_a_mark_of_the_host_the_name_has_a_number(write: Any) -> None:
-    name = "intel-xeon-box-1" * 4  # the longest that may be
-    write(machine=name, memory_bytes=2**35)
-    found = re.search(r"--config machine=(\S+) ", refusal(name, {"memory_bytes": 2**34}))
-    assert found is not None
-    assert found[1] == name[:62] + "-2"
-
-
-def test_the_name_that_this_host_had_before_is_proposed(write: Any) -> None:
-    write()
-    write_json(description_path("mine", False), {"machine": "mine", "hardware": HERE, "not_measurable": {}})
-    assert "this machine has records as mine: --config machine=mine " in refusal()
-
-
-def test_where_some_records_are_this_ones_the_line_says_how_to_part_them(write: Any) -> None:
-    write(3, mine=1)
-    assert "./run respeed rename box box-7f3a --left-out, and then --config machine=box-7f3a " in refusal()
-
-
-def test_records_of_another_machine_count_as_not_measured_and_are_left_where_they_are(
-    write: Any, make_record: MakeRecord
-) -> None:
-    config = replace(load_config(), profiles=("torch-1",), experiments=("rbm",))
-    work = make_work(config, load_papers(["raina2009"]), load_profiles(), "box")
-    write(3, mine=1)
-    copied, whole = make_record([0.1], machine="copied", index=4), make_record([0.1], whole=True)
-    write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 4)), copied)
-    whole["provenance"]["machine"] |= {"host": HERE["host"]}
-    write_json(round_path(RoundId("box", "raina2009", "rbm", "torch-1", 1, whole=True)), whole)
-    plan = read_plan(work, lambda *_: "0" * 16)
-    assert sum(map(plan.attempts, work.cells)) == len(plan.records) == 2
-    assert plan.unusable == {}
-    assert plan.next_round("raina2009", "rbm", "torch-1").index == 5
-    assert plan.next_round("raina2009", "rbm", "torch-1", whole=True).index == 2
-    told = announcement(Workflow(config, {}, load_papers(["raina2009"]), load_profiles(), "box")).splitlines()
-    assert [line for line in told if "left out" in line] == [
-        "  results/records/box: 1 record is left out: of the machine copied by what is written in them; if all in this "
-        "folder is box's: ./run respeed rename box box",
-        "  results/records/box: 2 records are left out: made on other hardware than box's: "
-        f"host, {HERE['host']}, not {OTHER_HOST}; to give that machine a name of its own: "
-        "./run respeed rename box box-7f3a --left-out",
-    ]
-
-
-def test_nothing_is_described_gauged_or_learned_under_the_name_of_another_machine(write: Any) -> None:
-    write()
+def test_nothing_is_described_or_gauged_under_the_name_of_another_machine(make_record: MakeRecord) -> None:
+    write(make_record, host=OTHER_HOST, cpu="Another CPU")
     box = Path("results/records/box")
     for measure, path in (
         (partial(write_description, profiles={}), box / "machine.json"),
         (measure_gauge, box / "hardware.json"),
-        (learn, box / "raina2009/rbm/learning.json"),
     ):
-        with pytest.raises(UserError, match="box: its records were made on another machine; here: "):
+        with pytest.raises(UserError, match="box was measured on another machine"):
             measure(path)
         assert not path.exists()
 
 
 def test_a_description_is_written_where_it_belongs_alone() -> None:
     write_description(description_path("box", True), {})
-    assert read_machine(True, "box").fingerprint == {
-        name: value for name, value in describe_as("box").items() if name in FIELDS and value is not None
-    }
+    assert not difference(known_hardware("box", True), describe_as("box"))
     with pytest.raises(UserError, match="must look like results/records/"):
         write_description(Path("elsewhere.json"), {})
 

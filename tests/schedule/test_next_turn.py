@@ -20,7 +20,6 @@ from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.measure import session
-from respeed.protocol import Known
 from respeed.schedule.next_turn import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn, choose_unsettled
 from respeed.schedule.selection import Work, make_work
 
@@ -37,9 +36,9 @@ Times = Callable[[CellKey, int], float | None]
 
 def work(
     *, seed: int = 1, rounds: int = 3, most: int = 0, minutes: float = 0, profiles: tuple[str, ...] = TWO,
-    experiments: tuple[str, ...] | None = None, whole: bool = False, every: bool = False,
+    experiments: tuple[str, ...] | None = None, every: bool = False,
 ) -> Work:  # fmt: skip
-    preset = Preset("test", rounds, most or rounds, minutes, "paper", whole)
+    preset = Preset("test", rounds, most or rounds, minutes, "paper")
     config = replace(CONFIG, preset=preset, profiles=profiles, seed=seed, experiments=experiments, all_profiles=every)
     return make_work(config, PAPERS, PROFILES, "box", lambda profile: None)
 
@@ -240,16 +239,6 @@ def test_what_stands_beside_a_table_is_measured_again_alone_when_it_is_changed()
     assert len(left) == 1
 
 
-def test_whole_runs_come_last_each_by_itself_and_only_where_something_is_extrapolated() -> None:
-    taken, plan = run(work(whole=True, rounds=1))
-    wholes = [turn for turn in taken if turn.whole]
-    assert taken[-len(wholes) :] == wholes
-    assert {turn.cells[0].experiment for turn in wholes} == {"rbm", "patches", "sparse-coding", "dbn"}
-    assert all(len({cell.experiment for cell in turn.cells}) == 1 for turn in wholes)
-    assert planned(plan.work, plan).next_turn() is None
-    assert {plan.attempts(cell) for cell in plan.work.cells} == {1}
-
-
 # What is measured again.
 
 
@@ -388,7 +377,6 @@ def test_another_session_measures_everything_as_often_again_and_a_run_after_it_n
     asked = work(**RBM, minutes=60)
     _, first = run(asked)
     monkeypatch.setattr(session, "read_plan", lambda work: planned(work, first))
-    monkeypatch.setattr(session, "clock_facts", lambda: None)
     for later, rounds in ((timedelta(minutes=20), 6), (timedelta(days=1), 12)):
         now = BEGIN + timedelta(minutes=len(first.records)) + later
         monkeypatch.setattr(session, "utc_now", now.isoformat)
@@ -456,16 +444,6 @@ def test_a_turn_is_judged_by_the_probes_of_its_own_session_and_profile() -> None
     _, plan = run(work(rounds=1, experiments=("rbm",)))
     last = BEGIN + timedelta(minutes=len(plan.records))
     soon, tomorrow = ((last + later).isoformat() for later in (timedelta(minutes=5), timedelta(days=1)))
-    assert plan.known("torch-1", soon).probes == {"": [0.004] * 8}  # four cases of one block, a probe at either end
-    assert plan.known("torch-all", soon) == Known()
-    assert plan.known("torch-1", tomorrow) == Known()
-
-
-def test_the_rows_of_a_plan_take_as_long_as_all_of_it_and_one_that_is_measured_takes_no_more() -> None:
-    asked = work(rounds=2, experiments=("rbm",))
-    first = planned(asked, Plan(asked))
-    left = first.first_seconds()
-    assert list(left.values()) == sorted(left.values(), reverse=True)
-    assert sum(left.values()) == pytest.approx(2 * first.seconds_of(asked.cells))
-    _, done = run(asked)
-    assert done.first_seconds() == {}
+    assert plan.probes("torch-1", soon) == {"": [0.004] * 8}  # four cases of one block, a probe at either end
+    assert plan.probes("torch-all", soon) == {}
+    assert plan.probes("torch-1", tomorrow) == {}

@@ -1,7 +1,6 @@
 """A configuration, resolved: what is planned for machines that only their own jobs can look at, what is asked of Slurm,
 and the files that the rules make."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +12,16 @@ import pytest
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import SlurmNode, Told
-from respeed.inputs.papers import load_paper, load_papers
+from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.paths import RoundId, description_path, round_path
-from respeed.records.store import write_json
+from respeed.records.store import write_json, write_record
 from respeed.schedule import workflow
 from respeed.schedule.availability import checksum, make_description, read_answers, resolve_described
 from respeed.schedule.messages import announcement, failure
-from respeed.schedule.next_turn import Plan, Turn
-from respeed.schedule.outputs import DRAWN, figure_files, front_page, table_files
+from respeed.schedule.next_turn import Plan
 from respeed.schedule.workflow import Target, Workflow, resolve_workflow
+from tests.conftest import description
 
 PROFILES = load_profiles()
 NODE = SlurmNode(partition="gpu", minutes=60)
@@ -35,12 +34,12 @@ def target(*profiles: str, **node: Any) -> Target:
 
 def describe(**answers: dict[str, object]) -> None:
     known = {name: {"asked": checksum(PROFILES[name])} | answer for name, answer in answers.items()}
-    write_json(target().description, {"machine": "far", "hardware": {}, "not_measurable": {}, "profiles": known})
+    write_json(target().description, description(profiles=known))
 
 
 def test_what_applies_on_a_node_is_its_own_answer_which_its_first_job_gives() -> None:
     assert target().asks_node
-    assert target().sessions == [Path("results/records/far/session-001.json")]
+    assert target().sessions == [Path("results/logs/far/session-001.done")]
     describe(**{"openblas-1": {"reason": "no BLAS"}, "gpu": {"threads": 64}})
     there = target()
     assert not there.asks_node
@@ -54,7 +53,7 @@ def test_what_applies_on_a_node_is_its_own_answer_which_its_first_job_gives() ->
 
 def test_the_answers_of_this_machine_are_what_it_resolves() -> None:
     described = make_description("far", PROFILES)
-    write_json(target().description, described)
+    write_record(target().description, described)
     assert not target(*PROFILES).asks_node
     answers = read_answers("far", smoke=False)
     assert resolve_described(answers, PROFILES["openblas-1"])[0] == 1
@@ -66,28 +65,13 @@ def test_the_answers_of_this_machine_are_what_it_resolves() -> None:
 
 def test_a_description_without_answers_is_asked_again_and_the_run_says_so() -> None:
     assert not target().asks_again
-    write_json(target().description, {"machine": "far", "hardware": {}, "not_measurable": {}})
+    write_json(target().description, description())
     write_json(Path("results/records/far/raina2009/rbm/gpu/round-01.json"), {})
     assert target().asks_again
     run = Workflow(target().config, {}, target().papers, PROFILES, "far", {"far": NODE})
-    first, *others = announcement(run).splitlines()[1:]
-    assert first.startswith("  1 record; its profiles are asked again: its first job")
-    assert any("hardware sheet" in line for line in others)
+    assert announcement(run).splitlines()[1].startswith("  its first job finds out what is left, and which of these ")
     describe(**{"openblas-1": {"threads": 1}, "gpu": {"threads": 64}})
     assert not target().asks_again
-
-
-def test_a_nodes_hardware_sheet_is_measured_anew_where_its_description_is_of_other_hardware() -> None:
-    cpu = {"cpu": "A CPU", "memory_bytes": 2**34, "accelerators": []}
-    sheet = {
-        "schema": 1, "machine": "far", "smoke": False, "digest": "0" * 16, "started": "2026-01-01T00:00:00+00:00",
-        "wall_seconds": 1.0, "provenance": {"machine": cpu}, "memory": {"caches": {}, "accelerators": {}},
-        "rounds": [], "absent": [],
-    }  # fmt: skip
-    write_json(target().hardware_sheet, sheet)
-    assert target().gauge_due is None
-    write_json(target().description, {"machine": "far", "hardware": {"cpu": "Another CPU"}})
-    assert "on other hardware: CPU, A CPU, not Another CPU" in (target().gauge_due or "")
 
 
 def test_a_job_that_is_too_short_for_its_next_turn_is_refused_with_the_minutes_to_write(
@@ -129,41 +113,6 @@ def test_a_whole_node_is_asked_for_and_of_the_rest_only_what_was_told() -> None:
     assert replace(run, nodes={}).resources() == {}
 
 
-def test_with_an_accelerator_a_run_says_what_its_first_table_is_and_reports_it_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Target, "why_not", lambda target, profile: None)
-    monkeypatch.setattr(Target, "gauge_due", None)
-    config = load_config()
-    for preset, rows, words in (
-        ("quick", ("openblas-1", "gpu"), ["--report", "--config"]),
-        ("quick", ("openblas-1", "torch-1"), ["--config"]),
-        ("smoke", ("openblas-1", "gpu"), ["--config"]),
-    ):
-        asked = replace(config, preset=config.presets[preset], profiles=rows)
-        run = Workflow(asked, {"machine": "box"}, load_papers(["raina2009"]), PROFILES, "box")
-        assert run.how_to_measure(None) == [*words, 'machine="box"']
-        (by_row,) = (
-            line for line in announcement(run).splitlines() if re.search("^  [16] rounds? of each row: ", line)
-        )
-        assert all(re.search(rf"[ ,]{row} \d+ (s|min)", by_row) for row in rows)
-        assert ("  first a table of rbm on openblas-1 and gpu: about" in announcement(run)) == ("gpu" in rows)
-
-
-def test_a_run_names_the_profiles_that_it_would_measure_also_one_alone_once_more_or_on_a_node(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Target, "why_not", lambda target, profile: None)
-    config, papers = replace(load_config(), profiles=("torch-1",)), load_papers(["raina2009"])
-    run = Workflow(config, {}, papers, PROFILES, "box")
-    assert re.search(r"^  6 rounds of each row: torch-1 \d+ (s|min)$", announcement(run), re.MULTILINE)
-    monkeypatch.setattr(Plan, "first_seconds", lambda plan: {})
-    for turn, said in (("wide interval", "once more: wide interval"), ("", "a whole run")):
-        monkeypatch.setattr(Plan, "next_turn", lambda plan, turn=turn: Turn("torch-1", (), 7, turn, whole=not turn))
-        assert f"  next: torch-1, {said}" in announcement(run).splitlines()
-    assert "these profiles apply: torch-1\n" in announcement(replace(run, nodes={"box": NODE}))
-
-
 def test_a_machines_file_says_which_profiles_it_has_and_a_run_names_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -194,53 +143,14 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
         f"  the job said last: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
-    (line,) = failure(refused, ["results/smoke/records/box/session-001.json"], [str(log)])
+    (line,) = failure(refused, ["results/smoke/logs/box/session-001.done"], [str(log)])
     said = "respeed: box: Slurm refuses its jobs: invalid partition; look at slurm: in workflow/machines/box.yaml"
     assert line == said
 
 
-def test_what_does_not_measure_shows_the_machines_and_the_figures_that_there_are() -> None:
+def test_what_does_not_measure_shows_the_machines_that_there_are() -> None:
     run = replace(resolve_workflow({"machine": "box"}), measures=False)
     described = make_description("lab", {})
-    write_json(description_path("lab", smoke=False), described)
-    write_json(round_path(RoundId("lab", "raina2009", "rbm", "torch-1", 1, False, False)), {})
-    there = Path("results/figures/raina2009/rbm/lab-speedup.svg")
-    there.parent.mkdir(parents=True)
-    there.write_text("")
-    assert figure_files(run, lambda path, **facts: path) == [str(there)]
-    assert front_page(run)["figure"] == str(there)
-
-
-def flagged(run: Workflow) -> list[tuple[str, dict[str, Any]]]:
-    """What the HTML report shows, each file with what Snakemake's report() is told of it."""
-    made = [file for files in (table_files, figure_files) for file in files(run, lambda path, **facts: (path, facts))]
-    return [one for one in made if isinstance(one, tuple)]
-
-
-def titled(title: str) -> Workflow:
-    """A run of a paper of twelve tables; it and the first table have that title."""
-    paper = load_paper("raina2009")
-    experiments = {"one": replace(paper.experiments["rbm"], title=title)}
-    experiments |= {str(number): paper.experiments["rbm"] for number in range(11)}
-    shown = replace(paper, title=title, experiments=experiments)
-    return replace(resolve_workflow({"machine": "box"}), papers={"raina2009": shown})
-
-
-def test_files_are_listed_in_the_order_of_the_paper_by_their_titles() -> None:
-    run = resolve_workflow({"machine": "box"})
-    labels = {path.removeprefix("results/"): facts["labels"] for path, facts in flagged(run)}
-    titles = [labels[f"tables/raina2009/{name}.html"]["Table"] for name in run.papers["raina2009"].experiments]
-    assert titles == sorted(titles)
-    assert titles[0] == "1 Densely connected RBM"
-    for place, shows in DRAWN.items():
-        drawn = labels[f"figures/raina2009/rbm/box-{place}.svg"]
-        assert drawn == {"Table": titles[0], "Shows": shows, "Machine": "box"}
-    labels = {path.removeprefix("results/"): facts["labels"] for path, facts in flagged(titled("A"))}
-    assert labels["tables/raina2009/one.csv"] == {"Table": "01 A", "File": "one.csv"}
-
-
-def test_a_title_with_braces_or_tags_is_a_text_to_snakemake_too() -> None:
-    shown = [facts for _, facts in flagged(titled("{x}</script>"))]
-    texts = [text for facts in shown for text in (*facts["labels"].values(), facts["subcategory"] or "")]
-    assert any("(x)" in text for text in texts)
-    assert not any(set("{}<>") & set(text) for text in texts)
+    write_record(description_path("lab", smoke=False), described)
+    write_json(round_path(RoundId("lab", "raina2009", "rbm", "torch-1", 1)), {})
+    assert run.front_page["figure"] == "results/figures/raina2009/rbm/lab-speedup.svg"

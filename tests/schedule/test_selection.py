@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.inputs import machines
 from respeed.inputs.config import Config, Preset, load_config
-from respeed.inputs.machines import read_told
+from respeed.inputs.machines import MACHINE_FILES
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.paths import description_path
@@ -16,11 +15,11 @@ from respeed.records.store import write_json
 from respeed.schedule import selection
 from respeed.schedule.selection import FEW, Work, machines_in_full, make_work, papers_shown, told_shown
 from respeed.schedule.workflow import Workflow
-from tests.conftest import MakeRecord, write_machines
+from tests.conftest import MakeRecord, description, write_machines
 
 
 def work_of(*papers: str, profile: str = "torch-1") -> Work:
-    preset = Preset("test", rounds=1, most=1, minutes=2, sizes="paper", whole=False)
+    preset = Preset("test", rounds=1, most=1, minutes=2, sizes="paper")
     config = replace(load_config(), preset=preset, papers=papers, profiles=(profile,))
     return make_work(config, load_papers(papers), load_profiles(), "box")
 
@@ -85,11 +84,10 @@ def test_a_wrong_file_of_a_machine_leaves_the_others(
     told = "price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}\n"
     for name, text in (("box", told), ("bad", "price: 1\n"), ("My Box", told)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    monkeypatch.setattr(selection, "told_machines", lambda: machines.told_machines(tmp_path))
-    monkeypatch.setattr(selection, "read_told", lambda machine: read_told(machine, tmp_path))
+    monkeypatch.setattr(selection, "MACHINE_FILES", replace(MACHINE_FILES, folder=tmp_path))
     assert list(told_shown()) == ["box"]
     lines = [line.partition(" is left out: ")[0] for line in capsys.readouterr().err.splitlines()]
-    assert lines == ["respeed: what is told of My Box", "respeed: what is told of bad"]
+    assert lines == ["respeed: the machine bad"]
 
 
 def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out() -> None:
@@ -115,6 +113,6 @@ def test_the_workflow_expects_the_figures_that_are_drawn_once_this_machine_is_de
     write_machines(make_record, others, rounds=1)
     workflow = Workflow(load_config(), {}, load_papers(["raina2009"]), load_profiles(), "this")
     expected = workflow.machines
-    write_json(description_path("this", smoke=workflow.smoke), {"hardware": {}, "not_measurable": {}})
+    write_json(description_path("this", smoke=workflow.smoke), description())
     assert expected == machines_in_full(workflow.smoke, "this")
     assert "this" in expected

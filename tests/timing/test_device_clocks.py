@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from respeed.analysis.hardware import describe_machine
-from respeed.analysis.rounds import known_of, read_rounds
+from respeed.analysis.rounds import probes_of, read_rounds
 from respeed.measure.case import measure_ceilings
 from respeed.protocol import POWER_CAP, REAL, TOO_HOT, probed_as
 from respeed.timing import blocks, disturbance
@@ -20,7 +20,6 @@ from tests.conftest import MakeRecord
 
 QUIET = {
     "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0,
-    "slept_seconds": 0.0,
 }  # fmt: skip
 # Seconds at the highest clock; of a synchronisation; that the host builds and checks for; until a device's clock has
 # followed its load, and how many times as fast it comes back.
@@ -72,7 +71,7 @@ def records_of(gpu: GPU, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatc
     records: list[dict[str, Any]] = []
     for gpu.round in range(1, ROUNDS + 1):
         gpu.pause()
-        probe, known = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False), known_of(records)
+        probe, probes = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False), probes_of(records)
         assert probe.repeats == pytest.approx(PROBE_SECONDS / PRODUCT, rel=0.01) or gpu.is_slow
         record = make_record([0.1], index=gpu.round, profile="gpu", device="cuda", architecture="gpu")
         (like,) = record["cases"]
@@ -83,7 +82,7 @@ def records_of(gpu: GPU, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatc
                 gpu.run(STEP, heavy=heavy)
 
             name = f"case-{number}"
-            compared = known.probes.setdefault(probed_as(record["id"], name, "rbm", is_cpu=False), [])
+            compared = probes.setdefault(probed_as(record["id"], name, "rbm", is_cpu=False), [])
             timer = Timer(
                 parts=(step,), sync=gpu.sync, synchronous=False, threads=1, step_seconds=1e9, protocol=REAL,
                 probe=probe, probes=compared, meter=Meter(device=gpu.told),
@@ -152,7 +151,7 @@ def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_nei
     expected = STEP * (slower if kind == "capped" else 1.0)
     heavy = rounds["case"].isin(["case-1", "case-3"]) & ~lost
     assert rounds.loc[heavy, "seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
-    facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)["facts"]}
+    facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)}
     told = facts["clocks under load"]
     assert told.startswith("label of gpu ran at ")
     assert " of 1,590 MHz" in told
@@ -162,6 +161,6 @@ def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_nei
 
 def test_rows_on_a_cpu_are_compared_over_all_their_cases_and_tell_no_clock(make_record: MakeRecord) -> None:
     records = [make_record([0.1], index=index) for index in range(1, 7)]
-    assert known_of(records).probes == {"": [0.004] * 12}
-    facts = describe_machine("box", records, read_rounds(records), None)["facts"]
+    assert probes_of(records) == {"": [0.004] * 12}
+    facts = describe_machine("box", records, read_rounds(records), None)
     assert "clocks under load" not in {one["fact"] for one in facts}

@@ -116,14 +116,12 @@ def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_le
         finally:
             run.kill()
     said = (head.folder / "told").read_text()
-    assert "respeed: no results/smoke/records/old-node/session-001.json: SLURM-job" in said
+    assert "respeed: no results/smoke/logs/old-node/session-001.done: SLURM-job" in said
     assert "CANCELLED" in said
     after = head.records()
     assert len(after) == 2
     assert {path: after[path] for path in first} == first
-    facts = json.loads((head.folder / "results/smoke/records/old-node/session-001.json").read_text())
-    # The turn in progress may have ended before its job did.
-    assert facts["turns"] <= 2 - len(first)
+    assert (head.folder / "results/smoke/logs/old-node/session-001.done").exists()
 
 
 @pytest.mark.slow

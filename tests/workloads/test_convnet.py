@@ -36,11 +36,13 @@ def worst(case: Case, change: Callable[[Any], object] = lambda program: None) ->
     return max(errors_of(make("torch"), case, change).values())
 
 
-# Parameters, and multiplications with an addition, of one image.
+# Parameters, and multiplications with an addition, of one image. Inception-V1: as many parameters as the 116 files of
+# googlenet.lua of soumith/inception.torch at 8b9705f hold, but for 8 of its 1008 classes.
 PUBLISHED = {
     "alexnet": (60_965_224, 0.72e9), "vgg16": (138_357_544, 15.47e9), "vgg19": (143_667_240, 19.63e9),
     "resnet18": (11_689_512, 1.81e9), "resnet34": (21_797_672, 3.66e9), "resnet50": (25_557_032, 4.09e9),
     "resnet101": (44_549_160, 7.80e9), "resnet152": (60_192_808, 11.51e9), "resnet200": (64_666_152, 15.0e9),
+    "inception-v1": (7_058_180, 1.51e9),
 }  # fmt: skip
 
 
@@ -57,67 +59,6 @@ def test_resnet_200_convolves_what_it_has_normalised_and_adds_to_what_it_has_con
     assert [node.kind for node in read[:3]] == ["images", "pooling", "pooling"]
     assert {(node.kind, node.activation) for node in read[3:]} == {("normalization", "relu")}
     assert [node.kind for node in nodes if len(node.sources) > 1] == ["convolution"] * (3 + 24 + 36 + 3)
-
-
-class Branches(nn.Module):
-    """A block of Inception-V1 as torch.nn has it."""
-
-    def __init__(self, channels: int, *of: int) -> None:
-        super().__init__()
-        self.direct = chain(nn.Conv2d(channels, of[0], 1))
-        self.three = chain(nn.Conv2d(channels, of[1], 1), nn.Conv2d(of[1], of[2], 3, padding=1))
-        self.five = chain(nn.Conv2d(channels, of[3], 1), nn.Conv2d(of[3], of[4], 5, padding=2))
-        self.pooled = nn.Sequential(nn.MaxPool2d(3, 1, 1), chain(nn.Conv2d(channels, of[5], 1)))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cat([self.direct(x), self.three(x), self.five(x), self.pooled(x)], 1)
-
-
-def chain(*convolutions: nn.Module) -> nn.Sequential:
-    return nn.Sequential(*(module for one in convolutions for module in (one, nn.ReLU())))
-
-
-def plain_inception() -> nn.Sequential:
-    """The googlenet.lua of soumith/inception.torch at 8b9705f, line by line, but for Narrow and SoftMax at its end. Its
-    mean is of 7x7 pixels, at 224 all that are left."""
-    return nn.Sequential(
-        chain(nn.Conv2d(3, 64, 7, 2, 3)), nn.MaxPool2d(3, 2, 1), nn.LocalResponseNorm(11, 0.00109999999404, 0.5, 2.0),
-        chain(nn.Conv2d(64, 64, 1)), chain(nn.Conv2d(64, 192, 3, 1, 1)),
-        nn.LocalResponseNorm(11, 0.00109999999404, 0.5, 2.0), nn.MaxPool2d(3, 2, 1),
-        Branches(192, 64, 96, 128, 16, 32, 32), Branches(256, 128, 128, 192, 32, 96, 64), nn.MaxPool2d(3, 2),
-        Branches(480, 192, 96, 204, 16, 48, 64), Branches(508, 160, 112, 224, 24, 64, 64),
-        Branches(512, 128, 128, 256, 24, 64, 64), Branches(512, 112, 144, 288, 32, 64, 64),
-        Branches(528, 256, 160, 320, 32, 128, 128), nn.MaxPool2d(3, 2, 1),
-        Branches(832, 256, 160, 320, 48, 128, 128), Branches(832, 384, 192, 384, 48, 128, 128),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1008),
-    )  # fmt: skip
-
-
-def test_inception_v1_is_the_net_that_its_source_makes_of_modules() -> None:
-    """Parameters: the numbers in the 116 files of weights and biases that the source reads."""
-    assert Network(case_of("inception-v1", WHOLE)).nodes[-3].shape == (1024, 7, 7)
-    case = case_of("inception-v1", WHOLE, batch=2, side=96, classes=1008, gradients="parameters-and-images")
-    ours = build(make("torch", precision="fp64"), case)
-    plain, images, counts = plain_inception().double(), ours.images.detach().clone().requires_grad_(True), []
-    for module in plain.modules():
-        if isinstance(module, nn.Conv2d | nn.Linear):
-            module.register_forward_hook(lambda one, _, y: counts.append(one.weight.numel() * y[0, 0].numel()))
-    for place, array in zip(plain.parameters(), ours.net.parameters(), strict=True):
-        place.data.copy_(array.detach().view_as(place))
-    ours.step()
-    with torch.enable_grad():
-        scores = plain(images)
-        scores.backward(ours.target)
-    assert sum(array.numel() for array in plain.parameters()) == Network(case).parameters == 7_066_380
-    assert sum(counts) == sum(Network(case).multiply_adds)
-    torch.testing.assert_close(ours.net.outputs[len(ours.net.nodes) - 1], scores, rtol=1e-7, atol=1e-7 * most(scores))
-    pairs = zip([images, *plain.parameters()], [ours.images, *ours.net.parameters()], strict=True)
-    for theirs, mine in pairs:
-        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-6, atol=1e-7 * most(theirs.grad))
-
-
-def most(array: torch.Tensor) -> float:
-    return float(array.abs().max())
 
 
 @pytest.mark.parametrize("network", ["lenet", "lenet-pooled"])
@@ -295,22 +236,16 @@ def a_share_off(exact: Callable[..., Any], layer: Any, x: torch.Tensor) -> torch
 
 MISTAKES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "no bias": ("vgg16", every(nn.Conv2d, lambda exact, layer, x: exact(x) - layer.bias.detach()[:, None, None])),
-    "images moved by a pixel": ("resnet18", every(nn.Conv2d, lambda exact, layer, x: exact(x.roll(1, 3)))),
     "an example lost forward": ("resnet18", every(nn.Conv2d, without_the_last_example)),
     "an example lost in the gradients of kernels": ("vgg16", every(nn.Conv2d, without_an_example_in_the_gradients)),
-    "an example lost in a linear layer's gradients": ("lenet", every(Linear, without_an_example_in_the_gradients)),
     "an example lost in gains' gradients": ("resnet50", every(Normalization, without_an_example_in_the_gradients)),
-    "a convolution's share off": ("resnet50", every(nn.Conv2d, a_share_off)),
     "a normalisation's share off": ("resnet50", every(Normalization, a_share_off)),
-    "a linear layer's share off": ("alexnet", every(Linear, a_share_off)),
-    "a pooling's share off": ("vgg16", every(nn.MaxPool2d, a_share_off)),
     "normalisation by half of the mini-batch": ("resnet18", every(Normalization, by_half_the_batch)),
     "the mean in place of the largest": (
         "alexnet", every(nn.MaxPool2d, lambda _, layer, x: nn.functional.avg_pool2d(x, 3, 2, 0, ceil_mode=True)),
     ),
     "no shortcut": ("resnet18", without_the_shortcuts),
     "another power of the local response": ("alexnet", local_response("beta", 0.5)),
-    "a local response without neighbours": ("alexnet", local_response("band", 0.0)),
     "another constant of the local response": ("inception-v1", local_response("k", 1.0)),
     "branches in another order": ("inception-v1", every(Concatenation, lambda exact, layer, *x: exact(*x[::-1]))),
     "a branch's share off": (

@@ -8,19 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from respeed.text import clip, visible
 
 GOES_ON = "the same command goes on"
-# What to do about it. Any other error is a mistake of the program, whose traceback helps to find it.
-ADVICE = {
-    errno.ENOSPC: f"make room there, and {GOES_ON}",
-    errno.EDQUOT: f"make room there, or ask for a larger quota, and {GOES_ON}",
-    errno.EFBIG: f"raise the limit of a file's size (ulimit -f), and {GOES_ON}",
-    errno.EROFS: "copy the project to where you may write",
-    errno.EIO: "the disk or the network folder fails; look at it before anything else",
-    errno.EACCES: "copy the project to where you may write, or have the owner give you the right",
-    errno.EPERM: "copy the project to where you may write, or have the owner give you the right",
-}
-# These come of writing alone; a disk that fails is met by reading, too.
-_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-DISK = (*_WRITING, errno.EIO)
+# What a disk refuses says nothing of what was being done, such as of a case that was measured.
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 class UserError(Exception):
@@ -56,26 +45,11 @@ def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[st
     return f"{guess}; there are: {', '.join(sorted(names)) or 'none'}"
 
 
-def refusal(error: OSError, path: str | os.PathLike[str]) -> UserError | None:
-    """The line about what the system refused who was writing `path`; None if it refused nothing."""
-    return _line(path, "written", error) if error.errno in ADVICE else None
-
-
-def refusal_anywhere(error: OSError, written: str = "a file, or what is printed") -> UserError | None:
-    """The same where nobody knows what was being done. Of errors that need not come from a file, such as a right that a
-    call to the system has not, only those that name one. `written`: what it is if the error names none."""
-    named = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
-    if error.errno in _WRITING:
-        return _line(named or written, "written", error)
-    if error.errno in ADVICE and (named or error.errno in DISK):
-        return _line(named or "a file", "read or written", error)
-    return None
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:
+    """Return the line about a file that the system did not let be written, such as for want of room."""
+    return UserError(f"{os.fspath(path)}: cannot be written: {error.strerror}")
 
 
 def is_of_the_disk(error: BaseException) -> bool:
-    """Whether it says nothing of what was being done, such as a case that was measured."""
+    """Return whether the disk refused something, such as for want of room."""
     return isinstance(error, OSError) and error.errno in DISK
-
-
-def _line(path: str | bytes | os.PathLike[str], done: str, error: OSError) -> UserError:
-    return UserError(f"{os.fsdecode(path)}: cannot be {done}: {error.strerror}; {ADVICE[error.errno or 0]}")

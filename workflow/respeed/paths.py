@@ -21,28 +21,20 @@ BACKENDS = WORKFLOW / "respeed" / "backends"
 
 RESULTS = Path("results")
 # Paper, experiment, profile, file.
-_RECORD = "*/*/*/*-[0-9][0-9]*.json"
-_SESSION = "session-*.json"
-# What a file that cannot be used is renamed to ends with this and a number.
-SET_ASIDE = ".set-aside"
+_RECORD = "*/*/*/round-[0-9][0-9]*.json"
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-# Snakemake takes a wildcard that ends so for one that would grow for ever.
-MOST_REPEATS = 19
-_REPEATS = re.compile(rf"(.+)\1{{{MOST_REPEATS}}}$")
 
 
 @dataclass(frozen=True, order=True)
 class RoundId:
-    """Which round it is. `index` counts from 1; `whole` is a run in which nothing is extrapolated,
-    `smoke` one of tiny sizes that is no measurement."""
+    """Which round it is. `index` counts from 1; `smoke` is one of tiny sizes that is no measurement."""
 
     machine: str
     paper: str
     experiment: str
     profile: str
     index: int
-    whole: bool = False
     smoke: bool = False
 
 
@@ -54,10 +46,6 @@ def class_name(name: str) -> str:
 def check_name(kind: str, name: str, where: str) -> str:
     """Return `name` if it can be used as one; UserError otherwise."""
     if NAME.fullmatch(name):
-        if _REPEATS.search(name):
-            raise UserError(
-                f"{where}: {name!r} cannot be the name of a {kind}: it ends with the same {MOST_REPEATS + 1} times"
-            )
         return name
     raise UserError(
         f"{where}: {name!r} cannot be the name of a {kind}; use small letters, digits, - and _ (at most 64, "
@@ -77,11 +65,6 @@ def records_folder(smoke: bool) -> Path:
 def description_path(machine: str, smoke: bool) -> Path:
     """The machine's description: what it is and which profiles it cannot run."""
     return records_folder(smoke) / machine / "machine.json"
-
-
-def renaming_folder(machine: str, smoke: bool) -> Path:
-    """Where a machine's new folder is built, so deep that nothing takes it for a machine's."""
-    return records_folder(smoke) / ".renaming" / machine
 
 
 def record_folders(smoke: bool) -> dict[str, list[Path]]:
@@ -104,25 +87,10 @@ def hardware_path(machine: str, smoke: bool) -> Path:
 def parse_machine_path(path: PurePath, file: str) -> tuple[str, bool]:
     """Machine, and whether it is a smoke run's; UserError if `path` is not of such a file: machine.json, which is its
     description, or hardware.json, its hardware sheet."""
-    (machine,), smoke = _parse(path, file, "machine")
-    return machine, smoke
-
-
-def parse_learning_path(path: PurePath) -> tuple[str, str, str, bool]:
-    """Machine, paper, experiment, and whether it is a smoke run's; UserError if `path` is no such record's."""
-    (machine, paper, experiment), smoke = _parse(path, "learning.json", "machine", "paper", "experiment")
-    return machine, paper, experiment, smoke
-
-
-def _parse(path: PurePath, file: str, *kinds: str) -> tuple[tuple[str, ...], bool]:
-    """The names of these kinds of which the path's folders are made, and whether it is a smoke run's."""
-    *folders, last = path.parts or ("",)
-    above, names = folders[: -len(kinds)], folders[-len(kinds) :]
+    *above, machine, last = ("", "", *path.parts)
     if last != file or above[-1:] != ["records"]:
-        raise UserError(f"{path}: must look like results/records/{'/'.join(f'<{kind}>' for kind in kinds)}/{file}")
-    for kind, name in zip(kinds, names, strict=True):
-        check_name(kind, name, str(path))
-    return tuple(names), above[-2:-1] == ["smoke"]
+        raise UserError(f"{path}: must look like results/records/<machine>/{file}")
+    return check_name("machine", machine, str(path)), above[-2:-1] == ["smoke"]
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
@@ -131,24 +99,18 @@ def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
 
 
 def session_paths(smoke: bool, machine: str) -> list[Path]:
-    """What earlier runs of `respeed measure` left when they were done: a file each."""
-    return sorted((records_folder(smoke) / machine).glob(_SESSION))
+    """Return the empty files that earlier runs of `respeed measure` left when nothing was left to measure."""
+    return sorted((results_folder(smoke) / "logs" / machine).glob("session-*.done"))
 
 
 def next_session(smoke: bool, machine: str) -> Path:
-    """The file that the next one will leave."""
-    there = {path.name for path in session_paths(smoke, machine)}
-    names = (f"session-{number:03d}.json" for number in itertools.count(1))
-    return records_folder(smoke) / machine / next(name for name in names if name not in there)
-
-
-def learning_path(machine: str, paper: str, experiment: str, smoke: bool) -> Path:
-    """The record of what an experiment's programs learn on a machine."""
-    return records_folder(smoke) / machine / paper / experiment / "learning.json"
+    """Return the file that the next of these runs will leave."""
+    folder = results_folder(smoke) / "logs" / machine
+    paths = (folder / f"session-{number:03d}.done" for number in itertools.count(1))
+    return next(path for path in paths if not path.exists())
 
 
 def round_path(round_id: RoundId) -> Path:
     """The path of a round's record, relative to the working directory."""
-    kind = "whole" if round_id.whole else "round"
     folder = records_folder(round_id.smoke) / round_id.machine / round_id.paper / round_id.experiment
-    return folder / round_id.profile / f"{kind}-{round_id.index:02d}.json"
+    return folder / round_id.profile / f"round-{round_id.index:02d}.json"

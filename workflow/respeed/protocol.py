@@ -77,9 +77,9 @@ class Block:
     device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
     reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
     many samples as `sample_seconds`, which is their sum. `joules` is what each domain, a CPU's package or a GPU, used
-    meanwhile, idle or not; empty where that is not told. `slept_seconds`, which earlier records lack, is how long the
-    machine was suspended; it is in no sample. `device` is what NVML told of the device before the block and after it,
-    each as far as it told: `sm_mhz` and `highest_sm_mhz`, `watts`, `celsius`, and `reasons`, the bits of REASONS.
+    meanwhile, idle or not; empty where that is not told. `device` is what NVML told of the device before the block and
+    after it, each as far as it told: `sm_mhz` and `highest_sm_mhz`, `watts`, `celsius`, and `reasons`, the bits of
+    REASONS.
     """
 
     sample_steps: int
@@ -92,7 +92,6 @@ class Block:
     clock_throttles: int | None
     part_seconds: tuple[tuple[float, ...], ...] = ()
     joules: dict[str, float] = field(default_factory=dict)
-    slept_seconds: float | None = None
     device: tuple[dict[str, float], ...] = ()
 
     @property
@@ -104,13 +103,8 @@ class Block:
         return sum(self.sample_seconds)
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a session knows of a profile: its `probes`, by what they are compared with (`probed_as`), and the cases on a
-    device whose energy a run of their own has told."""
-
-    probes: dict[str, list[float]] = field(default_factory=dict)
-    metered: list[str] = field(default_factory=list)
+# Seconds of all reference probes of a profile in a session, by what they are compared with (`probed_as`).
+Probes = dict[str, list[float]]
 
 
 def probed_as(where: Mapping[str, Any], case: str, workload: str, *, is_cpu: bool) -> str:
@@ -137,8 +131,6 @@ def contamination(block: Block, threads: int, quiet_probe_seconds: float, protoc
         causes.append("clocks throttled")
     if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
         causes.append("page faults")
-    if block.slept_seconds:
-        causes.append("the machine slept")
     causes += [cause for bits, cause in DISTURBING.items() if any(reasons_of(told) & bits for told in block.device)]
     return causes
 

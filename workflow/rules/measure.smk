@@ -22,12 +22,12 @@ rule describe_machine:
 # one by one meanwhile, and are no rule's output. A job whose time is up leaves nothing, and is asked for again.
 rule measure:
     output:
-        f"{RESPEED.records}/{{machine}}/session-{{number}}.json",
+        f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.done",
     log:
         f"{RESPEED.results}/logs/{{machine}}/session-{{number}}.log",
     wildcard_constraints:
         number=RESPEED.session_number,
-    # Before what only makes pictures: a run that is stopped early has measured most.
+    # Before the hardware sheet: a run that is stopped early has measured most.
     priority: 1
     retries: RESPEED.retries(workflow)
     # All cores, so that no other job runs beside a measurement.
@@ -56,21 +56,3 @@ if RESPEED.gauge_due:
             **RESPEED.resources(short=True),
         shell:
             "respeed gauge {output} 2>&1 | tee {log}"
-
-
-# What the programs learn, once a machine: pictures for the report.
-rule learn:
-    input:
-        RESPEED.clear_way(workflow, "learning"),
-    output:
-        f"{RESPEED.records}/{{machine}}/{{paper}}/{{experiment}}/learning.json",
-    log:
-        f"{RESPEED.results}/logs/{{machine}}/{{paper}}/{{experiment}}/learning.log",
-    retries: RESPEED.retries(workflow)
-    threads: workflow.cores
-    resources:
-        **RESPEED.resources(short=True),
-    params:
-        cases=RESPEED.learning_cases,
-    shell:
-        "respeed learn {output} 2>&1 | tee {log}"

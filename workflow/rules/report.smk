@@ -1,6 +1,6 @@
 # The report, from data files alone: as a PDF, and as HTML by Snakemake's own report.
 
-OF_RECORDS = "(for stage in tables figures report; do respeed $stage {params.shown} || exit; done) 2>&1 | tee {log}"
+OF_RECORDS = "respeed report {params.shown} 2>&1 | tee {log}"
 # A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
 # dry run, `pdf` and --report by hand end otherwise than they do. What --config said decides which files there are.
 PAGE = (
@@ -21,7 +21,7 @@ rule document:
     params:
         shown=RESPEED.shown,
     shell:
-        "respeed report {params.shown} 2>&1 | tee {log}"
+        "respeed report --only pdf {params.shown} 2>&1 | tee {log}"
 
 
 # These two have no record among their inputs, so that nothing can make them measure: they report what records there are.

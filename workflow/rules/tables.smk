@@ -5,24 +5,37 @@ rule tables:
     input:
         RESPEED.sources,
     output:
-        snakemake_api.table_files(RESPEED, report),
+        report(
+            directory(f"{RESPEED.results}/tables"),
+            patterns=["{name}.{kind,html|csv}"],
+            caption="../../report/captions/tables.rst",
+            category=lambda wildcards: "1 Tables" if wildcards.kind == "html" else "3 Data",
+            labels={"Table": "{name}"},
+        ),
+        f"{RESPEED.results}/front.html",
+        f"{RESPEED.results}/README.md",
     log:
         f"{RESPEED.results}/logs/tables.log",
     params:
         shown=RESPEED.shown,
     shell:
-        "respeed tables {params.shown} 2>&1 | tee {log}"
+        "respeed report --only tables {params.shown} 2>&1 | tee {log}"
 
 
 rule figures:
     input:
         rules.tables.output,
-        RESPEED.learning_records,
     output:
-        snakemake_api.figure_files(RESPEED, report),
+        report(
+            directory(f"{RESPEED.results}/figures"),
+            patterns=["{name}.svg"],
+            caption="../../report/captions/figures.rst",
+            category="2 Figures",
+            labels={"Figure": "{name}"},
+        ),
     log:
         f"{RESPEED.results}/logs/figures.log",
     params:
         shown=RESPEED.shown,
     shell:
-        "respeed figures {params.shown} 2>&1 | tee {log}"
+        "respeed report --only figures {params.shown} 2>&1 | tee {log}"

@@ -1,22 +1,16 @@
-// The device: what it says of itself. Its name tells that it is none, unless a test gives it another.
+// The device: what it says of itself. Its name tells that it is none.
 #include "pretended.h"
 
+#include <dlfcn.h>
+
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 using namespace pretended;
 
 static const int processors = 132;
 
-// A driver runs what is built for its own CUDA, for older ones, and for any of the same major version.
-static bool is_driver_too_old() { return setting("PRETENDED_GPU_CUDA", CUDART_VERSION) / 1000 < CUDART_VERSION / 1000; }
-
-static int capability() { return (int)setting("PRETENDED_GPU_CAPABILITY", 90); }
-
 EXPORTED cudaError_t cudaGetDeviceCount(int* count) {
-    *count = 0;
-    if (is_driver_too_old()) return failed(cudaErrorInsufficientDriver);
     *count = 1;
     return cudaSuccess;
 }
@@ -26,7 +20,7 @@ EXPORTED cudaError_t cudaGetDevice(int* device) {
 }
 EXPORTED cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice); }
 EXPORTED cudaError_t cudaDriverGetVersion(int* version) {
-    *version = (int)setting("PRETENDED_GPU_CUDA", CUDART_VERSION);
+    *version = CUDART_VERSION;
     return cudaSuccess;
 }
 EXPORTED cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -37,11 +31,9 @@ EXPORTED cudaError_t cudaRuntimeGetVersion(int* version) {
 EXPORTED cudaError_t cudaGetDeviceProperties(cudaDeviceProp* told, int) {
     size_t free_bytes;
     std::memset(told, 0, sizeof *told);
-    const char* name = std::getenv("PRETENDED_GPU_NAME");
-    std::snprintf(told->name, sizeof told->name, "%s", name ? name : "Pretended GPU (no device)");
+    std::snprintf(told->name, sizeof told->name, "Pretended GPU (no device)");
     cudaMemGetInfo(&free_bytes, &told->totalGlobalMem);
-    told->major = capability() / 10;
-    told->minor = capability() % 10;
+    told->major = 9;
     // Whatever torch divides by, or sizes its launches with.
     told->warpSize = 32;
     told->multiProcessorCount = processors;
@@ -66,8 +58,7 @@ EXPORTED cudaError_t cudaGetDeviceProperties(cudaDeviceProp* told, int) {
 
 EXPORTED cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     switch (attribute) {
-        case cudaDevAttrComputeCapabilityMajor: *value = capability() / 10; break;
-        case cudaDevAttrComputeCapabilityMinor: *value = capability() % 10; break;
+        case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
         case cudaDevAttrMultiProcessorCount: *value = processors; break;
         case cudaDevAttrWarpSize: *value = 32; break;
         case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
@@ -87,5 +78,17 @@ EXPORTED cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) {
 }
 EXPORTED cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
     *can = 0;
+    return cudaSuccess;
+}
+
+// How torch finds calls of the driver: those of the pretended libcuda.so.1, and for others one that says it cannot.
+static int not_supported(...) { return 801; }  // CUDA_ERROR_NOT_SUPPORTED
+
+EXPORTED cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** call, unsigned, unsigned long long,
+                                                      cudaDriverEntryPointQueryResult* status) {
+    static void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+    void* found = driver ? dlsym(driver, symbol) : nullptr;
+    *call = found ? found : (void*)not_supported;
+    if (status) *status = cudaDriverEntryPointSuccess;
     return cudaSuccess;
 }

@@ -149,7 +149,7 @@ EXPORTED cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, c
     if (!bytes) return cudaSuccess;
     Place source = place_of(from), target = place_of(to);
     std::string what = std::string("copy ") + name_of(source) + " to " + name_of(target);
-    note("copy", what, bytes, stream);
+    note("copy", what, stream);
     bool captured = stream_of(stream)->graph, pageable = source == Place::pageable || target == Place::pageable;
     if (captured && pageable) problem(what + " in a capture: the graph would remember an address of the host's");
     if (source == Place::pageable && !captured) {
@@ -177,7 +177,7 @@ EXPORTED cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMe
 
 EXPORTED cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
     LOCKED;
-    note("fill", "memset", bytes, stream);
+    note("fill", "memset", stream);
     queue(stream, "memset", [=] {
         check(to, bytes, "memset");
         std::memset(to, value, bytes);

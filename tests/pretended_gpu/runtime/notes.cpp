@@ -22,8 +22,8 @@ static std::vector<Queued>& notes() {
 
 static cudaError_t last_error = cudaSuccess;
 
-void note(const char* kind, const std::string& name, size_t bytes, cudaStream_t stream) {
-    notes().push_back({kind, name, bytes, stream_of(stream)->id});
+void note(const char* kind, const std::string& name, cudaStream_t stream) {
+    notes().push_back({kind, name, stream_of(stream)->id});
 }
 void problem(const std::string& what) { problems().push_back(what); }
 
@@ -44,9 +44,6 @@ size_t setting(const char* name, size_t otherwise) {
 
 using namespace pretended;
 
-// By this name the project knows that the runtime is a pretended one (provenance/pretended.py).
-EXPORTED int respeed_pretended_gpu() { return 1; }
-
 EXPORTED int pretended_problem_count() { return (int)problems().size(); }
 EXPORTED const char* pretended_problem(int place) { return problems()[place].c_str(); }
 EXPORTED void pretended_add_problem(const char* what) { LOCKED; problem(what); }
@@ -55,9 +52,7 @@ EXPORTED void pretended_forget_problems() { problems().clear(); }
 EXPORTED long pretended_note_count() { return (long)notes().size(); }
 EXPORTED const char* pretended_note_kind(long place) { return notes()[place].kind.c_str(); }
 EXPORTED const char* pretended_note_name(long place) { return notes()[place].name.c_str(); }
-EXPORTED size_t pretended_note_bytes(long place) { return notes()[place].bytes; }
 EXPORTED int pretended_note_stream(long place) { return notes()[place].stream; }
-EXPORTED void pretended_add_note(const char* kind, const char* name) { LOCKED; note(kind, name); }
 EXPORTED void pretended_forget_notes() { notes().clear(); }
 
 EXPORTED void pretended_queue(void* stream, const char* what, void (*work)(long), long argument) {
@@ -69,13 +64,6 @@ EXPORTED void pretended_queue(void* stream, const char* what, void (*work)(long)
 EXPORTED void pretended_fault(int error) {
     LOCKED;
     queue(nullptr, "fault", [=] { fault = (cudaError_t)error; });
-}
-
-// A kernel that was launched by the driver (launches.c).
-EXPORTED void pretended_launched(const char* kernel, void* stream) {
-    LOCKED;
-    note("kernel", kernel, 0, (cudaStream_t)stream);
-    queue((cudaStream_t)stream, kernel, [] {});
 }
 
 EXPORTED cudaError_t cudaGetLastError() {

@@ -24,10 +24,9 @@ std::recursive_mutex& mutex();
 // ---- what tests are told (notes.cpp)
 struct Queued {
     std::string kind, name;  // kernel, product, copy or fill; or wait, of the host for the device
-    size_t bytes;            // where the call itself tells
     int stream;
 };
-void note(const char* kind, const std::string& name, size_t bytes = 0, cudaStream_t stream = nullptr);
+void note(const char* kind, const std::string& name, cudaStream_t stream = nullptr);
 // Something that would be wrong, or undefined, on a device.
 void problem(const std::string& what);
 cudaError_t failed(cudaError_t error);  // remembered as the runtime's last error

@@ -2,13 +2,11 @@
 // the chosen order takes first. A program without the waits that it needs gives wrong numbers in one order or another:
 // "lazy"     the stream that is waited for, others only for what that waits for: shows a missing wait for another's work;
 // "reverse"  the stream made last first, however little that is needed: shows work that may overtake;
-// "random"   any, by PRETENDED_GPU_SEED.
 #include "pretended.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <random>
 
 using namespace pretended;
 
@@ -59,11 +57,9 @@ bool run_first(Stream* stream) {
 }
 
 void run_until(const std::function<bool()>& done, Stream* wanted) {
-    static std::mt19937 random((unsigned)setting("PRETENDED_GPU_SEED", 0));
     while (!done()) {
         auto all = streams();
         if (order() == "reverse") std::reverse(all.begin(), all.end());
-        else if (order() == "random") std::shuffle(all.begin(), all.end(), random);
         else if (wanted) all.insert(all.begin(), wanted);
         if (std::none_of(all.begin(), all.end(), run_first)) {
             problem("streams wait for one another, or for an event that nobody records");
@@ -151,7 +147,7 @@ EXPORTED cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
 EXPORTED cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     LOCKED;
     if (forbidden("cudaStreamSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
-    note("wait", "cudaStreamSynchronize", 0, handle);
+    note("wait", "cudaStreamSynchronize", handle);
     finish(stream_of(handle));
     return well();
 }

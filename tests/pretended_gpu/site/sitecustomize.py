@@ -1,5 +1,6 @@
 """Python imports this as it starts: in every process that takes the pretended GPU for one, torch gets its numbers."""
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -35,4 +36,9 @@ class AfterTorch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 if "PRETENDED_GPU" in os.environ:
+    with contextlib.suppress(ImportError):
+        from respeed.machine import environment
+
+        # The measuring process is to find the pretended GPU, too: it inherits nothing else of the kind.
+        environment.PREFIXES += ("PRETENDED_",)
     sys.meta_path.insert(0, AfterTorch())

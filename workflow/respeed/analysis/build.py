@@ -10,18 +10,16 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
-from respeed.analysis.cost import make_costs
-from respeed.analysis.decomposition import make_factors, make_iterations, make_why
-from respeed.analysis.hardware import describe_machine, hardware_of
+from respeed.analysis.decomposition import make_why
+from respeed.analysis.hardware import describe_machine
 from respeed.analysis.hardware_sheet import make_rates, make_scaling
-from respeed.analysis.roofline import make_roofline
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, compare_machines, make_speedups, measure_spread, rank_machines
-from respeed.analysis.totals import make_parts, make_totals, make_wholes
+from respeed.analysis.speedups import Samples, compare_machines, make_speedups
+from respeed.analysis.totals import make_totals
 from respeed.inputs.machines import Told
 from respeed.inputs.profiles import Profile
 from respeed.model.paper import Paper
-from respeed.records.store import left_out_if_odd, read_description, read_machines, read_machines_hardware
+from respeed.records.store import read_description, read_hardware_sheet, read_machines
 
 # Of the records of one machine, those that count: by its name, whether they are of smoke runs, and the papers.
 Choose = Callable[[str, bool, list[dict[str, Any]], Mapping[str, Paper]], list[dict[str, Any]]]
@@ -57,44 +55,33 @@ def make_tables(
     what is told of machines, as their price; `choose` says which records of a machine count."""
     descriptions: dict[str, dict[str, Any]] = {}
     frames = [read_rounds([])]
-    of_machines: dict[str, list[dict[str, Any]]] = {
-        name: [] for name in ("hardware", "facts", "backends", "rates", "scaling")
-    }
+    of_machines: dict[str, list[dict[str, Any]]] = {name: [] for name in ("facts", "rates", "scaling")}
+    prices = {machine: one.price for machine, one in told.items() if one.price}
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only or None):
-        with left_out_if_odd(machine, smoke):
-            records = choose(machine, smoke, records, papers)
-            mine, description = read_rounds(records), read_description(machine, smoke)
-            rows = {}
-            if records or description:
-                rows = describe_machine(machine, records, mine, description)
-                if sheet := read_machines_hardware(machine, smoke, hardware_of(records, description)):
-                    rows |= {"rates": make_rates(sheet), "scaling": make_scaling(sheet)}
-            # All or nothing of a machine.
-            for name, made in rows.items():
-                of_machines[name] += made
-            frames.append(mine)
-            if description:
-                descriptions[machine] = description
+        records = choose(machine, smoke, records, papers)
+        mine, description = read_rounds(records), read_description(machine, smoke)
+        rows = {}
+        if records or description:
+            rows = {"facts": describe_machine(machine, records, mine, description, prices.get(machine))}
+            if sheet := read_hardware_sheet(machine, smoke):
+                rows |= {"rates": make_rates(sheet), "scaling": make_scaling(sheet)}
+        for name, made in rows.items():
+            of_machines[name] += made
+        frames.append(mine)
+        if description:
+            descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
-    cells, samples = make_cells(rounds, papers, profiles, descriptions, smoke), Samples(rounds)
-    speedups, factors = make_speedups(cells, samples, papers), make_factors(cells, samples, papers)
-    totals = make_totals(cells, samples, papers, smoke)
+    cells, samples = make_cells(rounds, papers, profiles, descriptions, smoke, prices), Samples(rounds)
+    speedups, totals = make_speedups(cells, samples, papers), make_totals(cells, samples, papers, smoke)
+    why = make_why(cells, samples, speedups, papers, smoke)
     found = {
         "rounds": rounds,
         "cells": cells,
         "speedups": speedups,
-        "claims": make_claims(cells, samples, papers, totals),
-        "factors": factors,
-        "iterations": make_iterations(cells, samples, papers),
-        "why": make_why(cells, speedups, factors, papers, smoke),
-        "roofline": make_roofline(cells, rounds, papers),
-        "parts": make_parts(cells, rounds),
+        "claims": make_claims(cells, samples, papers, totals, why),
+        "why": why,
         "totals": totals,
-        "wholes": make_wholes(cells, rounds, papers),
         "machines": compare_machines(cells, samples),
-        "cost": make_costs(cells, samples, papers, speedups, told, smoke),
-        "spread": measure_spread(cells, speedups),
-        "standings": rank_machines(cells, samples),
     }
     return Tables(papers, smoke, found | {name: make_frame(rows, name) for name, rows in of_machines.items()})

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_locations, what_is_missing
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.config import why_denied
+from respeed.inputs.machines import Price
 from respeed.inputs.profiles import Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
@@ -19,7 +20,7 @@ from respeed.text import is_known
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
 # What decides how a row ran. Records of before tell nothing of the last two, which were as they are by default.
-DECIDING = ["backend", "device", "threads", "precision", "cpus", "smt"]
+DECIDING = ["backend", "device", "threads", "precision", "cpus"]
 # Why there is no time where nothing stands in the way of one.
 NOT_YET = "not measured yet"
 OTHER_PARAMETERS = "measured at other parameters than the paper's file has now; measure again"
@@ -49,22 +50,20 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     cells = of_cell[CELL].first().join(of_cell[last].last())
     cells["error"] = of_cell["error"].max()
     cells[["blocks", "discarded"]] = of_cell[["blocks", "discarded"]].sum()
-    cells["parameters"] = rounds[~rounds["whole"]].groupby(number)["parameters"].last()
-    unsettled = ~rounds["settled"] & ~rounds["whole"] & (rounds["status"] == "measured")
+    cells["parameters"] = of_cell["parameters"].last()
+    unsettled = ~rounds["settled"] & (rounds["status"] == "measured")
     cells["unsettled"] = unsettled.groupby(number).sum()
     cells["rounds"], cells["sessions"] = of_timed.size(), of_timed["session"].nunique()
     counts = ["rounds", "sessions"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].median()
     cells["step_median"] = of_timed["seconds"].median()
-    cells[["step", "step_low", "step_high"]] = estimate_locations(
-        timed["seconds"], number[timed.index], timed["session"]
-    )
+    cells[["step", "step_low", "step_high"]] = estimate_cells(timed["seconds"], number[timed.index], timed["session"])
     flops = number[timed.index].map(cells["flops"])
     shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
-    cells[["peak_share", "share_low"]] = estimate_locations(shares, number[shares.index])[["value", "low"]]
+    cells[["peak_share", "share_low"]] = estimate_cells(shares, number[shares.index])[["value", "low"]]
     cells["share_rounds"] = shares.groupby(number[shares.index]).size()
-    untimed = rounds[(rounds["status"] != "measured") & (~rounds["whole"] | (rounds["status"] == "wrong"))]
+    untimed = rounds[rounds["status"] != "measured"]
     failures: dict[int, dict[str, str]] = {}
     for cell, status, reason in zip(number[untimed.index], untimed["status"], untimed["reason"], strict=True):
         failures.setdefault(cell, {})[status] = reason
@@ -91,8 +90,6 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
         for status in ("failed", "not-run"):
             if status in failures:
                 return status, failures[status]
-        if not cell.blocks:
-            return "not-run", "only run whole, in no round yet"
         return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
     if cell.peak_share > MAX_PEAK_SHARE:
         # No time is shown. That it is wrong is said only where noise is ruled out: a neighbour may have slowed the bare
@@ -108,6 +105,20 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
     return ("wide" if missing else "settled"), missing
 
 
+def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return joules a step and watts of every cell, by CELL, over the rounds that counted the same domains as the last
+    one that tells; or `energy_reason`, why none does."""
+    told = rounds[rounds["joules"].notna()]
+    alike = told[told["energy_of"] == told.groupby(CELL)["energy_of"].transform("last")]
+    by_cell = alike.groupby(CELL)
+    found = by_cell.agg(watts=("watts", "median"), energy_of=("energy_of", "last"))
+    found[["joules", "joules_low", "joules_high"]] = estimate_cells(alike["joules"], by_cell.ngroup()).to_numpy()
+    reasons = rounds[rounds["energy_reason"] != ""].groupby(CELL)["energy_reason"].last()
+    found = found.join(reasons, how="outer")
+    found["energy_reason"] = found["energy_reason"].mask(found["joules"].notna(), "")
+    return found.astype({"energy_of": object, "energy_reason": object}).reset_index()
+
+
 def step_estimate(cell: Any) -> Estimate:
     """The seconds of a step of a row of `judge_cells` that has a time."""
     return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
@@ -119,8 +130,12 @@ def make_cells(
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Mapping[str, Any]],
     smoke: bool,
+    prices: Mapping[str, Price] | None = None,
 ) -> pd.DataFrame:
-    """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason."""
+    """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason.
+
+    The cost is the seconds times the price of an hour of the whole machine, over 3600.
+    """
     if rounds.empty and not descriptions:
         return make_frame([], "cells")
     cells = _asked(rounds, papers, profiles, descriptions, smoke)
@@ -137,8 +152,14 @@ def make_cells(
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
     for end in ("", "_low", "_high", "_median"):
         cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
-    for what in ("flops", "traffic_bytes"):
+    cells = cells.merge(cell_energy(rounds), how="left", left_on=ROUNDS_OF, right_on=CELL, suffixes=("", "_measured"))
+    for what in ("flops", "traffic_bytes", "joules", "joules_low", "joules_high"):
         cells[what] *= cells["steps"]
+    known = prices or {}
+    per_hour = cells["machine"].map({machine: price.per_hour for machine, price in known.items()}).astype(float)
+    cells["cost"] = cells["seconds"] * per_hour / 3600
+    currency = {machine: price.currency for machine, price in known.items()}
+    cells["currency"] = cells["machine"].map(currency).astype(object)
     counted = {"flops": cells["flops"], "bytes": cells["traffic_bytes"], "examples": cells["examples"]}
     cells["amount"] = np.select([cells["counted"] == what for what in counted], list(counted.values()), np.nan)
     return apply_dtypes(_beside_published(cells, papers), "cells")

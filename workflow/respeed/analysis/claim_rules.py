@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from respeed.analysis.estimates import SETTLED_MARGIN, TWO_LOOKS, Estimate, what_is_missing
+from respeed.analysis.estimates import RATIO_LEVEL, SETTLED_MARGIN, Estimate, what_is_missing
 from respeed.model.paper import Claim
 from respeed.text import format_share, join_words
 
@@ -71,7 +71,7 @@ class Compared:
 def confidence_for(cases: int) -> float:
     """The confidence of each case's interval, so that a claim about so many is falsely refused in at most 5 %
     (Bonferroni)."""
-    return 1 - (1 - TWO_LOOKS) / max(1, cases)
+    return 1 - (1 - RATIO_LEVEL) / max(1, cases)
 
 
 def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
@@ -275,7 +275,7 @@ def largest(measured: Sequence[Compared]) -> Estimate:
     value = max(one.here.value for one in measured)
     lows, highs = [one.here.low for one in measured], [one.here.high for one in measured]
     if None in lows or None in highs:
-        return Estimate(value, needs=max(one.here.needs for one in measured))
+        return Estimate(value)
     return Estimate(value, max(low or 0.0 for low in lows), max(high or 0.0 for high in highs))
 
 

@@ -1,13 +1,12 @@
 """results/tables/claims.csv: what a paper claims, and whether it holds on each machine.
 
 A claim is about two published rows. Ours beside them are compared case by case (`compare_claim`), the rules of
-claim_rules judge what came out, and where a row is missing a sentence says what can be said all the same
-(claim_fallback).
+claim_rules judge what came out.
 """
 
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter, itemgetter
@@ -17,34 +16,66 @@ import pandas as pd
 
 from respeed.analysis import claim_rules as rules
 from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, is_beside
-from respeed.analysis.claim_fallback import Cells, claim_fallback
 from respeed.analysis.claim_rules import Compared
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, SETTLED_MARGIN, TWO_LOOKS, Estimate
+from respeed.analysis.decomposition import COMPARISONS
+from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARGIN, Estimate
 from respeed.analysis.rounds import CellKey, key_of
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.model.paper import Claim, Paper
-from respeed.text import NO_INTERVAL, format_share, format_speedup, format_whole_share, join_words
+from respeed.text import NO_INTERVAL, format_number, format_share, format_speedup, format_whole_share
 
+# Rows of the frame of cells, or of that of totals.
+Cells = Sequence[Any]
 # The tests of claims that are about published numbers.
 NUMBERED = ("each", "largest", "growth", "total")
 
 
 def make_claims(
-    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
+    cells: pd.DataFrame,
+    samples: Samples,
+    papers: Mapping[str, Paper],
+    totals: pd.DataFrame,
+    why: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """For every machine and claim a row for the claim, then one for each of its cases (where it has several).
 
     Of a claim about several cases, `published_low` and `published_high` are the range of what was printed,
     `speedup_low` and `speedup_high` that of our intervals, and `speedup` is missing. `published` and `here` are the
     same as texts for people ("12.9x to 72.6x"). Of a claim about memory the numbers are shares of what a copy moves.
+    Where a claim about every case has no number, `instead` says how fast the machine's CPU is, from the table `why`.
     """
     rows = [
         {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
         for machine, paper, claim, evidence in _with_evidence(cells, samples, papers, totals)
         for row in _rows(claim, paper, evidence)
     ]
-    return make_frame(rows, "claims")
+    made = make_frame(rows, "claims")
+    if why is not None:
+        _say_instead(made, papers, why)
+    return made
+
+
+def _say_instead(made: pd.DataFrame, papers: Mapping[str, Paper], why: pd.DataFrame) -> None:
+    for paper in papers.values():
+        for claim in paper.claims:
+            if claim.test == "each" and not claim.threads:
+                untested = (made["paper"] == paper.name) & (made["claim"] == claim.name) & (made["here"] == "")
+                table = why[(why["paper"] == paper.name) & (why["experiment"] == claim.experiment)]
+                for place, machine in made.loc[untested & (made["case"] == ""), "machine"].items():
+                    made.loc[place, "instead"] = say_how_fast_the_cpu_is(table[table["machine"] == machine])
+
+
+def say_how_fast_the_cpu_is(why: pd.DataFrame) -> str:
+    """Say how many times as fast as the paper's rows the CPU of a machine is, the least and the most over the cases of
+    a table; `why` are the rows of why.csv of both, empty where nothing was measured."""
+    found = []
+    for comparison, (_, base) in COMPARISONS.items():
+        speedups = why.loc[why["comparison"] == comparison, "speedup"]
+        if comparison.startswith("cpu over") and len(speedups):
+            span = _range([format_number(value) for value in (speedups.min(), speedups.max())])
+            found.append(f"{span} times as fast as {base}")
+    return f"The CPU here is {' and '.join(found)}." if found else ""
 
 
 def open_claims(
@@ -104,9 +135,7 @@ class _Missing(Exception):
 
 def _rows(claim: Claim, paper: Paper, evidence: Evidence) -> Iterator[dict[str, Any]]:
     compared = compare_claim(claim, paper, evidence)
-    is_whole = compared and all(one.is_measured for one in compared)
-    fallback = "" if is_whole else claim_fallback(claim, paper, evidence.cells, evidence.totals)
-    yield {"instead": fallback, **_row(claim, "", compared, rules.judge_claim(claim, compared))}
+    yield _row(claim, "", compared, rules.judge_claim(claim, compared))
     for one in compared if len(compared) > 1 else ():
         yield _row(claim, one.case, [one], rules.judge_case(claim, one))
 
@@ -176,7 +205,7 @@ def compare_claim(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compar
 
 
 def _compare_case(
-    claim: Claim, paper: Paper, one: Compared, evidence: Evidence, confidence: float = TWO_LOOKS
+    claim: Claim, paper: Paper, one: Compared, evidence: Evidence, confidence: float = RATIO_LEVEL
 ) -> Compared:
     """With our rows and their ratio; of a total that of all cases."""
     slow, fast = list[Any](), list[Any]()
@@ -298,36 +327,29 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
     return f"{text} ({across})" if across else text
 
 
-# How a number of claims of each verdict is said, of one and of several.
-_SAID = {
-    rules.REPRODUCED: ("is reproduced", "are reproduced"),
-    rules.LARGER: ("comes out larger than claimed", "come out larger than claimed"),
-    rules.SMALLER: ("comes out smaller", "come out smaller"),
-    rules.ANOTHER_SHAPE: ("has another shape", "have another shape"),
-    rules.NOT_SETTLED: ("is not settled yet", "are not settled yet"),
-    rules.NOT_TESTABLE: ("cannot be tested here", "cannot be tested here"),
-}
+VERDICTS = (
+    rules.REPRODUCED, rules.LARGER, rules.SMALLER, rules.ANOTHER_SHAPE, rules.NOT_SETTLED, rules.NOT_TESTABLE
+)  # fmt: skip
 
 
-def summarize(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
-    """What came out of one paper on one machine, in a few plain sentences: what became of its claims, and how far the
-    numbers can be relied on, with what would do for more."""
-    mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
+def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
+    """Count what came out of a paper on a machine: the claims by verdict, and the cells whose interval is narrow.
+
+    The second text is empty where no cell has a time.
+    """
+    mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
     mine = mine[mine["measured_in"] == mine["experiment"]]
     if not (mine["seconds"] > 0).any():
         return "Nothing of this paper has been measured on this machine yet.", ""
-    whole = claims[(claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")]
-    judged = list(rows_of(whole))
-    about = {claim.name: claim for claim in paper.claims}
-    titles = {one.claim: paper.experiments[about[one.claim].experiment].title for one in judged}
-    # Of the claims about the cases of a table, but for those about threads.
-    each = [one for one in judged if one.here and about[one.claim].test == "each" and about[one.claim].threads is None]
-    said = [f"{titles[one.claim]}: {one.here} here, {one.published} published." for one in each]
-    # What stands in for the claims that could not be tested: the first of those about a table, and the whole.
-    instead = {about[one.claim].test: one for one in reversed(judged) if one.instead}
-    found = [instead[test] for test in ("each", "total") if test in instead]
-    said += [f"{titles[one.claim]}: {one.instead[0].lower()}{one.instead[1:]}" for one in found]
-    return " ".join(filter(None, [_count_verdicts(judged), *said])), _say_how_firm(mine)
+    whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
+    counts = claims.loc[whole, "verdict"].value_counts()
+    verdicts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
+    settled = (mine["status"] == "settled").sum()
+    margin = format_share(SETTLED_MARGIN)
+    return (
+        f"Claims: {', '.join(verdicts)}." if verdicts else "",
+        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better.",
+    )
 
 
 def fold_claims(verdicts: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
@@ -345,36 +367,3 @@ def fold_claims(verdicts: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataF
 
 
 _about = attrgetter("experiment", "row", "over", "threads")
-
-
-def _count_verdicts(judged: Cells) -> str:
-    if not judged:
-        return ""
-    counted = Counter(one.verdict for one in judged)
-    parts = [f"{counted[kind]} {said[counted[kind] > 1]}" for kind, said in _SAID.items() if counted[kind]]
-    missing = list(dict.fromkeys(one.reason for one in judged if one.verdict == rules.NOT_TESTABLE))
-    why = f" ({missing[0]}{'; others for other reasons' if len(missing) > 1 else ''})" if missing else ""
-    return f"Of {len(judged)} claim{'s' * (len(judged) > 1)}, {join_words(parts)}{why}."
-
-
-def _say_how_firm(cells: pd.DataFrame) -> str:
-    tried = cells[cells["status"] != "not-run"]
-    rounds = tried.loc[tried["seconds"] > 0, "rounds"]
-    many = " to ".join(dict.fromkeys(map(str, (rounds.min(), rounds.max()))))
-    many += " round" if many == "1" else " rounds"
-    with_interval = tried["seconds_low"].notna().sum()
-    if not with_interval:
-        return f"None of {len(tried)} cells (a case on one row) has an interval, from {many}."
-    settled = (tried["status"] == "settled").sum()
-    known = [
-        f"{'all' if count == len(tried) else count} {how}"
-        for count, how in (
-            (settled, f"are known to ±{format_share(SETTLED_MARGIN)} or better"),
-            (with_interval - settled, "have a wider interval"),
-            (len(tried) - with_interval, "have none"),
-        )
-        if count
-    ]
-    text = f"Of {len(tried)} cells (a case on one row) {join_words(known)}, from {many}, each in a fresh process."
-    failed = tried.loc[tried["status"] == "failed", "reason"]
-    return f"{text} {len(failed)} failed: {failed.iloc[0]}." if len(failed) else text

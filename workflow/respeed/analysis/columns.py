@@ -123,7 +123,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Every table by its name, as `respeed tables` wrote it. UserError if one is not there."""
+    """Every table by its name, as `respeed report` wrote it. UserError if one is not there."""
     return {name: load_table(name, folder) for name in TABLES}
 
 
@@ -131,7 +131,9 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     """<folder>/<name>.csv in its dtypes. UserError if it is not there."""
     table, path = TABLES[name], folder / f"{name}.csv"
     if not path.exists():
-        raise UserError(f"{path}: not found; build the tables first: respeed tables (all: ./run snakemake report)")
+        raise UserError(
+            f"{path}: not found; build the tables first: respeed report --only tables (all: ./run snakemake report)"
+        )
     missing = {column: [""] for column in table.columns if column not in table.texts}
     frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
     return apply_dtypes(frame.assign(**{column: frame[column].map(_unguarded) for column in table.texts}), name)

@@ -1,21 +1,5 @@
 """What a speedup is made of.
 
-factors.csv: where the paper's CPU rows run another algorithm than its accelerator's, its speedup is a product of two:
-
-    t(CPU, its algorithm) / t(device, the device's algorithm)
-        = t(CPU, its algorithm) / t(CPU, the device's algorithm)     the algorithm's factor
-        * t(CPU, the device's algorithm) / t(device, ...)            the hardware's factor
-
-both CPU times those of the profile that is fastest with the CPU's algorithm, of those that run the device's as well.
-Each is estimated from rounds, so that they multiply only up to what such estimates differ by.
-
-iterations.csv: of two algorithms that iterate, on one row, the ratio of seconds is a sum over the parts of a step:
-
-    t / t(base) = share * iterations * iteration    what iterates: iterations of an example, and seconds of an iteration
-                  + (1 - share) * others            the other parts
-
-`share` is that of the base's seconds in which it iterates.
-
 why.csv: every speedup, theirs and ours, as factors that multiply to it, of which those are given that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
@@ -27,14 +11,15 @@ why.csv: every speedup, theirs and ours, as factors that multiply to it, of whic
 
 The speedup has an interval where our rounds give one; the factors are point estimates, and the last of them is what the
 others leave. A speedup over a row of the same machine is estimated from pairs of rounds: there `shares` is the ratio of
-the two shares up to what that estimate and the ratio of two means differ by. In a table that tells algorithms apart, a
-speedup of ours over our CPU is the paper's kind, each side with its own algorithm, as in factors.csv. Over a row of the
-paper, the algorithm's factor is what theirs takes over ours on our row; what is left then also has their language and
-precision in it.
+the two shares up to what that estimate and the ratio of two means differ by. Where the paper's CPU rows run another
+algorithm than its accelerator's, a speedup of ours over our CPU is of the paper's kind, each side with its own
+algorithm: the base is the CPU row that is fastest with the CPU's algorithm, of those that run the device's as well.
+Over a row of the paper, the algorithm's factor is what theirs takes over ours on our row; what is left then also has
+their language and precision in it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -42,11 +27,9 @@ import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_location
-from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.analysis.speedups import COLUMN, Samples, published_speedup_of
+from respeed.analysis.estimates import FULL_PRECISION, Estimate
+from respeed.analysis.speedups import COLUMN, Samples
 from respeed.model.paper import Experiment, Paper
-from respeed.text import format_number, format_share
 
 # The row and the base of each comparison of why.csv, as people say it; theirs first.
 COMPARISONS = {
@@ -56,76 +39,12 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "the paper's GPU"),
     "gpu over their gpu": ("GPU here", "the paper's GPU"),
 }
-_column, _row = attrgetter(*COLUMN), attrgetter(*COLUMN, "profile")
+_row = attrgetter(*COLUMN, "profile")
 
 
 def _fastest(cells: Iterable[Any]) -> Any:
     """Of cells that all have a time; of equals the first. None if there is none."""
     return min(cells, key=attrgetter("seconds"), default=None)
-
-
-def make_factors(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A row for every measured cell of the accelerator's algorithm, in tables that tell algorithms apart. The base is
-    the fastest CPU row with the CPU's algorithm; the device's algorithm is compared on it, too."""
-    columns = _of_several(cells, papers, _column)
-    found = [row for column in columns for row in _factors(column, samples, papers[column[0].paper])]
-    return make_frame(found, "factors")
-
-
-def _of_several(
-    cells: pd.DataFrame, papers: Mapping[str, Paper], place: Callable[[Any], tuple[str, ...]]
-) -> Iterable[list[Any]]:
-    """The measured cells of tables that tell algorithms apart, those of a `place` together."""
-    found: dict[tuple[str, ...], list[Any]] = defaultdict(list)
-    for cell in rows_of(cells[cells["seconds"].notna()]):
-        if papers[cell.paper].experiments[cell.experiment].algorithms:
-            found[place(cell)].append(cell)
-    return found.values()
-
-
-def _factors(column: list[Any], samples: Samples, paper: Paper) -> Iterator[dict[str, Any]]:
-    experiment = paper.experiments[column[0].experiment]
-    slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
-    both = {cell.profile for cell in column if cell.algorithm in fast}
-    full = (cell for cell in column if cell.profile in both and cell.is_cpu and cell.precision == FULL_PRECISION)
-    base = _fastest(cell for cell in full if cell.algorithm in slow)
-    if base is None or slow == fast:
-        return
-    on_base = {cell.algorithm: cell for cell in column if cell.profile == base.profile}
-    for cell in column:
-        if cell.algorithm in fast and (same := on_base.get(cell.algorithm)):
-            row = cell._asdict() | {"base_profile": base.profile, "label": f"{cell.label} (over {base.label})"}
-            row |= samples.ratio(base, cell)[0].columns("speedup")
-            for name, one, other in (("algorithm", base, same), ("hardware", same, cell)):
-                ratio, _ = samples.ratio(one, other)
-                row |= ratio.columns(name) | {f"{name}_factor": ratio.value}
-            yield row | {"algorithm": cell.algorithm, "published": published_speedup_of(cell, paper)[0]}
-
-
-def make_iterations(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A row for every measured cell with iterations beside one of the same row and case by another algorithm, the first
-    of its table that has them."""
-    timed = samples.timed[samples.timed["iterations"].notna()]
-    told = {
-        CellKey._make(cell): [
-            estimate_location(mine[name].tolist()).value for name in ("iterations", "iterating_seconds", "seconds")
-        ]
-        for cell, mine in timed.groupby(CELL, sort=False)
-    }
-    found: list[dict[str, Any]] = []
-    for row in _of_several(cells, papers, _row):
-        base, *others = [cell for cell in row if key_of(cell) in told] or [None]
-        for cell in others:
-            ratio, _ = samples.ratio(cell, base)
-            (times, seconds, whole), (base_times, base_seconds, base_whole) = told[key_of(cell)], told[key_of(base)]
-            factor, base_rest = times / base_times, base_whole - base_seconds
-            found.append(cell._asdict() | ratio.columns("ratio") | {
-                "base_algorithm": base.algorithm, "iterations": times, "base_iterations": base_times,
-                "iterations_factor": factor, "iteration_factor": seconds / base_seconds / factor,
-                "others_factor": (whole - seconds) / base_rest if base_rest > 0 else None,
-                "iterating_share": base_seconds / base_whole,
-            })  # fmt: skip
-    return make_frame(found, "iterations")
 
 
 class _Printed(NamedTuple):
@@ -139,14 +58,13 @@ class _Printed(NamedTuple):
 
 
 def make_why(
-    cells: pd.DataFrame, speedups: pd.DataFrame, factors: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool
+    cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool
 ) -> pd.DataFrame:
     """For every table with printed seconds and every case: the paper's own speedup, then each machine's rows."""
     measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
         measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
     over_cpu = {(*_row(row), row.algorithm): row for row in rows_of(speedups)}
-    by_algorithm = {(*_row(row), row.algorithm): row for row in rows_of(factors)}
     found: list[dict[str, Any]] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -163,7 +81,7 @@ def make_why(
                 )
                 rows = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
                 for mine in machines.values():
-                    rows += _over_our_cpu(paper, experiment, mine, over_cpu, by_algorithm)
+                    rows += _over_our_cpu(paper, experiment, mine, over_cpu, samples)
                     rows += _over_theirs(experiment, mine, cpu, gpu)
                 place = {"paper": paper.name, "experiment": experiment.name, "case": case, "work": work}
                 found += [place | row for row in rows]
@@ -190,24 +108,29 @@ def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu:
 
 
 def _over_our_cpu(
-    paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], by_algorithm: Mapping[Any, Any]
+    paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], samples: Samples
 ) -> Iterator[dict[str, Any]]:
+    """Yield the fastest accelerator row over the CPU row of the same machine, each with the paper's algorithm."""
     gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
-    found, algorithm = by_algorithm.get((*_row(gpu), gpu.algorithm)), None
-    algorithms = experiment.algorithms_in(paper.cpu_rows)
-    if found and gpu.algorithm in experiment.algorithms_in(paper.device_rows):
-        algorithm, same_work = found.algorithm_factor, True
-    else:
-        found = over_cpu.get((*_row(gpu), gpu.algorithm))
-        if not (found and found.speedup):
+    slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
+    if gpu.algorithm in fast and slow != fast:
+        same = {cell.profile: cell for cell in mine if cell.is_cpu and cell.algorithm == gpu.algorithm}
+        both = {cell.profile for cell in mine if cell.algorithm in fast}
+        base = _fastest(cell for cell in mine if cell.is_cpu and cell.profile in both and cell.algorithm in slow)
+        if base and base.profile in same:
+            algorithm = samples.ratio(base, same[base.profile])[0].value
+            yield compare(gpu.machine, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm)
             return
-        algorithms, same_work = {found.base_algorithm}, found.base_algorithm == gpu.algorithm
-    base = _fastest(cell for cell in mine if cell.profile == found.base_profile and cell.algorithm in algorithms)
+    over = over_cpu.get((*_row(gpu), gpu.algorithm))
+    if not (over and over.speedup):
+        return
+    place = over.base_profile, over.base_algorithm
+    base = next((cell for cell in mine if (cell.profile, cell.algorithm) == place), None)
     if base:
-        speedup = Estimate(found.speedup, found.speedup_low, found.speedup_high)
-        yield compare(gpu.machine, "ours", gpu, base, speedup, algorithm, same_work=same_work)
+        speedup = Estimate(over.speedup, over.speedup_low, over.speedup_high)
+        yield compare(gpu.machine, "ours", gpu, base, speedup, same_work=base.algorithm == gpu.algorithm)
 
 
 def _over_theirs(
@@ -267,26 +190,3 @@ def _unknown(one: Any) -> str:
     if labels:
         return f"no peak is known of {' and '.join(labels)}"
     return "" if one.work else "no FLOP count, so no share of a peak is known"
-
-
-def explain(one: Any) -> str:
-    """A row of why.csv in words:
-
-    72.6 = 12.3 of hardware (622 over 50.6 GFLOP/s) times 5.91 of use (42 % of its peak against 7 %)
-    """
-    number = one.printed or format_number(one.speedup)
-    whole = f"{number} ({one.precisions})" if one.precisions else number
-    if not (one.peaks and one.peak_gflops and one.base_peak_gflops):
-        return f"{whole}: {one.reason}"
-    rates = f"{format_number(one.peak_gflops)} over {format_number(one.base_peak_gflops)} GFLOP/s"
-    factors = [f"{format_number(one.peaks)} of hardware ({rates})"]
-    if one.algorithm:
-        factors.append(f"{format_number(one.algorithm)} of the algorithm")
-    if one.shares:
-        reached = ""
-        if one.share and one.base_share:
-            reached = f" ({format_share(one.share)} of its peak against {format_share(one.base_share)})"
-        factors.append(f"{format_number(one.shares)} of use{reached}")
-    if one.rest:
-        factors.append(f"{format_number(one.rest)} of all else")
-    return f"{whole} = {' times '.join(factors)}"

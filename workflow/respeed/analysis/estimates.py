@@ -1,26 +1,35 @@
-"""Estimates and intervals over rounds that assume no distribution: signed-rank, rank-sum, and the bootstrap of a sum;
-and what may be said of a ratio of two rows.
+"""Estimate seconds and ratios from rounds, with intervals: Student's and Welch's t on trimmed logarithms.
 
-All work on logarithms: noise multiplies, and the interval of an inverse is then the inverse of the interval.
+Noise multiplies, so all sums are of logarithms, and the interval of an inverse is the inverse of the interval. From 8
+rounds on an eighth is trimmed from either end, since now and then a round is slow and nothing shows why. Rounds of one
+session (one stretch of measuring) share the machine's speed at that time: they are compared within it, and what differs
+between sessions is a component of variance of its own.
+
+References
+----------
+Student, The probable error of a mean, Biometrika 6 (1908).
+Welch, The generalization of "Student's" problem when several different population variances are involved, Biometrika 34
+(1947).
+Yuen, The two-sample trimmed t for unequal population variances, Biometrika 61 (1974).
 """
 
-import functools
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtrit
 
-CONFIDENCE = 0.95
-# What a look at a comparison may cost, so that two of them are wrong in at most 5 % together.
-# Source: Pocock, Group sequential methods in the design and analysis of clinical trials, Biometrika 64 (1977), table 1.
-TWO_LOOKS = 1 - 0.0294
-RESAMPLES = 1000
+# Confidence of one look at a cell and at a ratio. What is wide is measured again and looked at a second time, which
+# leaves the lucky narrow ones alone: both looks together then hold 95 and 97 %.
+CELL_LEVEL, RATIO_LEVEL = 0.96, 0.98
+# From so many rounds on, one of them is trimmed from either end.
+TRIM = 8
+# Clean rounds that an interval needs.
+FEWEST_ROUNDS = 3
 # A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells
 # is 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself
 # is printed beside every number.
@@ -35,158 +44,179 @@ RIVAL = 1.5
 # that there are add to it.
 SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
 
-# Cells that were measured together: of each, by name, the seconds by round.
-Rounds = Mapping[str, Mapping[int, float]]
-# Of one cell: the seconds a step of its rounds, by session.
+# Of one cell: the seconds of a step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
+# Cells that one process measured together: of each, by name, the seconds by round.
+Rounds = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval; `low` and `high` are None where there are fewer rounds than it needs, which is
-    `needs`."""
+    """A number with its interval; `low` and `high` are None where there are too few rounds for one."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    needs: int = field(default=6, kw_only=True)
 
     @property
     def margin(self) -> float | None:
-        """How far the farther end of the interval lies from the number, relative to it: the ± that tables print. None
-        where there is no interval."""
+        """Return how far the farther end of the interval lies from the number, relative to it; None without one."""
         if self.low is None or self.high is None:
             return None
         return max(self.high / self.value - 1, 1 - self.low / self.value)
 
     def is_above(self, bound: float | None) -> bool:
-        """Whether all of the interval is."""
+        """Return whether the whole interval lies above `bound`."""
         return self.low is not None and bound is not None and self.low > bound
 
     def is_below(self, bound: float) -> bool:
+        """Return whether the whole interval lies below `bound`."""
         return self.high is not None and self.high < bound
 
     def times(self, factor: float) -> "Estimate":
-        """The estimate times a number that is known exactly."""
-        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)), needs=self.needs)
+        """Return the estimate times a number that is known exactly."""
+        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)))
 
     def over(self, number: float) -> "Estimate":
-        """A number that is known exactly over the estimate."""
-        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)), needs=self.needs)
+        """Return a number that is known exactly over the estimate."""
+        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
 
     def columns(self, name: str) -> dict[str, float | None]:
-        """As tables have it: <name>, <name>_low and <name>_high."""
+        """Return the columns of tables: <name>, <name>_low and <name>_high."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
-def estimate_location(values: Sequence[float]) -> Estimate:
-    """exp of the Hodges-Lehmann estimate of the logarithms, the median of all (a + b) / 2, with its exact interval.
+class _Mean(NamedTuple):
+    """A mean of logarithms, its variance, and the degrees of freedom of that; NaN where nothing tells the variance."""
 
-    The interval is made of two of these averages, as Wilcoxon's signed ranks have it: it is exact where the logarithms
-    lie symmetrically about their median. Fewer than 6 values give no 95 % interval.
-    Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition (2014), section 3.3.
+    mean: float
+    variance: float
+    freedom: float
+
+
+def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
+    """Estimate the seconds of a cell from its rounds in all sessions.
+
+    Parameters
+    ----------
+    sessions : the seconds of each round, by session
+    level : confidence of the interval
+
+    Returns
+    -------
+    Estimate
+        exp of the weighted mean over sessions of the trimmed means of logarithms. There is no interval of fewer than
+        `FEWEST_ROUNDS` rounds, nor where no session has two.
     """
-    return _estimate(_locations(np.log(values)[None])[0])
+    rounds = [np.log(one) for one in sessions.values()]
+    sizes = np.array([len(one) for one in rounds])
+    found = _pool(rounds, sizes / sizes.sum())
+    return _interval(found, level, _between([rounds], level), sizes.sum())
 
 
-def estimate_locations(values: pd.Series, groups: pd.Series, sessions: pd.Series | None = None) -> pd.DataFrame:
-    """`estimate_location` of the values of each group: a row a group, with `value`, `low` and `high`; NaN for None. An
-    interval from several `sessions` holds beyond them."""
-    names, numbers = np.unique(groups.to_numpy(), return_inverse=True)
-    logs = np.log(values.to_numpy(dtype=float))[np.argsort(numbers, kind="stable")]
-    sizes = np.bincount(numbers, minlength=len(names))
-    starts = np.cumsum(sizes) - sizes
-    found = np.full((len(names), 3), np.nan)
-    for size in np.unique(sizes):
-        alike = sizes == size
-        found[alike] = _locations(logs[starts[alike][:, None] + np.arange(size)])
-    measured: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for group, session, value in zip(numbers, sessions, values, strict=True) if sessions is not None else ():
-        measured[group][session].append(value)
-    for group, by_session in measured.items():
-        if len(by_session) > 1 and not math.isnan(found[group, 1]):
-            beyond = over_sessions(_estimate(found[group]), [by_session])
-            found[group, 1:] = beyond.low, beyond.high
-    return pd.DataFrame(found, index=names, columns=["value", "low", "high"])
+def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
+    """Estimate the location of values of one session, as `estimate_cell` does."""
+    return estimate_cell({0: values}, level)
+
+
+def estimate_cells(values: pd.Series, groups: pd.Series, sessions: pd.Series | None = None) -> pd.DataFrame:
+    """Estimate each group of values as `estimate_cell` does.
+
+    Returns
+    -------
+    DataFrame
+        A row a group with `value`, `low` and `high`; NaN where there is no interval.
+    """
+    by_group: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    days = np.zeros(len(values)) if sessions is None else sessions
+    for group, session, value in zip(groups, days, values, strict=True):
+        by_group[group][session].append(value)
+    found = [estimate_cell(by_group[group]) for group in sorted(by_group)]
+    frame = pd.DataFrame([(one.value, one.low, one.high) for one in found], sorted(by_group), ["value", "low", "high"])
+    return frame.astype(float)
 
 
 def estimate_ratio(
-    strata: Sequence[tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]], confidence: float = TWO_LOOKS
-) -> Estimate:
-    """exp of the median of all log(a / b), a and b of the same stratum, with its exact interval.
+    base: Sessions, row: Sessions, level: float = RATIO_LEVEL, *, one_machine: bool = True
+) -> tuple[Estimate, bool]:
+    """Estimate the seconds of `base` over those of `row`.
 
-    The interval is made of two of these differences, as the rank-sum statistic of Mann and Whitney has it, summed over
-    strata. It is exact where a stratum's two samples differ by a factor alone.
-    Source: Hollander, Wolfe and Chicken (2014), section 4.3; van Elteren (1960) for the sum over strata.
+    Where both were measured in the same sessions, those are compared, each within itself; the weight of a session is
+    m n / (m + n), m and n its rounds of either, as least squares have it. Where they share none (two machines, or two
+    days), or too few rounds, all rounds are compared, and the interval also covers what sessions differ by.
+
+    Parameters
+    ----------
+    base, row : the seconds of each round, by session
+    level : confidence of the interval
+    one_machine : whether both are of one machine; the sessions of two are never the same
+
+    Returns
+    -------
+    Estimate, bool
+        The ratio, by Welch's t on logarithms, and whether it is from the same sessions. There is no interval where
+        either has fewer than `FEWEST_ROUNDS` rounds.
     """
-    differences = np.sort(np.concatenate([np.subtract.outer(np.log(a), np.log(b)).ravel() for a, b in strata]))
-    rank = _rank(_rank_sum_counts(tuple((len(a), len(b)) for a, b in strata)), confidence)
-    found = _estimate(_with_interval(differences[None], rank)[0])
-    return replace(found, needs=smallest_pair(confidence))
+    shared = [session for session in base if session in row and one_machine]
+    ends = [[np.log(one[session]) for session in shared or one] for one in (base, row)]
+    m, n = (np.array([len(one) for one in end]) for end in ends)
+    if shared:
+        weight = m * n / (m + n)
+        weights = [weight / weight.sum()] * 2
+    else:
+        weights = [m / m.sum(), n / n.sum()]
+    one, other = (_pool(end, weight) for end, weight in zip(ends, weights, strict=True))
+    found = _Mean(one.mean - other.mean, one.variance + other.variance, _welch([one, other]))
+    between = 0.0 if shared else _between(ends, level)
+    ratio = _interval(found, level, between, min(m.sum(), n.sum()))
+    if shared and ratio.margin is None and len(base.keys() | row.keys()) > 1:
+        return estimate_ratio(base, row, level, one_machine=False)
+    return ratio, bool(shared)
 
 
-def _apart(sessions: Sessions) -> tuple[float, int, float]:
-    """How far the sessions of a cell lie apart: squares of logarithms and their degrees of freedom; and the variance of
-    its mean, in units of that of a session: 1 / K of K sessions, more where one of them has most of the rounds."""
-    means = np.array([np.log(seconds).mean() for seconds in sessions.values()])
-    sizes = np.array([len(seconds) for seconds in sessions.values()])
-    return float(((means - means.mean()) ** 2).sum()), len(means) - 1, float((sizes**2).sum() / sizes.sum() ** 2)
+def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: float = CELL_LEVEL) -> Estimate:
+    """Estimate the sum of the seconds of several cells, over that of others if any.
+
+    The cells of a group were measured by one process: what slows a round slows all of them. So the variance of a group
+    is over its rounds, whichever of its cells were clean in each; groups vary apart from each other.
+
+    Parameters
+    ----------
+    parts, over : groups of cells; each maps the name of a cell to its seconds by round
+    level : confidence of the interval
+
+    Returns
+    -------
+    Estimate
+        The sum of the cells' own locations. There is no interval where a cell has fewer than `FEWEST_ROUNDS` rounds.
+
+    References
+    ----------
+    Liang and Zeger, Longitudinal data analysis using generalized linear models, Biometrika 73 (1986), for the variance
+    over clusters.
+    """
+    sums = [_sum(groups) for groups in (parts, over) if groups]
+    value = sums[0][0] / (sums[1][0] if over else 1.0)
+    means = [mean for _, groups in sums for mean in groups]
+    fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
+    variance = sum(one.variance for one in means)
+    return _interval(_Mean(math.log(value), variance, _welch(means)), level, 0.0, fewest)
 
 
-def _session_variance(squares: Any, freedom: Any) -> Any:
-    """Of one session, pooled from SESSION_SPREAD and from what was seen."""
-    return (SESSION_FREEDOM * SESSION_SPREAD**2 + squares) / (SESSION_FREEDOM + freedom)
-
-
-def over_sessions(estimate: Estimate, cells: Sequence[Sessions], confidence: float = CONFIDENCE) -> Estimate:
-    """The estimate with the interval that holds beyond the sessions that were measured: the rounds' own and what
-    sessions add, as squares of logarithms."""
+def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:
+    """Widen the interval of an estimate by what the sessions of these cells differ by."""
     if estimate.low is None or estimate.high is None:
         return estimate
-    squares, freedom, share = map(sum, zip(*map(_apart, cells), strict=True))
-    critical = float(stdtrit(SESSION_FREEDOM + freedom, (1 + confidence) / 2))
-    more = critical * math.sqrt(share * _session_variance(squares, freedom))
-    low, high = (math.hypot(math.log(end / estimate.value), more) for end in (estimate.low, estimate.high))
+    between = _between([[np.log(one) for one in cell.values()] for cell in cells], level)
+    low, high = (math.hypot(math.log(end / estimate.value), between) for end in (estimate.low, estimate.high))
     return Estimate(estimate.value, estimate.value * math.exp(-low), estimate.value * math.exp(high))
 
 
-def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), confidence: float = CONFIDENCE) -> Estimate:
-    """The sum of the locations of several cells, with the interval of a bootstrap over rounds; over that of others, if
-    any, the two drawn apart from one another.
-
-    `parts` has groups of cells that were measured together, each a mapping of a name to seconds by round. The rounds of
-    a group are drawn together, so that what made all of its cells slow in a round stays together. The percentiles are
-    those further out that few rounds need.
-    Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015): expanded
-    percentiles.
-    """
-    value, drawn = _sum_of(parts), _resampled_sums(parts, seed=0)
-    if over:
-        value, drawn = value / _sum_of(over), drawn / _resampled_sums(over, seed=1)
-    fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
-    if fewest < smallest_sample():
-        return Estimate(value)
-    tail = float(ndtr(math.sqrt(fewest / (fewest - 1)) * stdtrit(fewest - 1, (1 - confidence) / 2)))
-    low, high = np.quantile(drawn, (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
-
-
-def smallest_sample(confidence: float = CONFIDENCE) -> int:
-    """How many values an interval of one sample needs at the least: 2 / 2^n <= 1 - confidence."""
-    return math.ceil(math.log2(2 / (1 - confidence)))
-
-
-@functools.cache
-def smallest_pair(confidence: float) -> int:
-    """How many values an interval of a ratio needs of each of the two: 2 n! n! / (2n)! <= 1 - confidence."""
-    return next(n for n in itertools.count(2) if 2 / math.comb(2 * n, n) <= 1 - confidence)
-
-
 def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
-    """What an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
+    """Return what an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
     if estimate.margin is None:
         clean = "1 clean round" if rounds == 1 else f"{rounds} clean rounds"
-        return "; ".join([f"{clean}; an interval needs {estimate.needs}", *failures])
+        return "; ".join([f"{clean}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
     count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
@@ -194,35 +224,17 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
     return f"about {more} more {what}{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
 
 
-def compare_rounds(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> tuple[Estimate, bool]:
-    """t_base / t_row of two cells, from rounds of the same sessions, and True; of all rounds, and False, where the two
-    share no session, or too few rounds of one for an interval that all of them would give."""
-    strata = [(base[session], row[session]) for session in sorted(base.keys() & row.keys())]
-    if strata:
-        found = estimate_ratio(strata, confidence)
-        if found.margin is not None or len(base.keys() | row.keys()) == 1:
-            return found, True
-    return compare_apart(base, row, confidence), False
-
-
-def compare_apart(base: Sessions, row: Sessions, confidence: float = TWO_LOOKS) -> Estimate:
-    """t_base / t_row from all rounds of one with all of the other: of two machines, or of two days. The interval has
-    what a machine's sessions differ by in it."""
-    found = estimate_ratio([(np.concatenate(list(base.values())), np.concatenate(list(row.values())))], confidence)
-    return over_sessions(found, (base, row), confidence)
-
-
-def confidence_among(rivals: int) -> float:
-    """The confidence at which one of so many rows may be said to be slower than the one that came out fastest.
+def level_among(rivals: int) -> float:
+    """Return the confidence at which one of so many rows may be called slower than the one that came out fastest.
 
     A row is falsely called slower only if one of the others beats it by luck: by Bonferroni's inequality at most half
     of 1 - confidence for each of them.
     """
-    return 1 - (1 - TWO_LOOKS) * min(1.0, 2 / max(1, rivals - 1))
+    return 1 - (1 - RATIO_LEVEL) * min(1.0, 2 / max(1, rivals - 1))
 
 
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
-    """What may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
+    """Return what may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
     if estimate.margin is None:
         return "unproven", "too few rounds for an interval"
     if estimate.is_above(1):
@@ -230,115 +242,77 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
     return ("slower", "") if estimate.is_below(1) else ("indistinguishable", "the interval includes 1")
 
 
-def place_machines(machines: Sequence[pd.DataFrame]) -> list[int]:
-    """The place of each machine; machines that cannot be told apart share one. A frame a machine: `speed`, the
-    logarithm of a round's, with its `case`, the `turn` that measured it and the `session`.
+def _trimmed_mean(logs: np.ndarray) -> _Mean:
+    """Return the mean without an eighth from either end, and its variance by the winsorised one (Yuen 1974)."""
+    x, n = np.sort(logs), len(logs)
+    if n < 2:
+        return _Mean(float(x.mean()), math.nan, math.nan)
+    cut = n // TRIM
+    left = n - 2 * cut
+    winsorised = np.clip(x, x[cut], x[n - cut - 1])
+    variance = winsorised.var(ddof=1) * (n - 1) / (left * (left - 1))
+    return _Mean(float(x[cut : n - cut].mean()), float(variance), left - 1)
 
-    One machine is proven to be faster than another if Welch's t of their mean speeds says so, with the confidence that
-    so many rivals need. One process measures all cases of a turn, and what slows it slows all of them: so turns are
-    what varies, not the times of cases. Sessions add what a machine's speed moves by between them.
-    Source: Liang and Zeger, Longitudinal data analysis using generalized linear models, Biometrika 73 (1986), for the
-    variance over clusters.
+
+def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
+    """Return the weighted mean over sessions; its variance is from the spread about each session's own mean."""
+    found = [_trimmed_mean(one) for one in sessions]
+    means, variances, freedoms = (np.array(column) for column in zip(*found, strict=True))
+    sizes = np.array([len(one) for one in sessions])
+    told = sizes > 1  # a session of one round has no spread of its own
+    if not told.any():
+        return _Mean(float(weights @ means), math.nan, math.nan)
+    freedom = freedoms[told].sum()
+    spread = (freedoms * sizes * variances)[told].sum() / freedom
+    return _Mean(float(weights @ means), float((weights**2 / sizes).sum() * spread), float(freedom))
+
+
+def _welch(means: Sequence[_Mean]) -> float:
+    """Return the degrees of freedom of the variance of a sum or difference of means (Welch 1947)."""
+    squares = sum(one.variance**2 / one.freedom for one in means)
+    return sum(one.variance for one in means) ** 2 / squares if squares else min(one.freedom for one in means)
+
+
+def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
+    """Return the half-width that sessions add to cells, each a list of sessions; 0 of a single session."""
+    if sum(map(len, cells)) == 1:
+        return 0.0
+    squares, freedom, share = 0.0, SESSION_FREEDOM, 0.0
+    for sessions in cells:
+        means = np.array([one.mean() for one in sessions])
+        sizes = np.array([len(one) for one in sessions])
+        squares += float(((means - means.mean()) ** 2).sum())
+        freedom += len(means) - 1
+        share += float((sizes**2).sum() / sizes.sum() ** 2)
+    spread = (SESSION_FREEDOM * SESSION_SPREAD**2 + squares) / freedom
+    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(share * spread)
+
+
+def _interval(found: _Mean, level: float, between: float, rounds: int) -> Estimate:
+    value = math.exp(found.mean)
+    if rounds < FEWEST_ROUNDS or math.isnan(found.variance):
+        return Estimate(value)
+    half = math.hypot(float(stdtrit(found.freedom, (1 + level) / 2)) * math.sqrt(found.variance), between)
+    return Estimate(value, math.exp(found.mean - half), math.exp(found.mean + half))
+
+
+def _sum(groups: Sequence[Rounds]) -> tuple[float, list[_Mean]]:
+    """Return the sum of all cells' locations, and what each group adds to the mean of its logarithm and its variance.
+
+    With n rounds of cell c, its share w of the whole, and d its logarithms less their mean, the variance of a group is
+    R / (R - 1) sum over its R rounds of (sum over cells of w d / n)^2.
     """
-    means, variances, freedoms, apart = [], [], [], []
-    for rounds in machines:
-        by_case = rounds.groupby("case")["speed"]
-        off = rounds["speed"] - by_case.transform("mean")
-        weight = 1 / by_case.transform("size") / by_case.ngroups
-        of_turns = (weight * off).groupby(rounds["turn"]).sum()
-        count = len(of_turns)
-        means.append(by_case.mean().mean())
-        variances.append(count / (count - 1) * float((of_turns**2).sum()) if count > 1 else math.inf)
-        freedoms.append(max(1, count - 1))
-        apart.append(_apart({session: np.exp(one) for session, one in off.groupby(rounds["session"])}))
-    squares, of_sessions, share = (np.add.outer(one, one) for one in map(np.array, zip(*apart, strict=True)))
-    variance = np.add.outer(variances, variances) + share * _session_variance(squares, of_sessions)
-    freedom = np.minimum(np.minimum.outer(freedoms, freedoms), SESSION_FREEDOM + of_sessions)
-    critical = stdtrit(freedom, 1 - (1 - confidence_among(len(machines))) / 2)
-    ahead = np.subtract.outer(means, means) > critical * np.sqrt(variance)
-    return [int(place) for place in 1 + ahead.sum(axis=0)]
-
-
-def _locations(logs: np.ndarray) -> np.ndarray:
-    """Of each row of `logs` (n, size): value, low, high (n, 3)."""
-    size = logs.shape[1]
-    first, second = _pairs(size)
-    averages = np.sort((logs[:, first] + logs[:, second]) / 2, axis=1)
-    return _with_interval(averages, _rank(_signed_rank_counts(size), CONFIDENCE))
-
-
-def _with_interval(ordered: np.ndarray, rank: int) -> np.ndarray:
-    """Of each row of sorted logarithms: exp of the median, and of the values `rank` from either end; NaN if it is 0."""
-    ends = (ordered[:, rank - 1], ordered[:, -rank]) if rank else [np.full(len(ordered), np.nan)] * 2
-    found: np.ndarray = np.exp(np.stack([np.median(ordered, axis=1), *ends], axis=1))
-    return found
-
-
-def _estimate(found: np.ndarray) -> Estimate:
-    value, low, high = found.tolist()
-    return Estimate(value) if math.isnan(low) else Estimate(value, low, high)
-
-
-def _sum_of(parts: Sequence[Rounds]) -> float:
-    return sum(estimate_location(list(cell.values())).value for group in parts for cell in group.values())
-
-
-def _resampled_sums(parts: Sequence[Rounds], seed: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    sums = np.zeros(RESAMPLES)
-    for group in parts:
-        rounds = sorted(set().union(*group.values()))
-        drawn = random.integers(0, len(rounds), (RESAMPLES, len(rounds)))
-        for cell in group.values():
-            logs = np.log(list(cell.values()))
-            place = {number: index for index, number in enumerate(cell)}
-            # A round in which this cell has no clean block is drawn as one of those in which it has.
-            where = np.array([place.get(number, -1) for number in rounds])[drawn]
-            where = np.where(where < 0, random.integers(0, len(logs), where.shape), where)
-            first, second = _pairs(where.shape[1])
-            resampled = logs[where]
-            sums += np.exp(np.median((resampled[:, first] + resampled[:, second]) / 2, axis=1))
-    return sums
-
-
-def _rank(counts: np.ndarray, confidence: float) -> int:
-    """The largest k with 2 P(statistic < k) <= 1 - confidence; 0 where even the first value comes too often."""
-    below = np.cumsum(counts) / counts.sum()
-    return int(np.searchsorted(2 * below, 1 - confidence, side="right"))
-
-
-@functools.cache
-def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    first, second = np.triu_indices(n)
-    return first, second
-
-
-@functools.cache
-def _signed_rank_counts(n: int) -> np.ndarray:
-    """Of the 2^n signs of the ranks 1 ... n: how many have positive ranks that sum to 0, 1, 2, ..."""
-    counts = np.ones(1)
-    for rank in range(1, n + 1):
-        counts = np.convolve(counts, [1.0, *[0.0] * (rank - 1), 1.0])
-    return counts
-
-
-@functools.cache
-def _rank_sum_counts(sizes: tuple[tuple[int, int], ...]) -> np.ndarray:
-    """Of all ways in which the values of two samples may lie among one another, in each stratum: how many have 0, 1, 2,
-    ... pairs in which the second is the larger."""
-    counts = np.ones(1)
-    for m, n in sizes:
-        counts = np.convolve(counts, _pairs_that_exceed(m, n))
-    return counts
-
-
-def _pairs_that_exceed(m: int, n: int) -> np.ndarray:
-    """The Gaussian binomial coefficients of m + n over n, by Pascal's rule: [m, n] = [m - 1, n] + q^m [m, n - 1]."""
-    row = [np.ones(1) for _ in range(n + 1)]  # of no values: one way
-    for i in range(1, m + 1):
-        for j in range(1, n + 1):
-            longer = np.zeros(i * j + 1)
-            longer[: (i - 1) * j + 1] += row[j]
-            longer[i : i + i * (j - 1) + 1] += row[j - 1]
-            row[j] = longer
-    return row[n]
+    values = [{name: estimate_values([*cell.values()]).value for name, cell in group.items()} for group in groups]
+    total = sum(sum(group.values()) for group in values)
+    means = []
+    for group, locations in zip(groups, values, strict=True):
+        off: dict[int, float] = defaultdict(float)
+        for name, cell in group.items():
+            logs = np.log([*cell.values()])
+            for number, one in zip(cell, logs - logs.mean(), strict=True):
+                off[number] += locations[name] / total * one / len(cell)
+        fewest = min(map(len, group.values()))
+        freedom = fewest - 1 if fewest > 1 else math.nan
+        variance = len(off) / (len(off) - 1) * sum(one**2 for one in off.values()) if fewest > 1 else math.nan
+        means.append(_Mean(sum(locations.values()) / total, variance, freedom))
+    return total, means

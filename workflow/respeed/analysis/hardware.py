@@ -1,4 +1,4 @@
-"""What each machine is, by its description and the provenance of its records: hardware.csv, facts.csv, backends.csv."""
+"""What each machine is, by its description and the provenance of its records: facts.csv."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import tell_apart
+from respeed.inputs.machines import Price
+from respeed.machine.fingerprint import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
-from respeed.records.fingerprint import FIELDS, show_field
-from respeed.records.models import is_checked, made_on
 
 # Facts that may be others from round to round without the machine being another.
 OF_ROUNDS = {
@@ -27,7 +27,7 @@ Record = Mapping[str, Any]
 
 def hardware_of(records: Iterable[Record], description: Record | None) -> dict[str, Any]:
     """All facts of a machine as they were last: its description's, and those of the latest record that tells any."""
-    facts = [found for record in sorted(records, key=_began) if (found := made_on(record))]
+    facts = [record["provenance"]["machine"] for record in sorted(records, key=_began)]
     return {**((description or {}).get("hardware") or {}), **(facts[-1] if facts else {})}
 
 
@@ -36,77 +36,65 @@ def _began(record: Record) -> tuple[str, str]:
 
 
 def describe_machine(
-    machine: str, records: Iterable[Record], rounds: pd.DataFrame, description: Record | None
-) -> dict[str, list[dict[str, Any]]]:
-    """A machine's rows of hardware.csv, facts.csv and backends.csv; where it has no records, its description's alone.
-    `rounds` are those of the records. What differs from round to round has all values that occurred."""
+    machine: str,
+    records: Iterable[Record],
+    rounds: pd.DataFrame,
+    description: Record | None,
+    price: Price | None = None,
+) -> list[dict[str, Any]]:
+    """Return a machine's rows of facts.csv; where it has no records, its description's alone.
+
+    `rounds` are those of the records. What differs from round to round has all values that occurred.
+    """
     records = sorted(records, key=_began)
     hardware = hardware_of(records, description)
-    facts = [found for record in records if (found := made_on(record))] or [hardware]
+    facts = [record["provenance"]["machine"] for record in records] or [hardware]
     seen = {fact: _values(fact, facts) or _values(fact, [hardware]) for fact in (*FIELDS, *OF_ROUNDS)}
     versions: dict[str, dict[str, None]] = defaultdict(dict)
     for record in records:
-        own = record["provenance"].get("own_python", ())
         for name, number in record["provenance"].get("versions", {}).items():
-            versions[name][f"{number} of the user's own Python" if name in own else number] = None
+            versions[name][number] = None
     numbers = {name: ", ".join(found) for name, found in versions.items()}
     libraries, fused, plain = _libraries(records), _between_products(records), _plain_steps(records)
     days = sorted(record["started"][:10] for record in records)
     blocks, discarded = int(rounds["blocks"].sum()), int(rounds["discarded"].sum())
-    row: dict[str, Any] = {
-        "machine": machine,
-        **{fact: hardware.get(fact) for fact in ("cpu", "usable_cores", "sockets", "physical_cores")},
-        "accelerators": ", ".join(hardware.get("accelerators", ())),
-        "cpu_flags": " ".join(hardware.get("cpu_flags", ())),
-        "memory_bytes": SEPARATOR.join(map(str, seen["memory_bytes"].values())),
-        # Empty if the system has none, or nothing tells it.
-        **{
-            fact: SEPARATOR.join(seen[fact]) if any(value is not None for value in seen[fact].values()) else ""
-            for fact in ("system", "host", "accelerator_driver", "frequency_governor")
-        },
-        "first_day": days[0] if days else "",
-        "last_day": days[-1] if days else "",
-        "rounds": len(records),
-        "blocks": blocks,
-        "discarded": discarded,
-        "software": SEPARATOR.join(f"{name} {found}" for name, found in numbers.items()),
-        "loaded": SEPARATOR.join(libraries),
-        "without_graphs": SEPARATOR.join(plain),
-        "elementwise": SEPARATOR.join(fused),
-    }
     causes = sum(rounds["cause_counts"], Counter[str]())
     why = f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})" if causes else ""
-    unchecked = sum(not is_checked(record) for record in records)
-    untold = f", of which {unchecked} without a checksum: nothing tells whether they were changed"
     shown = {fact: SEPARATOR.join(values) or UNKNOWN for fact, values in seen.items()}
     shown["usable_cores"] += f" of {hardware.get('logical_cpus') or UNKNOWN} logical CPUs"
     seeds = sorted({record["seed"] for record in records}, key=str)
     cpu, cores = (hardware.get(fact, UNKNOWN) for fact in ("cpu", "usable_cores"))
+    summary = [cpu, f"{cores} core{'s' * (cores != 1)}", *hardware.get("accelerators", ())]
     parts: dict[str, dict[str, str]] = {
-        "summary": {"": f"{cpu}, {cores} usable cores, {row['accelerators'] or 'no accelerator'}"},
+        "summary": {"": ", ".join(filter(None, summary))},
         "hardware": {name: shown[fact] for fact, name in FIELDS.items()},
         "rounds": {
             **{name: shown[fact] for fact, name in OF_ROUNDS.items()},
             **({"devices": SEPARATOR.join(devices)} if (devices := _devices(records)) else {}),
-            **({"steps without graphs": row["without_graphs"]} if plain else {}),
-            **({"between products": row["elementwise"]} if fused else {}),
+            **({"steps without graphs": SEPARATOR.join(plain)} if plain else {}),
+            **({"between products": SEPARATOR.join(fused)} if fused else {}),
             **({"clocks under load": SEPARATOR.join(clocks)} if (clocks := _clocks(records)) else {}),
         },
         "software": numbers | ({"libraries": ", ".join(libraries)} if libraries else {}),
         "measured": {
             "measured": f"{' to '.join(dict.fromkeys([days[0], days[-1]]))} (UTC)" if days else "nothing yet",
-            "rounds": f"{len(records)}{untold if unchecked else ''}",
+            "rounds": str(len(records)),
             "timed blocks": f"{blocks}, of which {discarded} discarded{why}",
             "source": ", ".join(sorted({record["provenance"]["commit"] for record in records})) or "–",
             "seed": ", ".join(map(str, seeds)) or "–",
+            **({"price": _say_price(price)} if price else {}),
         },
+        "profiles": _profiles(records),
     }
-    told = [
+    return [
         {"machine": machine, "part": part, "fact": name, "value": value}
         for part, mine in parts.items()
         for name, value in mine.items()
     ]
-    return {"hardware": [row], "facts": told, "backends": _backends(machine, records)}
+
+
+def _say_price(price: Price) -> str:
+    return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
 
 
 def _values(fact: str, facts: Iterable[Record]) -> dict[str, Any]:
@@ -186,25 +174,28 @@ def _clocks(records: Iterable[Record]) -> list[str]:
     return lines
 
 
-def _backends(machine: str, records: Iterable[Record]) -> list[dict[str, Any]]:
-    """What multiplied on each profile, as the measuring process found it; the latest records are at the end."""
+def _profiles(records: Iterable[Record]) -> dict[str, str]:
+    """Return by label what multiplied on each profile, as the measuring process found it: library, kernel, threads,
+    precision and largest error of a checked step; the latest records are at the end."""
     by_profile: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         if record["provenance"].get("backend"):
             by_profile[record["profile"]["name"]].append(record)
     labels = tell_apart({name: mine[-1]["profile"] for name, mine in by_profile.items()})
-    rows = []
+    found = {}
     for name, mine in sorted(by_profile.items()):
         backends = [one["provenance"]["backend"] for one in mine]
         cases = [case for one in mine for case in one["cases"]]
         ran = {block["threads_ran"] for case in cases for block in case["blocks"]} - {None}
         errors = [error for case in cases for error in case["errors"].values() if error is not None]
         libraries = (" ".join(str(one[key]) for key in ("library", "version") if key in one) for one in backends)
-        kernels = (str(one.get("kernel", one.get("accelerator", "–"))) for one in backends)
-        rows.append({
-            "machine": machine, "profile": name, "label": labels[name]["label"],
-            "library": " or ".join(dict.fromkeys(libraries)), "kernel": " or ".join(dict.fromkeys(kernels)),
-            "threads": mine[-1]["threads"], "threads_ran": " or ".join(map(str, sorted(ran))),
-            "precision": mine[-1]["profile"]["precision"], "error": max(errors, default=None),
-        })  # fmt: skip
-    return rows
+        kernels = (str(one.get("kernel", one.get("accelerator", ""))) for one in backends)
+        texts = [
+            " or ".join(dict.fromkeys(libraries)),
+            " or ".join(dict.fromkeys(kernels)),
+            f"threads: {mine[-1]['threads']} asked, {' or '.join(map(str, sorted(ran))) or 'not seen'} ran",
+            mine[-1]["profile"]["precision"],
+            f"largest error {max(errors):.0e}" if errors else "",
+        ]
+        found[labels[name]["label"]] = ", ".join(filter(None, texts))
+    return found

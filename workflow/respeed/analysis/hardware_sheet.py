@@ -18,15 +18,15 @@ import pandas as pd
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
-    CONFIDENCE,
+    CELL_LEVEL,
+    FEWEST_ROUNDS,
     FULL_PRECISION,
     Estimate,
-    estimate_location,
     estimate_ratio,
-    smallest_sample,
+    estimate_values,
 )
 from respeed.analysis.rounds import CellKey, read_rounds, seconds_by_round
-from respeed.text import NOTHING, Value, format_number, format_share, format_whole_share, join_words, measured_value
+from respeed.text import NOTHING, Value, format_number, format_whole_share, join_words, measured_value
 
 STEP = "RBM step"
 SCALED = {"rbm": STEP, "cd1_products": "its products alone"}
@@ -47,8 +47,6 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 # What runs on a CPU where nothing is multiplied, whatever the BLAS of the row.
 NO_BLAS = {"memory_copy": "NumPy's copy", "small_step": "compiled loop"}
 INTERVAL, RANGE = "95 % interval", "range"
-# A peak of the rounds that lies within this factor of the sheet's tells nothing new.
-ALIKE = 1.25
 # So many times the largest cache are the two arrays of a copy together.
 CACHES = 4
 # What the page shows of each group.
@@ -139,18 +137,18 @@ class Spread(NamedTuple):
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """The Hodges-Lehmann estimate."""
-    return _spread(estimate_location(values), values, len(values))
+    """Estimate the location of values over passes."""
+    return _spread(estimate_values(values), values, len(values))
 
 
 def spread_of_ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
     """The same of above / below, over all pairs."""
     ratios = [one / other for one in above for other in below]
-    return _spread(estimate_ratio([(above, below)], CONFIDENCE), ratios, min(len(above), len(below)))
+    return _spread(estimate_ratio({0: above}, {0: below}, CELL_LEVEL)[0], ratios, min(len(above), len(below)))
 
 
 def _spread(found: Estimate, values: Sequence[float], count: int) -> Spread:
-    if count >= smallest_sample():
+    if count >= FEWEST_ROUNDS:
         return Spread(found.value, found.low, found.high, INTERVAL)
     return Spread(found.value, min(values), max(values), RANGE) if len(values) > 1 else Spread(found.value)
 
@@ -255,9 +253,9 @@ def place_of(row: Any) -> str:
     return "one core" if row.threads == 1 else f"all {row.threads} cores"
 
 
-def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFrame, smoke: bool) -> dict[str, Any]:
-    """One machine's page, ready for JSON: its rows of rates.csv and scaling.csv as tables; and in words what is missing
-    and which rows reached another peak in the rounds of papers, whose `points` are rows of roofline.csv."""
+def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame) -> dict[str, Any]:
+    """One machine's page, ready for JSON: its rows of rates.csv and scaling.csv as tables; and in words what is
+    missing."""
     scaling = scaling.assign(on=[f"{count} thread{'s' * (count > 1)}" for count in scaling["threads"]])
     steps = list(rows_of(scaling))
     timed = list(rows_of(rates[(rates["value"] > 0) & rates["what"].isin(WHATS)]))
@@ -267,13 +265,12 @@ def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFr
     counts = dict(sorted((row.threads, row.on) for row in steps))
     passes = sorted({row.passes for row in steps if row.passes} or {0})
     many = " to ".join(dict.fromkeys(map(str, (passes[0], passes[-1]))))
-    # Of a smoke run no ratio of times is shown.
-    has_curve = not smoke and len({row.threads for row in steps if row.speedup}) > 1
+    has_curve = len({row.threads for row in steps if row.speedup}) > 1
     lacking = scaling.assign(what=scaling["what"] + " " + scaling["size"])[scaling["seconds"].isna()]
 
     def rate(row: Any) -> Value:
         # One pass says nothing of how far passes lie apart.
-        return measured_value(row.value, row.low, row.high, bare=smoke or not row.ends)
+        return measured_value(row.value, row.low, row.high, bare=not row.ends)
 
     def group(whats: Collection[str]) -> list[dict[str, Any]]:
         rows = [row for row in timed if row.what in whats]
@@ -286,8 +283,7 @@ def describe_sheet(rates: pd.DataFrame, scaling: pd.DataFrame, points: pd.DataFr
         "groups": [{"heading": heading, "lines": lines} for heading, lines in groups.items() if lines],
         "missing": _missing_rates(rates),
         "missing_points": _what_is_missing(lacking, "scaling.csv") if has_curve else [],
-        "differs": [] if smoke else _differing_peaks(rates, points),
-        "no_curve": "" if has_curve else "a smoke run does not say" if smoke else why_no_curve(scaling),
+        "no_curve": "" if has_curve else why_no_curve(scaling),
         "library": next((row.library for row in steps if row.library), ""),
         "passes": f"{many} pass{'es' if many != '1' else ''}",
         "counts": list(counts.values()),
@@ -390,21 +386,6 @@ def _what_is_missing(gone: pd.DataFrame, file: str) -> list[str]:
     return lines + [
         f"Not measured on {on}: {join_words(list(whats))} ({reason})."
         for (reason, on), whats in others.groupby(["reason", "on"], sort=False)["what"]
-    ]
-
-
-def _differing_peaks(rates: pd.DataFrame, points: pd.DataFrame) -> list[str]:
-    """A line for each row whose rounds saw another peak than the sheet: the machine was another one then."""
-    points = points[(points["precision"] == FULL_PRECISION) & (points["device"] != "")]
-    where = ["package", "device", "threads"]
-    peaks = points.groupby(where, dropna=False, as_index=False)["peak_gflops"].max()
-    products = rates[(rates["what"] == PRODUCT) & (rates["precision"] == FULL_PRECISION) & (rates["value"] > 0)]
-    both = products.merge(peaks, on=where)
-    both["share"] = both["peak_gflops"] / both["value"]
-    return [
-        f"{row.package} on {place_of(row)} reached {format_number(row.peak_gflops)} GFLOP/s in the rounds of papers, "
-        f"{format_share(row.share)} of what it reached for this sheet."
-        for row in rows_of(both[~both["share"].between(1 / ALIKE, ALIKE)])
     ]
 
 

@@ -1,4 +1,4 @@
-"""results/tables/roofline.csv: how fast each case ran, and how fast its row could have been.
+"""How fast each case ran, and how fast its row could have been.
 
     roof = min(peak, intensity * bandwidth)
 
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, label_row
-from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.model.paper import Paper, number_bytes
 
@@ -24,14 +24,13 @@ from respeed.model.paper import Paper, number_bytes
 ROOF = [
     "machine", "paper", "profile", "label", "package", "architecture", "precision", "peak_gflops", "bandwidth_gbytes",
 ]  # fmt: skip
+POINT = [*ROOF, "experiment", "case", "intensity", "gflops"]
 
 
-def make_roofline(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def make_roofline(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """The paper's cases that were measured anywhere, then every measured case of ours, where it was measured: under the
     ceilings of its own profile, the median over its rounds of what the session of each saw. One of another day would
     not do: a machine may be another one then, as far as its speed goes.
-
-    `device` and `threads` tell where a row ran, if nothing else was said of its cores.
     """
     timed = cells[(cells["seconds"] > 0) & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]
     timed = timed.assign(intensity=timed["flops"] / timed["traffic_bytes"])
@@ -40,15 +39,9 @@ def make_roofline(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str
     known = known.assign(intensity=known["intensity"] * width)
     theirs = [_theirs(paper, known[known["paper"] == paper.name]) for paper in papers.values()]
     ours = timed[timed["measured_in"] == timed["experiment"]].dropna(subset=["peak_gflops", "bandwidth_gbytes"])
-    latest = rounds.drop_duplicates(["machine", "profile"], keep="last").set_index(["machine", "profile"])
-    chosen = latest["profile_facts"].map(lambda facts: bool(facts.get("cpus") or facts.get("smt")))
-    is_chosen = pd.MultiIndex.from_frame(ours[["machine", "profile"]]).isin(chosen.index[chosen.astype(bool)])
-    device = ours["device"].str.removesuffix(":0").mask(is_chosen, "")
-    ours = ours.assign(device=device, threads=ours["threads"].where(device == "cpu"))
-    points = pd.concat([*theirs, ours], ignore_index=True)
-    points["roof_gflops"] = roof_at(points, points["intensity"])
-    points["share"] = points["gflops"] / points["roof_gflops"]
-    return apply_dtypes(points, "roofline")
+    points = pd.concat([*theirs, ours[ours["paper"].isin(papers)]], ignore_index=True)[POINT]
+    points["share"] = points["gflops"] / roof_at(points, points["intensity"])
+    return points
 
 
 def _theirs(paper: Paper, known: pd.DataFrame) -> pd.DataFrame:
@@ -59,9 +52,9 @@ def _theirs(paper: Paper, known: pd.DataFrame) -> pd.DataFrame:
             moved = case.flops / case.intensity
             if seconds := paper.seconds(case.experiment, case.case, roof.profile, case.flops, moved):
                 intensity = case.intensity * number_bytes(FULL_PRECISION) / number_bytes(roof.precision)
-                where = {"experiment": case.experiment, "case": case.case, "intensity": intensity, "device": ""}
+                where = {"experiment": case.experiment, "case": case.case, "intensity": intensity}
                 rows.append(roof._asdict() | where | {"gflops": case.flops / seconds / 1e9})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=POINT)
 
 
 def roof_at(roof: Any, intensity: Any) -> Any:
@@ -76,14 +69,14 @@ def corners(roof: Any, left: float, right: float) -> list[tuple[float, float]]:
     return [(intensity, float(roof_at(roof, intensity))) for intensity in (left, *inner, right)]
 
 
-def make_history(paper: Paper, cells: pd.DataFrame, hardware: pd.DataFrame) -> pd.DataFrame:
+def make_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """The rates of the paper's rows by their years, and of the machines in that of their last day: of each row, or
     machine, the highest on one thread, on more, and on a device, in the precisions that the paper has of that.
 
     `machine` is PAPER for theirs, `kind` says in words what it is, and `leads` is true of the row that was faster than
     all of its kind before."""
     rows: list[tuple[str, str, str, int, float]] = []
-    days = dict(zip(hardware["machine"], hardware["last_day"], strict=True))
+    years = rounds.groupby("machine")["started"].max().str[:4].astype(int)
     for name, work in paper.history.items():
         experiment = paper.experiments[name]
         size, single = (
@@ -100,7 +93,7 @@ def make_history(paper: Paper, cells: pd.DataFrame, hardware: pd.DataFrame) -> p
         for cell in rows_of(cells[known & (cells["experiment"] == name) & (cells["seconds"] > 0)]):
             rate = (cell.amount / size if work is None else work / 1e9) / cell.seconds
             kind = _kind(cell.is_cpu, cell.case in single or cell.architecture == "single-cpu", cell.precision)
-            rows.append((cell.machine, cell.machine, kind, int(days[cell.machine][:4]), rate))
+            rows.append((cell.machine, cell.machine, kind, years[cell.machine], rate))
     points = pd.DataFrame(rows, columns=["machine", "label", "kind", "year", "rate"])
     points = points.sort_values(["year", "rate"], ascending=[True, False], kind="stable", ignore_index=True)
     points = points.drop_duplicates(["machine", "label", "kind"])
@@ -137,8 +130,3 @@ def hardware_roofs(paper: Paper) -> pd.DataFrame:
 def highest_roofs(points: pd.DataFrame) -> pd.DataFrame:
     """The roof to draw of each profile: of sessions that saw different ones, the highest."""
     return points.loc[points.groupby("profile", sort=False)["peak_gflops"].idxmax(), ROOF]
-
-
-def lowest_shares(points: pd.DataFrame) -> pd.DataFrame:
-    """Of each roof the point that is farthest below it."""
-    return points.loc[points.groupby(["architecture", "peak_gflops", "bandwidth_gbytes"], sort=False)["share"].idxmin()]

@@ -18,21 +18,18 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
-from respeed.machine.energy import FEWEST_UPDATES
-from respeed.protocol import REAL, SMOKE, Block, Known, contamination, probed_as, quiet_probe
+from respeed.protocol import REAL, SMOKE, Block, Probes, contamination, probed_as, quiet_probe
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that rounds.csv has not: the workload's parameters, the mean seconds of each part of a step that
-# is timed in parts, as often as it counts in a step, how many blocks were discarded by each cause, and the profile.
-INSIDE = ["parameters", "parts", "cause_counts", "profile_facts"]
+# Columns of the frame that rounds.csv has not: the workload's parameters, how many blocks were discarded by each cause,
+# and the profile.
+INSIDE = ["parameters", "cause_counts", "profile_facts"]
 
 # Workloads that are one dense product: what they reach is what the row's hardware and library can.
 BARE_PRODUCTS = ("matmul", "matmul_threads")
 # Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
 PAUSE = 30 * 60.0
-# A date is told to the second.
-ROUNDING = 2.0
 
 Record = dict[str, Any]
 # A record with the number of its session.
@@ -61,7 +58,7 @@ def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
     """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
     Of a cell measured in several ways (a size added, other threads), the latest counts. `seconds` and `seconds_median`
-    are NaN where no block is clean, and of whole runs.
+    are NaN where no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in latest_measurement(records):
@@ -72,8 +69,8 @@ def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
-    """Of each cell its first so many rounds, and its whole run: what a look at them saw."""
-    return rounds[rounds["whole"] | (rounds.groupby([*CELL, "whole"]).cumcount() < number)]
+    """Of each cell its first so many rounds: what a look at them saw."""
+    return rounds[rounds.groupby(CELL).cumcount() < number]
 
 
 def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey, dict[int, float]]:
@@ -85,21 +82,14 @@ def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey,
     return found
 
 
-def known_of(records: Iterable[Record]) -> Known:
-    """What records of one profile and session tell: seconds of all reference probes, from all cases and experiments;
-    and which cases had a run for their energy, beside a block that counts."""
-    known, metered = Known(), list[tuple[str, int, list[Block]]]()
+def probes_of(records: Iterable[Record]) -> Probes:
+    """Collect the reference probes of records of one profile and session, of all cases and experiments."""
+    probes: Probes = {}
     for record in records:
         for case in record["cases"]:
-            compared = compared_as(record, case)
-            found = known.probes.setdefault(compared, [])
+            found = probes.setdefault(compared_as(record, case), [])
             found += [one for block in case["blocks"] for one in block["probe_seconds"]]
-            if case.get("energy_run"):
-                metered.append((compared, record["threads"], [Block(**block) for block in case["blocks"]]))
-    for compared, threads, blocks in metered:
-        quiet = quiet_probe(known.probes[compared])
-        known.metered.extend(compared for one in blocks[-1:] if not contamination(one, threads, quiet, REAL))
-    return known
+    return probes
 
 
 def compared_as(record: Mapping[str, Any], case: Mapping[str, Any]) -> str:
@@ -142,7 +132,7 @@ def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
     quiet = {
         (row, compared): quiet_probe(found)
         for row, mine in rows.items()
-        for compared, found in known_of(mine).probes.items()
+        for compared, found in probes_of(mine).items()
         if found
     }
     ceilings = _ceilings_by_row(numbered)
@@ -159,7 +149,7 @@ def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
 def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:
     """One case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine."""
     where, blocks = record["id"], [Block(**block) for block in case["blocks"]]
-    is_timed = case["status"] == "measured" and not where["whole"]
+    is_timed = case["status"] == "measured"
     protocol, clean, causes = SMOKE if where["smoke"] else REAL, list[Block](), Counter[str]()
     for block in blocks if is_timed else ():
         found = contamination(block, record["threads"], quiet_probe_seconds, protocol)
@@ -168,9 +158,8 @@ def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> 
             clean.append(block)
     weights = case.get("parts") or {}
     errors = [error for error in case["errors"].values() if error is not None]
-    is_whole_run = where["whole"] and case["status"] == "measured"
     return {
-        **{name: where[name] for name in ("machine", "paper", "experiment", "profile", "whole")},
+        **{name: where[name] for name in ("machine", "paper", "experiment", "profile")},
         "round": where["index"],
         "case": case["case"],
         "algorithm": case["workload"],
@@ -182,7 +171,6 @@ def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> 
         "threads": record["threads"],
         "status": case["status"],
         "reason": case["reason"],
-        "whole_seconds": sum(block.seconds for block in blocks) if is_whole_run else math.nan,
         "blocks": len(blocks) if is_timed else 0,
         "discarded": len(blocks) - len(clean) if is_timed else 0,
         "causes": count_causes(causes),
@@ -193,120 +181,93 @@ def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> 
         "parameters": case["parameters"],
         "cause_counts": causes,
         "profile_facts": record["profile"],
-        **(taken := step_seconds(clean, weights)),
-        **iterated(case.get("iterations") or {}, weights, taken["parts"]),
-        **(step_energy(clean, weights, record["provenance"].get("energy"), case.get("energy_run")) if clean else {}),
+        **step_seconds(clean, weights),
+        **(step_energy(clean, weights, record["provenance"].get("energy", {}).get("reason")) if clean else {}),
     }
 
 
 def count_causes(causes: Mapping[str, int]) -> str:
-    """Why blocks were discarded, the most frequent first: page faults in 3, the machine slept in 1."""
+    """Why blocks were discarded, the most frequent first: page faults in 3, clocks throttled in 1."""
     return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
 
 
-def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, Any]:
+def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, float]:
     """Seconds a step in one round over its clean blocks: the mean for totals, the median for speeds. `weights` say how
-    often each part of a step that is timed in parts counts in it; `parts` has the mean seconds of each."""
+    often each part of a step that is timed in parts counts in it."""
     if not clean:
-        return {"parts": {}}
+        return {}
     steps = sum(block.steps for block in clean)
     if not weights:
         samples = [time / block.sample_steps for block in clean for time in block.sample_seconds]
         mean = sum(block.seconds for block in clean) / steps
-        return {"seconds": mean, "seconds_median": statistics.median(samples), "parts": {}}
-    parts = {
-        name: weight * sum(math.fsum(block.part_seconds[index]) for block in clean) / steps
-        for index, (name, weight) in enumerate(weights.items())
-    }
+        return {"seconds": mean, "seconds_median": statistics.median(samples)}
+    parts = [
+        weight * sum(math.fsum(block.part_seconds[index]) for block in clean) / steps
+        for index, weight in enumerate(weights.values())
+    ]
     times = [np.array(list(weights.values())) @ np.array(block.part_seconds) / block.sample_steps for block in clean]
     return {
-        "seconds": math.fsum(parts.values()),
+        "seconds": math.fsum(parts),
         "seconds_median": statistics.median(np.concatenate(times).tolist()),
-        "parts": parts,
     }
 
 
-def iterated(told: Mapping[str, float], weights: Mapping[str, float], parts: Mapping[str, float]) -> dict[str, Any]:
-    """How often an example was iterated, the mean over the parts of a step that are `told` of, and what these took
-    together; nothing where no part iterates, or none has a time."""
-    seconds = math.fsum(parts[name] for name in told if parts)
-    if not seconds:
-        return {}
-    often = math.fsum(weights[name] for name in told)
-    iterations = math.fsum(weights[name] * number for name, number in told.items()) / often
-    return {"iterations": iterations, "iterating_seconds": seconds}
+def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None) -> dict[str, Any]:
+    """Return the joules of a step, of all domains together, and the watts that they are over the time of the steps; or
+    why the `clean` blocks of a round say nothing.
 
-
-def step_energy(
-    clean: Sequence[Block],
-    weights: Mapping[str, float],
-    told: Mapping[str, Any] | None,
-    run: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Joules a step, of all domains together, and the watts that they are over the time of the steps; or why the clean
-    blocks of a round say nothing.
-
-    `told` is what the record says of its counters, `weights` how often each part of a step counts in one. Where blocks
-    are too short for the counters, the `run` after them speaks, if the case had one.
+    `weights` is how often each part of a step counts in one, `why_not` what the record says of absent counters.
     """
-    if told is None:
-        return {"energy_reason": "the records were made before energy was read"}
-    if told["reason"]:
-        return {"energy_reason": str(told["reason"])}
+    if why_not:
+        return {"energy_reason": why_not}
     if any(weight != 1 for weight in weights.values()):
         why = "some parts of a step count more often than others, and the energy of each part is not known"
         return {"energy_reason": why}
-    slowest = max(told["update_seconds"], key=lambda domain: told["update_seconds"][domain])
-    least = FEWEST_UPDATES * told["update_seconds"][slowest]
-    blocks = [block for block in clean if block.seconds >= least]
-    if not blocks and run and run["seconds"] >= least:
-        return _energy(run["joules"], run["steps"], run["seconds"])
-    if not blocks:
-        return {"energy_reason": f"blocks are shorter than {FEWEST_UPDATES} updates of the counter of {slowest}"}
-    counted = [block for block in blocks if block.joules]
+    counted = [block for block in clean if block.joules]
     if not counted:
         why = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
         return {"energy_reason": why}
-    joules = {name: math.fsum(block.joules[name] for block in counted) for name in counted[0].joules}
-    return _energy(joules, sum(block.steps for block in counted), math.fsum(block.seconds for block in counted))
-
-
-def _energy(by_domain: Mapping[str, float], steps: int, seconds: float) -> dict[str, Any]:
-    joules = math.fsum(by_domain.values())
+    joules = math.fsum(used for block in counted for used in block.joules.values())
     if not joules:
         return {"energy_reason": "the counters stood still"}
-    return {"joules": joules / steps, "watts": joules / seconds, "energy_of": " + ".join(by_domain)}
+    return {
+        "joules": joules / sum(block.steps for block in counted),
+        "watts": joules / math.fsum(block.seconds for block in counted),
+        "energy_of": " + ".join(counted[0].joules),
+    }
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """The records in the order of their time."""
-    return [record for _, record in _begun(list(records))]
+    """Sort the records by when they were begun."""
+    return sorted(records, key=lambda record: (_begun(record), record["id"]["profile"]))
 
 
 def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
-    """The records of one machine in the order of their time, each with the number of its session, from 0.
+    """Return the records of one machine in the order of their time, each with the number of its session, from 0.
 
-    A session ends where nothing is measured for longer than PAUSE. A run that was killed and soon goes on stays in it,
-    also after the machine was started again; but of two starts that seem to be at the same time, a date was wrong, and
-    they share no session.
+    A session ends where nothing is measured for longer than PAUSE.
     """
-    found = _begun(list(records))
-    numbers: dict[int, int] = {}
-    session, until = -1, float("-inf")
-    for begin, end, members in sorted(_stretches(found), key=lambda stretch: stretch[0]):
-        session += not -ROUNDING <= begin - until <= PAUSE
-        until = max(until, end)
-        numbers |= dict.fromkeys(members, session)
-    return [(numbers[id(record)], record) for _, record in found]
+    numbered: list[tuple[int, Record]] = []
+    session, until = -1, -math.inf
+    for record in in_order(records):
+        session += _begun(record) - until > PAUSE
+        until = max(until, _begun(record) + record["wall_seconds"])
+        numbered.append((session, record))
+    return numbered
+
+
+def _begun(record: Record) -> float:
+    """Return when the record was begun, in seconds since 1970."""
+    return datetime.fromisoformat(record["started"]).timestamp()
 
 
 def latest_measurement(records: Iterable[Record]) -> list[Record]:
-    """Of each table and profile of a machine, and of its whole runs, the records that are of one measurement, the one
-    that was gone on with last: of the same digest and the same version of the library."""
+    """Of each table and profile of a machine the records that are of one measurement, the one that was gone on with
+    last: of the same digest and the same version of the library."""
     groups: dict[tuple[Any, ...], dict[tuple[str, str], list[Record]]] = defaultdict(lambda: defaultdict(list))
     records = list(records)
     for record in records:
-        where = tuple(record["id"][name] for name in ("machine", "paper", "experiment", "profile", "whole"))
+        where = tuple(record["id"][name] for name in ("machine", "paper", "experiment", "profile"))
         # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
         groups[where][record["digest"], library_of(record)].append(record)
     places = {id(record): place for place, record in enumerate(in_order(records))}
@@ -324,39 +285,3 @@ def latest_measurement(records: Iterable[Record]) -> list[Record]:
 def library_of(record: Mapping[str, Any]) -> str:
     """The version of what multiplied, as the measuring process found it; empty where it never started."""
     return str(record["provenance"].get("backend", {}).get("package", ""))
-
-
-def _begun(records: list[Record]) -> list[tuple[float, Record]]:
-    """When each was begun, seconds since 1970, in order; of one start all by the date that its latest record tells."""
-    dates = {id(record): datetime.fromisoformat(record["started"]).timestamp() for record in records}
-    starts: dict[str, tuple[float, float]] = {}
-    for record in records:
-        boot, seconds = _clock(record)
-        if boot:
-            starts[boot] = max(starts.get(boot, (-1.0, 0.0)), (seconds, dates[id(record)] - seconds))
-    begun = []
-    for record in records:
-        boot, seconds = _clock(record)
-        begun.append((starts[boot][1] + seconds if boot else dates[id(record)], record))
-    return sorted(begun, key=lambda one: (one[0], one[1]["id"]["profile"]))
-
-
-def _stretches(begun: list[tuple[float, Record]]) -> list[tuple[float, float, list[int]]]:
-    """Of each start of the machine, what was measured without a pause: begin, end, and the records."""
-    by_start: dict[str, list[tuple[float, float, list[int]]]] = defaultdict(list)
-    for begin, record in begun:
-        found, end = by_start[_clock(record)[0]], begin + record["wall_seconds"]
-        if found and begin - found[-1][1] <= PAUSE:
-            first, until, members = found[-1]
-            found[-1] = (first, max(until, end), [*members, id(record)])
-        else:
-            found.append((begin, end, [id(record)]))
-    return [stretch for found in by_start.values() for stretch in found]
-
-
-def _clock(record: Mapping[str, Any]) -> tuple[str, float]:
-    """Which start of the machine, and the seconds since then; "" of a record that does not tell, as earlier ones."""
-    match record.get("clock"):
-        case {"boot": str(boot), "seconds": float(seconds) | int(seconds)} if boot and 0 <= seconds < float("inf"):
-            return boot, float(seconds)
-    return "", 0.0

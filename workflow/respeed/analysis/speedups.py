@@ -1,33 +1,28 @@
 """Cells beside one another: how many times as fast one is as another, from the rounds of both.
 
 speedups.csv: the fastest CPU row in fp32 of the same machine over every cell, as papers have it. machines.csv: in each
-case the fastest row in fp32 of the fastest machine over that of every machine, whatever the algorithm. standings.csv:
-where each machine stands in each table. spread.csv: how far machines lie apart, for readers of many of them.
+case the fastest row in fp32 of the fastest machine over that of every machine, whatever the algorithm.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from operator import attrgetter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import ROUNDS_OF, across_precisions, rows_beside
-from respeed.analysis.columns import TABLES, apply_dtypes, make_frame, rows_of
+from respeed.analysis.cells import across_precisions, rows_beside
+from respeed.analysis.columns import apply_dtypes, rows_of
 from respeed.analysis.estimates import (
-    CONFIDENCE,
+    CELL_LEVEL,
     FULL_PRECISION,
+    RATIO_LEVEL,
     RIVAL,
-    TWO_LOOKS,
     Estimate,
     Sessions,
-    compare_apart,
-    compare_rounds,
-    confidence_among,
+    add_sessions,
+    estimate_ratio,
     estimate_sum,
-    over_sessions,
-    place_machines,
+    level_among,
     verdict_of,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
@@ -38,11 +33,6 @@ COLUMN = ["machine", *CASE]
 BASE = ("base_machine", "base_algorithm", "base_profile")
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
-# As pandas describes a sample, and as tables call it.
-QUANTILES = {
-    "count": "machines", "min": "lowest", "25%": "lower_quartile", "50%": "median", "75%": "upper_quartile",
-    "max": "highest",
-}  # fmt: skip
 
 
 class Samples:
@@ -61,20 +51,18 @@ class Samples:
         """The median seconds a step of its rounds, by session: for speeds."""
         return self._by_session[key_of(cell)]
 
-    def ratio(self, base: Any, cell: Any, confidence: float = TWO_LOOKS) -> tuple[Estimate, bool]:
+    def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
         """t_base / t_cell, and whether it is from rounds of the same sessions; of two machines it never is."""
-        pair = self.by_session(base), self.by_session(cell)
-        if base.machine != cell.machine:
-            return compare_apart(*pair, confidence), False
-        return compare_rounds(*pair, confidence)
+        is_one = base.machine == cell.machine
+        return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
 
-    def sum(self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CONFIDENCE) -> Estimate:
+    def sum(self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL) -> Estimate:
         """The seconds of several cells together; over those of others, if any. What sessions differ by is in it where
         there are several; of a ratio only where the two share none."""
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
         is_within = days[0].keys() & days[1].keys() if over else len(days[0]) == 1
-        return found if is_within else over_sessions(found, days, confidence)
+        return found if is_within else add_sessions(found, days, confidence)
 
     def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[int, float]]]:
         """The mean seconds of each cell by round: a mapping for each group of cells that one process measured."""
@@ -90,52 +78,36 @@ def times_the_work(base: Any, cell: Any) -> float:
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
-def fastest_by(rows: Iterable[Any], *names: str, value: str = "seconds") -> dict[Any, Any]:
-    """Of the rows that agree in the fields `names` the one with the smallest `value`, of equals the first; rows without
-    one do not count. In the order in which they come."""
-    place, size = attrgetter(*names), attrgetter(value)
-    found: dict[Any, Any] = {}
-    for row in rows:
-        where = place(row)
-        if (size(row) or 0) > 0 and (where not in found or size(row) < size(found[where])):
-            found[where] = row
-    return found
-
-
-def compare_to_best(
-    cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series, value: str = "seconds",
-    price: str = "",
-) -> pd.DataFrame:  # fmt: skip
-    """Every cell beside the base, which is that with the smallest `value` of those that may be it and agree in `by`:
+def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
+    """Every cell beside the base, which is the fastest of those that may be it and agree in `by`:
 
     base_machine, base_algorithm, base_profile
     speedup, speedup_low, speedup_high, confidence
-                          seconds of the base over those of the cell; with `price`, of seconds times that column
-    verdict, reason       base, what may be said of the speedup, and why not more; none without a base or a `value`
+                          seconds of the base over those of the cell
+    verdict, reason       base, what may be said of the speedup, and why not more; none without a base or seconds
     together              whether it is from rounds of the same sessions
 
     The best of several cells that are equally good is the luckiest: its rivals are compared with more confidence, so
     that each is falsely called slower in at most 5 %.
     """
-    best = cells[may_be_base & cells[value].notna()].groupby(by)[value].idxmin()
+    best = cells[may_be_base & cells["seconds"].notna()].groupby(by)["seconds"].idxmin()
     base = cells[by].join(best.rename("base"), on=by)["base"]
-    is_rival = may_be_base & (cells[value] <= RIVAL * base.map(cells[value]))
+    is_rival = may_be_base & (cells["seconds"] <= RIVAL * base.map(cells["seconds"]))
     rivals = is_rival.groupby([cells[name] for name in by]).transform("sum")
     rows, found = dict(zip(cells.index, rows_of(cells), strict=True)), []
     for row, other, rival, count in zip(rows.values(), base, is_rival, rivals, strict=True):
-        confidence = confidence_among(count) if rival else TWO_LOOKS
-        found.append(_compare(row, rows.get(other), samples, confidence, value, price))
+        confidence = level_among(count) if rival else RATIO_LEVEL
+        found.append(_compare(row, rows.get(other), samples, confidence))
     names = [*BASE, "speedup", "speedup_low", "speedup_high", "confidence", "verdict", "reason", "together"]
     return pd.DataFrame(found, cells.index, names)
 
 
-def _compare(row: Any, base: Any, samples: Samples, confidence: float, value: str, price: str) -> dict[str, Any]:
-    if base is None or getattr(row, value) is None:
+def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[str, Any]:
+    if base is None or row.seconds is None:
         return dict.fromkeys(BASE, "") | {"verdict": "none", "reason": "", "together": True}
     ratio, verdict, reason, together = Estimate(1.0), "base", "", True
     if row is not base:
         ratio, together = samples.ratio(base, row, confidence)
-        ratio = ratio.times(getattr(base, price) / getattr(row, price)) if price else ratio
         verdict, reason = verdict_of(ratio)
     return {
         **{name: getattr(base, name.removeprefix("base_")) for name in BASE},
@@ -204,53 +176,3 @@ def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     compared = compare_to_best(fastest, samples, CASE, pd.Series(True, fastest.index))
     case = fastest.groupby(CASE, sort=False).ngroup()
     return apply_dtypes(fastest.join(compared).loc[case.sort_values(kind="stable").index], "machines")
-
-
-def rank_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """A row for every machine and table that more than one machine measured, the fastest first.
-
-    `share` is its speed over that of the machines that share the first place, the geometric mean over `cases`. `rank`
-    is one more than the number of machines that are proven to be faster, among the `machines` that measured
-    `all_cases`: machines that cannot be told apart share a place. A machine that did not measure all has no rank.
-    """
-    fastest = fastest_rows(cells).query("machines > 1")
-    speeds = _speeds(fastest, samples.timed)
-    fastest = fastest.assign(speed=speeds.groupby("cell")["speed"].median())
-    tables = []
-    for _, table in fastest.groupby(["paper", "experiment"], sort=False):
-        by_machine = table.groupby("machine", sort=False)
-        rows = pd.DataFrame({"cases": by_machine.size()})
-        most = rows["cases"].max()
-        whole = list(rows.index[rows["cases"] == most])
-        places = place_machines([speeds[speeds["cell"].isin(by_machine.groups[name])] for name in whole])
-        rows["rank"] = pd.Series(places, index=whole, dtype="Int64").reindex(rows.index)
-        first = table[table["machine"].map(rows["rank"] == 1)].groupby("case")["speed"].mean()
-        behind = (table["speed"] - table["case"].map(first)).groupby(table["machine"]).mean()
-        rows = rows.assign(share=np.exp(behind), machines=len(whole), all_cases=most)
-        rows["paper"], rows["experiment"] = table["paper"].iloc[0], table["experiment"].iloc[0]
-        rows = rows.rename_axis("machine").reset_index()
-        tables.append(rows.sort_values(["rank", "share"], ascending=[True, False]))
-    return apply_dtypes(pd.concat(tables), "standings") if tables else make_frame([], "standings")
-
-
-def _speeds(cells: pd.DataFrame, timed: pd.DataFrame) -> pd.DataFrame:
-    """The rounds of cells: the index of the `cell`, its `case`, `speed` (the logarithm), `session`, and the `turn`."""
-    mine = cells[ROUNDS_OF].rename_axis("cell").reset_index()
-    names = [*ROUNDS_OF, "round", "session", "seconds_median"]
-    found = mine.merge(timed.rename(columns={"experiment": "measured_in"})[names], on=ROUNDS_OF)
-    turn = found.groupby(["machine", "measured_in", "profile", "round"], sort=False).ngroup()
-    return found.assign(speed=-np.log(found["seconds_median"]), turn=turn)
-
-
-def measure_spread(cells: pd.DataFrame, speedups: pd.DataFrame) -> pd.DataFrame:
-    """A row for every case and quantity that more than one machine has a number of, in fp32: the seconds of every
-    machine's fastest row, or its accelerator's highest speedup."""
-    full = speedups[(speedups["precision"] == FULL_PRECISION) & ~speedups["is_cpu"] & (speedups["speedup"] > 0)]
-    seconds = fastest_rows(cells).groupby(CASE, sort=False)["seconds"]
-    factors = full.groupby([*CASE, "machine"], sort=False)["speedup"].max().groupby(CASE, sort=False)
-    spreads = [
-        groups.describe().loc[groups.size() > 1].reset_index().assign(quantity=quantity)
-        for quantity, groups in (("seconds", seconds), ("speedup", factors))
-    ]
-    found = pd.concat(spreads, ignore_index=True).rename(columns=QUANTILES)
-    return apply_dtypes(found.reindex(columns=list(TABLES["spread"].columns)), "spread")

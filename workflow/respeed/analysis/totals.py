@@ -1,10 +1,6 @@
-"""What follows from cells one by one, and from all cells of a table together:
+"""results/tables/totals.csv: tables whose cases are the parts of one thing, added up.
 
-totals.csv  tables whose cases are the parts of one thing, added up
-parts.csv   steps that are timed in parts, each part by itself
-wholes.csv  runs in which nothing is extrapolated, beside the seconds that are
-
-Our total is the sum of the cells, with a bootstrap over rounds for its interval. Theirs cannot be: the paper prints
+Our total is the sum of the cells, with an interval by the variance over rounds. Theirs cannot be: the paper prints
 seconds for other sizes. It is the same work at the paper's own rates, each interpolated between the sizes that it
 prints (the logarithm of the rate against that of the number of weights, held constant beyond the ends).
 """
@@ -18,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.cells import label_row
-from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import estimate_location, what_is_missing
-from respeed.analysis.rounds import CELL, CellKey, key_of
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.estimates import what_is_missing
 from respeed.analysis.speedups import Samples
 from respeed.model.paper import Case, Experiment, Paper
 
@@ -91,39 +86,3 @@ def _rates(paper: Paper, row: str) -> Iterator[tuple[float, float]]:
 
 def _weights(case: Case) -> float:
     return float(case.parameters["visible"] * case.parameters["hidden"])
-
-
-def make_parts(cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """A row for every part of every measured cell that has parts."""
-    samples: dict[CellKey, list[dict[str, float]]] = defaultdict(list)
-    for *cell, seconds in zip(*(rounds[name] for name in [*CELL, "parts"]), strict=True):
-        if seconds:
-            samples[CellKey(*cell)].append(seconds)
-    parts = []
-    for cell in rows_of(cells[cells["seconds"].notna()]):
-        found = samples.get(key_of(cell), [])
-        for name in found[0] if found else ():
-            one = estimate_location([cell.steps * times[name] for times in found])
-            parts.append(cell._asdict() | {"part": name} | one.columns("seconds"))
-    return make_frame(parts, "parts")
-
-
-def make_wholes(cells: pd.DataFrame, rounds: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A row for every cell that was run whole, with the parameters that the paper's file has now."""
-    wanted = pd.DataFrame(
-        [
-            (paper.name, experiment.name, case.name, case.workload, {**case.parameters, **experiment.whole_parameters})
-            for paper in papers.values()
-            for experiment in paper.experiments.values()
-            for case in experiment.cases
-        ],
-        columns=["paper", "experiment", "case", "algorithm", "wanted"],
-    )
-    runs = rounds[rounds["whole_seconds"].notna()].rename(columns={"experiment": "measured_in"})
-    where = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
-    found = cells.merge(runs.drop_duplicates(where, keep="last")[[*where, "whole_seconds", "parameters"]], on=where)
-    found = found.merge(wanted, on=["paper", "experiment", "case", "algorithm"])
-    same = [ran == now for ran, now in zip(found["parameters"], found["wanted"], strict=True)]
-    found = found[np.array(same, dtype=bool)]
-    ratio = found["whole_seconds"] / found["seconds"]
-    return apply_dtypes(found.assign(extrapolated_seconds=found["seconds"], ratio=ratio), "wholes")

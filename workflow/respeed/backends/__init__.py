@@ -30,7 +30,7 @@ from respeed.model.paper import number_bytes
 from respeed.paths import class_name
 
 # Files that hold several backends, each a class of its name.
-FAMILIES = {"scipy_blas": ("openblas", "accelerate", "mkl", "blis", "netlib", "program")}
+FAMILIES = {"scipy_blas": ("openblas", "accelerate", "mkl", "blis", "program")}
 
 # An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
 Array = Any

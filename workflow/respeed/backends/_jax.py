@@ -7,8 +7,6 @@ written down, as they follow from the key that they were made of.
 """
 
 import functools
-import importlib.util
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
@@ -21,7 +19,7 @@ import numpy as np
 from respeed.backends import Step, host_dtype
 from respeed.backends._jax_pool import pool_size
 from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import NAMES, device_facts, old_driver, split_device, too_high
+from respeed.machine.accelerators import NAMES, split_device, too_high
 from respeed.text import first_line
 
 
@@ -172,11 +170,6 @@ def _uniform(key: Any, shape: tuple[int, ...]) -> Any:
 
 # JAX's names of the kinds of devices. It calls NVIDIA's and AMD's both gpu, as torch calls both cuda.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
-# The packages by which JAX reaches devices of a kind, and what to install for each.
-PLUGINS = {
-    "cuda": {f"jax_{name}_plugin": f"jax[{name}]" for name in ("cuda13", "cuda12", "rocm7")},
-    "tpu": {"libtpu": "jax[tpu]"},
-}
 
 
 class Jax:
@@ -302,44 +295,29 @@ def find_device(kind: str, index: int | None) -> Any:
     try:
         devices = jax.devices(PLATFORMS[kind])
     except RuntimeError as error:
-        no = f"no {NAMES[kind]} device that jax {jax.__version__} can use"
-        told = _unfit_jax(kind) or f"{no}: {first_line(error)}"
-        raise NotMeasurable(told) from error
+        none = f"no {NAMES[kind]} device that jax {jax.__version__} can use"
+        raise NotMeasurable(f"{none}: {first_line(error)}") from error
     if reason := too_high(kind, index or 0, len(devices)) if index else None:
         raise NotMeasurable(reason)
     return devices[index or 0]
 
 
-def _unfit_jax(kind: str) -> str | None:
-    """What JAX lacks for a device that is there, or why the driver is too old for it; None if that is not it."""
-    plugins = PLUGINS.get(kind, {})
-    found = next((name for name in plugins if importlib.util.find_spec(name)), None)
-    if plugins and not found:
-        there = str(next(iter(device_facts()), {}).get("driver_cuda", "13")).partition(".")[0]
-        older = kind == "cuda" and int(there) < 13
-        fitting = list(plugins.values())[older]
-        return f"jax {jax.__version__} has no plugin for {NAMES[kind]}: install {fitting} (docs/adding.md)"
-    cuda = re.search("cuda([0-9]+)", found or "")
-    return old_driver("jax", cuda[1], "jax[cuda{}] (docs/adding.md)") if cuda else None
-
-
 def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
-    """What a process finds that uses the device for a moment: of each precision why it cannot be measured, None if it
-    can, and whether that stays so until driver, JAX or device change."""
+    """Use the device for a moment. Return for each precision why it cannot be measured, None if it can, and whether
+    that stays so until driver, JAX or device change."""
     kind, index = split_device(device)
-    reason, lasting = None, True
+    reason = None
     try:
         here = find_device(kind, index)
         square = np.arange(16, dtype=np.float32).reshape(4, 4)
         there = jax.device_put(square, here)
         if not np.array_equal(np.asarray(there @ there), square @ square):
-            reason, lasting = f"a small product on it is wrong, with jax {jax.__version__}", False
+            reason = f"a small product on it is wrong, with jax {jax.__version__}"
     except NotMeasurable as error:
-        reason, lasting = str(error), bool(_unfit_jax(kind))
+        reason = str(error)
     except Exception as error:  # of the device, its driver or its libraries
         reason = f"a small product on it fails, with jax {jax.__version__}: {first_line(error)}"
-        lasting = False
-    return {"reasons": dict.fromkeys(precisions, reason), "lasting": lasting}
+    return {"reasons": dict.fromkeys(precisions, reason), "lasting": not reason}
 
 
 @functools.cache

@@ -16,42 +16,14 @@ TRIED_BYTES = 2**25
 class ByTorch:
     """As the contract has them; matrices or stacks of matrices. `facts` is what a record says of it."""
 
-    # Whether a bias that the product of stacks cannot add by itself is better left to `sigmoid` and `sample`.
-    adds_biases = False
     # What a step may take besides its program's arrays, and arrays like one of them.
     scratch_bytes = TRIED_BYTES
 
     def __init__(self, scratch: Scratch, why: str = "") -> None:
-        """`why`: why nothing more is fused here, if something could be."""
+        """Keep `why`, for the record: the reason why nothing is fused on a device where it could be."""
         self._scratch = scratch
         self._tables: dict[tuple[float, ...], list[Tensor]] = {}
         self.facts = f"torch: {why}" if why else "torch"
-
-    def sigmoid(self, out: Tensor, bias: Tensor | None, scale: float) -> None:
-        """out <- scale sigmoid(out + bias)."""
-        if bias is not None:
-            out.add_(bias)
-        torch.sigmoid_(out)
-        if scale != 1.0:
-            out.mul_(scale)
-
-    def sample(self, out: Tensor, bias: Tensor | None, draws: Tensor, sample: Tensor, scale: float) -> None:
-        """The same; sample <- 1 where a draw is below out / scale, else 0."""
-        self.sigmoid(out, bias, 1.0)
-        self._compare(draws, out, sample)
-        if scale != 1.0:
-            out.mul_(scale)
-
-    def _compare(self, draws: Tensor, probabilities: Tensor, sample: Tensor) -> None:
-        torch.lt(draws, probabilities, out=sample)
-
-    def mask(self, x: Tensor, draws: Tensor, share: float, out: Tensor) -> None:
-        self._where_least(draws, share, out)
-        out.mul_(x)
-
-    def _where_least(self, draws: Tensor, least: float, out: Tensor) -> None:
-        """out <- 1 where a draw is at least so large, else 0."""
-        torch.ge(draws, least, out=out)
 
     def softmax_error(self, logits: Tensor, labels: Tensor, out: Tensor, costs: Tensor) -> None:
         # In low precision a probability near 1 would lose what it misses 1 by.

@@ -5,7 +5,7 @@ Copies run beside the computing there. An array may have a twin in the host's me
 """
 
 import gc
-import re
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -16,13 +16,13 @@ from torch import Tensor
 
 from respeed.backends import Mirror, Step, Stream
 from respeed.backends._cpu import Copies
+from respeed.backends._torch import is_out_of_memory
+from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_steps import TorchSteps
-from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import NAMES, accelerator_names, has_amd, old_driver, split_device, too_high
+from respeed.errors import NotMeasurable, is_of_the_disk
+from respeed.machine.accelerators import NAMES, split_device, too_high
+from respeed.machine.process import private_folder
 from respeed.text import first_line
-
-# What to do where another torch would do.
-OWN_TORCH = "RESPEED_PYTHON=..."
 
 
 class HostTwin:
@@ -260,6 +260,24 @@ class OnAccelerator(TorchSteps):
         torch.backends.cudnn.benchmark = True
         self._graphs = Graphs(self._device, self.dtype, self._random) if self._cuda else None
 
+    def _make_between(self) -> ByTorch:
+        """Return the two Triton kernels beside torch's operations, or these alone and why."""
+        if self._device.type != "cuda" or torch.version.hip or self.dtype != torch.float32:
+            return super()._make_between()
+        if os.environ.get("TRITON_INTERPRET", "0") not in {"", "0"}:
+            return ByTorch(self._scratch, "TRITON_INTERPRET is set")
+        # What was compiled before is loaded: from a folder that no other user could have put anything into.
+        os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
+        try:
+            from respeed.backends._torch_triton import ByTriton
+
+            return ByTriton(self._scratch, self._device)
+        except Exception as error:  # no Triton, no C compiler, a GPU that it does not know
+            # Want of memory and a full disk say nothing of the kernels, and rounds would differ for them.
+            if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
+                raise
+            return ByTorch(self._scratch, first_line(error)[:200])
+
     def captured(self, step: Step) -> Step:
         return self._graphs.captured(step) if self._graphs else step
 
@@ -324,72 +342,28 @@ class OnAccelerator(TorchSteps):
 
 
 def missing(kind: str, index: int | None) -> str | None:
-    """Why torch has no such device; None if it has."""
+    """Return why torch has no such device, in the words that it begins to use one with; None if it has."""
     # Versions differ in whether torch.mps says so itself.
-    if not (torch.backends.mps if kind == "mps" else getattr(torch, kind)).is_available():
-        return _unfit_torch(kind) or f"no {NAMES[kind]} device that torch {torch.__version__} can use{_complaint(kind)}"
-    return too_high(kind, index or 0, 1 if kind == "mps" else getattr(torch, kind).device_count())
-
-
-def _unfit_torch(kind: str) -> str | None:
-    """Why a device that is there is none for this torch, which another torch or driver would mend; None if torch would
-    fit, or nothing is there."""
-    if kind == "xpu" and not getattr(torch.version, "xpu", None):
-        return f"torch {torch.__version__} is built without XPU: {OWN_TORCH} with one that has it (README)"
-    names, cuda, hip = accelerator_names(), torch.version.cuda, torch.version.hip
-    if kind != "cuda" or not (names or has_amd()):
-        return None
-    name = names[0] if names else "an AMD GPU"
-    if not cuda and not hip:
-        fitting = "a torch for CUDA" if names else "a ROCm torch"
-        return f"{name}; this torch ({torch.__version__}) is built for CPUs alone: {OWN_TORCH} with {fitting} (README)"
-    if names and hip:
-        return f"{name}; this torch is built for ROCm {hip}: {OWN_TORCH} with a torch for CUDA (README)"
-    if cuda and not names:
-        return f"{name}; this torch is built for CUDA {cuda}: {OWN_TORCH} with a ROCm torch (README)"
-    return old_driver("torch", cuda, f"{OWN_TORCH} with a torch for CUDA {{}} (README)") if cuda else None
-
-
-def _complaint(kind: str) -> str:
-    """What torch itself says when it begins to use such devices."""
+    if (torch.backends.mps if kind == "mps" else getattr(torch, kind)).is_available():
+        return too_high(kind, index or 0, 1 if kind == "mps" else getattr(torch, kind).device_count())
+    none = f"no {NAMES[kind]} device that torch {torch.__version__} can use"
     try:
         getattr(torch, kind).init()
     except Exception as error:  # of the driver, the runtime or torch
-        return f": {first_line(first_cause(error))}"
-    return ""
-
-
-def _lacks_code() -> str | None:
-    """Why no kernel of this torch runs on the current CUDA device; None if some do. Code for one capability
-    runs on those of the same first number that are not lower, PTX on all that are not lower."""
-    capability = torch.cuda.get_device_capability()
-    found = [re.fullmatch(r"(sm|compute)_(\d+)(\d)", arch) for arch in torch.cuda.get_arch_list()]
-    codes = [(one[1], (int(one[2]), int(one[3]))) for one in found if one]
-    runs = [code <= capability and (kind == "compute" or code[0] == capability[0]) for kind, code in codes]
-    if not codes or any(runs):
-        return None
-    known = sorted(code for _, code in codes)
-    least, most, mine = (".".join(map(str, one)) for one in (known[0], known[-1], capability))
-    has = f"{least} and later" if capability < known[0] else f"{least} to {most}"
-    name = torch.cuda.get_device_name()
-    return (
-        f"{name} (compute capability {mine}): this torch ({torch.__version__}) has code for {has}: "
-        f"{OWN_TORCH} with a torch that has code for {mine} (README)"
-    )
+        return f"{none}: {first_line(first_cause(error))}"
+    return none
 
 
 def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
-    """What a process finds that uses the device for a moment: of each precision why it cannot be measured, None if it
-    can, and whether that stays so until driver, torch or device change."""
+    """Use the device for a moment. Return for each precision why it cannot be measured, None if it can, and whether
+    that stays so until driver, torch or device change."""
     kind, index = split_device(device)
-    reason, lasting = missing(kind, index), bool(_unfit_torch(kind))
+    reason = missing(kind, index)
     if not reason:
         if index is not None:
             getattr(torch, kind).set_device(index)
-        reason = lacking = _lacks_code() if kind == "cuda" else None
-        reason = reason or _wrong_product(kind)
-        lasting = bool(lacking) or not reason
-    return {"reasons": {one: reason or why_not(kind, one) for one in precisions}, "lasting": lasting}
+        reason = _wrong_product(kind)
+    return {"reasons": {one: reason or why_not(kind, one) for one in precisions}, "lasting": not reason}
 
 
 def _wrong_product(device: str) -> str | None:

@@ -24,12 +24,11 @@ from torch import Tensor
 from respeed.backends import Activation, Draws, Item
 from respeed.backends._torch import Torch, is_out_of_memory, operands
 from respeed.backends._torch_between import ByTorch
-from respeed.backends._torch_fused import between_for
-from respeed.errors import NotMeasurable
 
 # In place, one operation each.
 FORWARD: dict[Activation, Callable[[Tensor], object]] = {
     "none": lambda out: None,
+    "sigmoid": torch.sigmoid_,
     "tanh": torch.tanh_,
     "relu": torch.relu_,
 }
@@ -56,7 +55,7 @@ class TorchSteps(Torch):
         self._between = self._make_between()
 
     def _make_between(self) -> ByTorch:
-        return between_for(self._device, self.dtype, self._scratch)
+        return ByTorch(self._scratch)
 
     # What is the same on any arrays, asked for without a call in between.
     softmax_error, sigmoid_error, coordinate_step, line_search, gradient_step = (
@@ -88,29 +87,19 @@ class TorchSteps(Torch):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        bias = self._product(x, weights, bias, out, transpose=transpose, later=activation == "sigmoid")
-        if activation == "sigmoid":
-            self._between.sigmoid(out, bias, scale)
-            return
+        self._product(x, weights, bias, out, transpose=transpose)
         FORWARD[activation](out)
         if scale != 1.0:
             out.mul_(scale)
 
-    def _product(
-        self, x: Tensor, weights: Any, bias: Any, out: Tensor, *, transpose: bool, later: bool
-    ) -> Tensor | None:
-        """out <- x @ op(weights) + bias; or without the bias, which is returned, where that is better added later."""
+    def _product(self, x: Tensor, weights: Any, bias: Any, out: Tensor, *, transpose: bool) -> None:
+        """out <- x @ op(weights) + bias."""
         weights = weights.mT if transpose else weights
         if out.dim() == 2:
             # A bias of one dimension as the product's addend is what libraries fold into the product.
             torch.addmm(bias.view(-1), x, weights, out=out)
-        elif later and self._between.adds_biases:
-            torch.bmm(x, weights, out=out)
-            added: Tensor = bias
-            return added
         else:
             torch.baddbmm(bias, x, weights, out=out)
-        return None
 
     def activation_backward(self, out: Tensor, error: Tensor, *, activation: Activation) -> None:
         BACKWARD[activation](error, out)
@@ -134,13 +123,25 @@ class TorchSteps(Torch):
         transpose: bool = False,
         scale: float = 1.0,
     ) -> None:
-        bias = self._product(x, weights, bias, out, transpose=transpose, later=True)
+        self._product(x, weights, bias, out, transpose=transpose)
+        torch.sigmoid_(out)
         draws.array.uniform_(generator=self._random)
-        self._between.sample(out, bias, draws.array, sample, scale)
+        self._compare(draws.array, out, sample)
+        if scale != 1.0:
+            out.mul_(scale)
 
     def mask(self, x: Tensor, share: float, out: Tensor, draws: Any) -> None:
         draws.array.uniform_(generator=self._random)
-        self._between.mask(x, draws.array, share, out)
+        self._where_least(draws.array, share, out)
+        out.mul_(x)
+
+    def _compare(self, draws: Tensor, probabilities: Tensor, sample: Tensor) -> None:
+        """sample <- 1 where a draw is below its probability, else 0."""
+        torch.lt(draws, probabilities, out=sample)
+
+    def _where_least(self, draws: Tensor, least: float, out: Tensor) -> None:
+        """out <- 1 where a draw is at least so large, else 0."""
+        torch.ge(draws, least, out=out)
 
     def cut(self, image: Tensor, first: int, across: int, out: Tensor, top: int) -> None:
         # All windows at once, as views: (R, R, B, across, across, n).
@@ -181,9 +182,6 @@ class _Uniform:
 
 LOW = ("bf16", "fp16")
 
-# exact <- alpha a b + beta exact.
-Add = Callable[[Tensor, Tensor, Tensor, float, float], None]
-
 
 @dataclass(frozen=True)
 class Parameters:
@@ -207,24 +205,20 @@ class Mixed(TorchSteps):
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         # How a product adds to parameters, and the bytes of these over 4, with their operand and arrays to add from.
         # Others than parameters take half of what they take in fp32.
-        ways = ((self._add_by_product, 1.5), (self._add_sums, 2.5), (self._add_rounded, 3.0))
-        self._add, self.memory_factor = self._first_that_works(ways)
+        self.adds_itself = self._adds_itself()
+        self._add, self.memory_factor = (self._add_by_product, 1.5) if self.adds_itself else (self._add_rounded, 3.0)
 
-    def _first_that_works(self, ways: Sequence[tuple[Add, float]]) -> tuple[Add, float]:
-        """The first way that this torch offers on this device; NotMeasurable with the reasons if it offers none."""
+    def _adds_itself(self) -> bool:
+        """Return whether products in low precision can add their sums to fp32, as on CUDA by a new torch."""
         factor, exact = self.zeros(2, 16, 16), torch.zeros(2, 16, 16, device=self._device)
-        reasons: dict[str, None] = {}
-        for add, memory_factor in ways:
-            try:
-                add(factor[0], factor[0], exact[0], 1.0, 1.0)
-                add(factor, factor, exact, 1.0, 1.0)
-            except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
-                if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
-                    raise
-                reasons[" ".join(str(error).split())[:120]] = None
-            else:
-                return add, memory_factor
-        raise NotMeasurable(f"this torch has no products in {self.precision} on {self._device}: {'; '.join(reasons)}")
+        try:
+            self._add_by_product(factor[0], factor[0], exact[0], 1.0, 1.0)
+            self._add_by_product(factor, factor, exact, 1.0, 1.0)
+        except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
+            if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
+                raise
+            return False
+        return True
 
     def parameters(self, values: np.ndarray) -> Parameters:
         exact = self._as_tensor(values, torch.float32)
@@ -257,21 +251,13 @@ class Mixed(TorchSteps):
         self._add(*operands(a, b, out.exact, transpose_a, transpose_b), out.exact, alpha, beta)
         out.operand.copy_(out.exact)
 
-    # Three ways of exact <- alpha a b + beta exact for matrices or stacks, a and b of low precision, the best first.
-
     def _add_by_product(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
-        """The product adds its sums itself."""
+        """exact <- alpha a b + beta exact, matrices or stacks, a and b of low precision: the product adds its sums."""
         add = torch.addmm if exact.dim() == 2 else torch.baddbmm
         add(exact, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=exact)
 
-    def _add_sums(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
-        """The product writes its sums in fp32, which are then added."""
-        multiply = torch.mm if exact.dim() == 2 else torch.bmm
-        sums = multiply(a, b, out_dtype=torch.float32, out=self._scratch(exact))
-        _scale(exact, beta).add_(sums, alpha=alpha)
-
     def _add_rounded(self, a: Tensor, b: Tensor, exact: Tensor, alpha: float, beta: float) -> None:
-        """The product rounds its sums when it writes them; they are multiplied and added in fp32."""
+        """As above, but the product rounds its sums when it writes them; they are multiplied and added in fp32."""
         if exact.shape[-2] == 1:
             # A bias: of two sums over all examples, near one another, rounding would leave little of the difference.
             wide_a = self._scratch(a, torch.float32, "left").copy_(a)
@@ -282,16 +268,14 @@ class Mixed(TorchSteps):
         super().gemm(a, b, rounded)
         _scale(exact, beta).add_(sums.copy_(rounded), alpha=alpha)
 
-    def _product(self, x: Any, weights: Any, bias: Any, out: Tensor, **options: bool) -> Tensor | None:
-        return super()._product(x, _operand(weights), _operand(bias), out, **options)
+    def _product(self, x: Any, weights: Any, bias: Any, out: Tensor, **options: bool) -> None:
+        super()._product(x, _operand(weights), _operand(bias), out, **options)
 
     def describe(self) -> dict[str, Any]:
-        ways: dict[Add, str] = {
-            self._add_by_product: "products add to them",
-            self._add_sums: "products are added to them",
-            self._add_rounded: f"products, rounded to {self.precision}, are added to them",
-        }
-        return super().describe() | {"parameters": f"fp32, {ways[self._add]}"}
+        way = (
+            "products add to them" if self.adds_itself else f"products, rounded to {self.precision}, are added to them"
+        )
+        return super().describe() | {"parameters": f"fp32, {way}"}
 
 
 def _scale(array: Tensor, factor: float) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy.linalg import get_lapack_funcs
 from scipy.linalg.blas import dgemv, sgemv
 from threadpoolctl import threadpool_limits
 
@@ -19,7 +20,7 @@ from respeed.backends import make_backend, scipy_backend
 from respeed.backends._cpu import CpuSteps
 from respeed.errors import NotMeasurable
 from respeed.kernels import compiled
-from respeed.kernels.blas import TAKES_INT, LuFactors, make_gemm
+from respeed.kernels.blas import TAKES_INT, make_gemm
 from respeed.kernels.compiled import Workers
 from respeed.machine import software
 from respeed.machine.software import library_label
@@ -102,12 +103,21 @@ class ScipyBlas(CpuSteps):
         add = np.add
         self._spread(lambda start, stop: add(a[start:stop], b[start:stop], out[start:stop]), len(out), out.size)
 
-    def factors(self, n: int) -> LuFactors:
-        return LuFactors(n, self.host_dtype)
+    def factors(self, n: int) -> Any:
+        """Return LAPACK's getrf and getri, and how large a workspace the second asks for."""
+        getrf, getri, getri_lwork = get_lapack_funcs(("getrf", "getri", "getri_lwork"), dtype=self.host_dtype)
+        return getrf, getri, int(getri_lwork(n)[0])
 
-    def inverse(self, a: np.ndarray, factors: LuFactors, out: np.ndarray) -> None:
+    def inverse(self, a: np.ndarray, factors: Any, out: np.ndarray) -> None:
+        # LAPACK is column-major. Of a row-major array that is the transpose, whose inverse is that of the array,
+        # transposed: nothing has to be turned round, and `out` is overwritten.
+        getrf, getri, lwork = factors
         self.copy(a, out)
-        factors.invert(out)
+        lu, pivots, info = getrf(out.T, overwrite_a=True)
+        if info == 0:
+            _, info = getri(lu, pivots, lwork=lwork, overwrite_lu=True)
+        if info:
+            raise FloatingPointError("the matrix has no inverse")
 
     def _spread(self, work: Callable[[int, int], object], count: int, elements: int) -> None:
         pieces = 1 if self.apart or elements < self.least_spread else None
@@ -209,22 +219,6 @@ class Blis(SteeredBlas):
     """Where SciPy computes with it, as conda's and Linux distributions' may."""
 
     LIBRARY = "blis"
-
-
-class Netlib(ScipyBlas):
-    """The reference BLAS, where SciPy computes with it: loops in Fortran, on one thread."""
-
-    LIBRARY = "netlib"
-
-    def take_threads(self) -> None:
-        if self.threads > 1:
-            raise NotMeasurable("Netlib's reference BLAS has one thread")
-
-    def limit(self, threads: int) -> None:
-        pass
-
-    def describe(self) -> dict[str, Any]:
-        return self.facts(1)
 
 
 _FRAMEWORK = "/System/Library/Frameworks/Accelerate.framework/Accelerate"

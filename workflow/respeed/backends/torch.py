@@ -10,7 +10,6 @@ from torch import Tensor
 from respeed.backends import BackendContract
 from respeed.backends._cpu import CpuSteps, OnHost
 from respeed.backends._torch import Torch
-from respeed.backends._torch_between import ByTorch
 from respeed.backends._torch_device import OnAccelerator, probe_device
 from respeed.backends._torch_steps import LOW, Mixed
 from respeed.errors import NotMeasurable
@@ -75,15 +74,7 @@ class MixedOnCpu(OnHost, Mixed):
 
     synchronous = True
 
-    def _make_between(self) -> ByTorch:
-        return _OnHost(self._scratch)
-
-    def describe(self) -> dict[str, Any]:
-        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
-
-
-class _OnHost(ByTorch):
-    """By itself torch would compare copies in fp32, made anew each time."""
+    # By itself torch would compare copies in fp32, made anew each time.
 
     def _compare(self, draws: Tensor, probabilities: Tensor, sample: Tensor) -> None:
         wide = self._scratch(draws)
@@ -92,6 +83,9 @@ class _OnHost(ByTorch):
 
     def _where_least(self, draws: Tensor, least: float, out: Tensor) -> None:
         out.copy_(torch.ge(draws, least, out=self._scratch(draws)))
+
+    def describe(self) -> dict[str, Any]:
+        return _on_cpu(super().describe(), "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS")
 
 
 def _blas_of_torch() -> str:

@@ -30,12 +30,6 @@ def whitened_images() -> tuple[np.ndarray, ...]:
     return tuple(_whiten(image) for image in photographs().values())
 
 
-@functools.cache
-def plain_images() -> tuple[np.ndarray, ...]:
-    """The photographs as they are, each with variance 1."""
-    return tuple(image / image.std() for image in photographs().values())
-
-
 def _whiten(image: np.ndarray) -> np.ndarray:
     rows, columns = (np.fft.fftfreq(size) for size in image.shape)
     frequency = np.hypot(rows[:, None], columns[None, :])
@@ -45,14 +39,14 @@ def _whiten(image: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def natural_patches(count: int, side: int, seed: int, *, whiten: bool = True) -> np.ndarray:
+def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
     """`count` patches (count, side * side), float32, from both images, at random places, none twice: mean 0, norm 1.
 
     A patch of less than LEAST_CONTRAST times the images' variance, of plain sky, say, is passed over: brought to norm
     1, it would be noise.
     """
     random = np.random.default_rng(seed)
-    images = whitened_images() if whiten else plain_images()
+    images = whitened_images()
     out = np.empty((count, side * side), np.float32)
     taken: set[tuple[int, int, int]] = set()
     row = 0

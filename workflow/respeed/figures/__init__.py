@@ -1,69 +1,50 @@
 """Figures, drawn from tables. No arithmetic here: what is drawn was derived there."""
 
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from respeed.analysis.cells import PAPER
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.roofline import make_history
+from respeed.analysis.roofline import make_history, make_roofline
 from respeed.figures.charts import draw_chart
-from respeed.figures.learning import draw_curves, draw_pictures
 from respeed.figures.machine import chart_rates, chart_scaling, draw_history, draw_roofline
 from respeed.figures.results import Outcome, Results, load_results
-from respeed.figures.style import PAGES, save_figure
-from respeed.figures.timings import chart_seconds, chart_speedup, color_packages, place_cases
+from respeed.figures.style import save_figure
+from respeed.figures.timings import chart_speedup, color_packages
 from respeed.paths import results_folder
-from respeed.schedule.outputs import RATIOS
-
-# Draws a figure on the page that it is told by name.
-Draw = Callable[..., Figure]
 
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-{seconds,speedup,learning,learned}.{svg,pdf,png}, and
-    results/figures/<paper>/<machine>-roofline.{svg,pdf,png}; of a paper that asks for it
-    results/figures/<paper>/history.{svg,pdf,png}; and of its hardware sheet
-    results/figures/<machine>-{scaling,rates}.{svg,pdf,png}; each also for slides, <name>-slide.{svg,png}.
+    """Write results/figures/<paper>/<experiment>/<machine>-speedup, <paper>/<machine>-roofline and
+    <machine>-{scaling,rates}, each as .svg, .pdf and .png; of a paper that asks for it also <paper>/history.
 
-    Of all machines while they are few, or else of `machine`, all others together behind it (see schedule.selection).
+    Of all machines while they are few, or else of `machine` (see schedule.selection).
     """
-    results = load_results(smoke, machine, papers)
-    for path, draw in _figures(results):
-        for page in () if smoke and path.name.endswith(RATIOS) else PAGES:
-            save_figure(draw(page=page), results_folder(smoke) / "figures" / path, page)
+    folder = results_folder(smoke) / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, figure in _figures(load_results(smoke, machine, papers)):
+        save_figure(figure, folder / path)
 
 
-def _figures(results: Results) -> Iterator[tuple[Path, Draw]]:
-    """Where each figure is written, and what draws it."""
+def _figures(results: Results) -> Iterator[tuple[Path, Figure]]:
+    """Yield each figure with the place where it is written."""
     stamp, cells = results.stamp, results.table("cells")
     colors, machines = color_packages(cells), list(dict.fromkeys(cells["machine"]))
     for paper in results.papers.values():
-        for experiment in paper.experiments.values():
-            for name in machines:
-                outcome = Outcome(results, paper, experiment, name)
-                places, ordered = place_cases(outcome)
-                for kind, chart_of in (("seconds", chart_seconds), ("speedup", chart_speedup)):
-                    path, chart = Path(paper.name, experiment.name, f"{name}-{kind}"), chart_of(outcome, colors)
-                    yield path, partial(draw_chart, chart, places, ordered, stamp)
-        points = results.table("roofline", paper=paper.name)
+        of_paper = results.table("cells", paper=paper.name)
+        points = make_roofline(of_paper, {paper.name: paper})
         for name in machines:
+            for experiment in paper.experiments.values():
+                chart = chart_speedup(Outcome(results, paper, experiment, name), colors)
+                yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)
             ours = (points["machine"] == name) & (points["precision"] == FULL_PRECISION)
             shown = points[ours | (points["machine"] == PAPER)]
-            yield Path(paper.name, f"{name}-roofline"), partial(draw_roofline, paper, shown, colors, stamp)
+            yield Path(paper.name, f"{name}-roofline"), draw_roofline(paper, shown, colors, stamp)
         if paper.history:
-            history = make_history(paper, results.table("cells", paper=paper.name), results.table("hardware"))
-            yield Path(paper.name, "history"), partial(draw_history, paper, history, stamp)
-    for record in results.learning:
-        known = results.papers[record["paper"]].experiments if record["paper"] in results.papers else {}
-        if record["experiment"] in known:
-            place, experiment = Path(record["paper"], record["experiment"]), known[record["experiment"]]
-            for kind, draw in (("learning", draw_curves), ("learned", draw_pictures)):
-                yield place / f"{record['machine']}-{kind}", partial(draw, experiment, record, stamp)
-    for name in results.table("hardware")["machine"]:
-        chart, counts = chart_scaling(name, results.table("scaling", name))
-        yield Path(f"{name}-scaling"), partial(draw_chart, chart, counts, True, stamp)
-        chart = chart_rates(name, results.table("rates", name))
-        yield Path(f"{name}-rates"), partial(draw_chart, chart, {}, False, stamp)
+            history = make_history(paper, of_paper, results.table("rounds"))
+            yield Path(paper.name, "history"), draw_history(paper, history, stamp)
+    for name in results.machines:
+        yield Path(f"{name}-scaling"), draw_chart(chart_scaling(name, results.table("scaling", name)), stamp)
+        yield Path(f"{name}-rates"), draw_chart(chart_rates(name, results.table("rates", name)), stamp)

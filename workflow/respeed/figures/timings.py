@@ -1,209 +1,140 @@
-"""What the two figures of a table show on one machine: seconds or rates, and the speedups that it is about."""
+"""What the figure of a table shows on one machine: how many times as fast each row is as one base."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import cycle, pairwise
-from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import PAPER, label_row, words_of_unit
+from respeed.analysis.cells import PAPER, label_row
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.speedups import Samples, times_the_work
-from respeed.figures.charts import ONE_CORE, POINT, SPREAD, Chart, Row
-from respeed.figures.labels import DASH_DOT, DASHED, SOLID, Look
+from respeed.figures.charts import POINT, Chart, Row
 from respeed.figures.results import Outcome
-from respeed.figures.style import COLORS, MARKERS, THEIRS
-from respeed.model.paper import SECONDS, UNITS, Unit, number_bytes
-from respeed.text import join_words
+from respeed.figures.style import COLORS, MARKERS, THEIRS, Look
+from respeed.model.paper import PublishedRow, number_bytes
 
+ONE_CORE = "single-cpu"
 THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
-# Two cases nearer than this factor would lie on one another.
+# Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
 TIME = ["seconds", "seconds_low", "seconds_high"]
-NUMBERS = ["lowest", "lower_quartile", "median", "upper_quartile", "highest"]
 Colors = Mapping[tuple[str, bool], str]
 
 
 def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
-    """A colour for each package on the CPU, and one for it on an accelerator: the same in all figures."""
+    """Return a colour for each package on the CPU, and one for it on an accelerator: the same in all figures."""
     packages = dict.fromkeys(zip(cells["package"], cells["is_cpu"], strict=True))
     return {package: COLORS[place % len(COLORS)] for place, package in enumerate(packages)}
 
 
-def place_cases(outcome: Outcome) -> tuple[dict[str, float], bool]:
-    """Where each case lies along the logarithmic axis, and whether lines may join them.
+def order_cases(outcome: Outcome) -> tuple[tuple[str, ...], bool]:
+    """Return the cases in the order of an axis, and whether lines may join them.
 
-    At its arithmetic work; where that is not known (sparsities, which are ordered) or hardly tells two cases apart
-    (which are not), one after another at equal distances. So are nets that stand there with several batches, batch by
-    batch: a line through both would go up and down.
+    They stand by their arithmetic work, and are joined if no two of them are nearly alike; where the work is not known
+    (sparsities), as the paper has them, joined if they are one program at several sizes. Nets that stand there with
+    several batches come batch by batch, and no line joins them.
     """
-    experiment, cases, batches = outcome.experiment, outcome.cases, batches_of(outcome)
+    experiment, cases = outcome.experiment, outcome.cases
     work = {cell.case: cell.flops for cell in rows_of(outcome.cells) if cell.flops}
-    if batches:
-        cases = tuple(sorted(cases, key=lambda case: (batches[case], work.get(case, 0.0))))
-    elif all(case in work for case in cases):
-        placed = {case: work[case] for case in sorted(cases, key=lambda case: work[case])}
-        if all(right > APART * left for left, right in pairwise(placed.values())):
-            return placed, True
-    # Those of one program at several sizes have an order, those of other networks or directions have none.
+    known = [experiment.case(name) for name in cases]
+    nets = {(case.workload, *sorted(map(str, {**case.parameters, "batch": 0}.items()))) for case in known}
+    if len(nets) < len(known):
+        batches = {case.name: case.parameters.get("batch", 0) for case in known}
+        return tuple(sorted(cases, key=lambda case: (batches[case], work.get(case, 0.0)))), False
+    if work.keys() >= set(cases):
+        ordered = tuple(sorted(cases, key=lambda case: work[case]))
+        return ordered, all(work[right] > APART * work[left] for left, right in pairwise(ordered))
     kinds: dict[str, set[tuple[str, ...]]] = {}
     for case in experiment.smoke_cases if outcome.results.smoke else experiment.cases:
         texts = (str(value) for value in case.parameters.values() if isinstance(value, str))
         kinds.setdefault(case.name, set()).add((case.workload, *texts))
-    alike = len({frozenset(kind) for kind in kinds.values()}) == 1
-    return {case: 2.0**position for position, case in enumerate(cases)}, not work and alike and not batches
+    return cases, not work and len({frozenset(kind) for kind in kinds.values()}) == 1
 
 
-def batches_of(outcome: Outcome) -> dict[str, int]:
-    """The batch of each case where one net stands there with several; empty where none does."""
-    cases = [outcome.experiment.case(name) for name in outcome.cases]
-    nets = {(case.workload, *sorted(map(str, {**case.parameters, "batch": 0}.items()))) for case in cases}
-    return {case.name: case.parameters.get("batch", 0) for case in cases} if len(nets) < len(cases) else {}
+def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
+    """Return how many times as fast each row is as one base.
 
-
-def rows_in_front(outcome: Outcome, cells: pd.DataFrame) -> set[str]:
-    """Of these cells, and of each algorithm that their table tells apart, the CPU row and the accelerator's that are
-    fastest in most cases, in fp32."""
-    by = ["algorithm", "is_cpu"] if outcome.experiment.algorithms else ["is_cpu"]
-    full = cells[(cells["precision"] == FULL_PRECISION) & (cells["seconds"] > 0)]
-    return {_fastest(mine) for _, mine in full.groupby(by, sort=False)}
-
-
-def _fastest(timed: pd.DataFrame) -> str:
-    """The row that is fastest in most cases."""
-    won = timed.loc[timed.groupby("case", sort=False)["seconds"].idxmin(), "row"]
-    return str(Counter(won).most_common(1)[0][0])
-
-
-def chart_seconds(outcome: Outcome, colors: Colors) -> Chart:
-    """One table on one machine, in the unit of the paper's; rates where its seconds are of single steps, whose sizes
-    nobody compares. Each round is a faint point."""
-    paper, experiment, cells = outcome.paper, outcome.experiment, outcome.cells
-    rates = experiment.unit == SECONDS and not experiment.is_extrapolated and not paper.prints(experiment.name)
-    unit = UNITS["GFLOP/s"] if rates else experiment.unit
-    timed = cells.assign(amount=cells["flops"] if rates else cells["amount"])[cells["seconds"] > 0]
-    printed = [
-        (row.name, case, found.value)
-        for row in paper.rows
-        for case in outcome.cases
-        if (found := paper.printed(experiment.name, case, row.name))
-    ]
-    theirs = pd.DataFrame(printed, columns=["row", "case", "value"])
-    spread = outcome.spread("seconds")[: 0 if rates else None]
-    if unit.counted:
-        timed = timed[timed["amount"] > 0]
-        spread = _over_spread(timed.groupby("case")["amount"].last() / unit.size, spread)
-    else:  # a total is a time: the amount of its work is that of no single case
-        totals = _their_totals(outcome)
-        timed = pd.concat([timed, _totals(outcome, timed)])
-        theirs = pd.concat([theirs, totals.assign(value=totals["seconds"] / unit.size)])
-        spread = spread.assign(**spread[NUMBERS] / unit.size)
-    title, more = f"{experiment.title}: rates", ", GFLOP/s"
-    note = f"GFLOP/s on {outcome.machine}. Thin lines: the highest rate of any bare product on the same row."
-    if not rates:
-        what = words_of_unit(experiment)
-        title, more = f"{experiment.title}: {unit.name}", what.removeprefix(unit.name)
-        note = f"{what[0].upper()}{what[1:]} on {outcome.machine}{', and in the paper (grey)' * bool(len(theirs))}."
-        note += _derived(outcome, theirs) + _many(spread, "the fastest row")
-    chart = _chart(outcome, colors, _in_unit(timed, unit), theirs, spread, title=title, note=note, more=more)
-    ceilings = dict(timed.groupby("row")["ceiling"].max()) if rates else {}
-    return replace(chart, rows=tuple(replace(row, ceiling=ceilings.get(row.key, row.ceiling)) for row in chart.rows))
-
-
-def _in_unit(timed: pd.DataFrame, unit: Unit) -> pd.DataFrame:
-    """Cells with a time, their numbers in the unit. The interval of a rate is that of its time, turned round."""
-    values = timed[TIME].set_axis(["value", "low", "high"], axis=1) / unit.size
-    if unit.counted:
-        rates = timed[TIME].rdiv(timed["amount"] / unit.size, axis=0)
-        values = rates.set_axis(["value", "high", "low"], axis=1)
-    each = [
-        tuple(unit.value(second, amount) or 0.0 for second in seconds)
-        for seconds, amount in zip(timed["each"], timed["amount"], strict=True)
-    ]
-    return timed.assign(**values, rounds=pd.Series(each, timed.index, dtype=object))
-
-
-def _chart(
-    outcome: Outcome, colors: Colors, ours: pd.DataFrame, theirs: pd.DataFrame, spread: pd.DataFrame, **facts: Any
-) -> Chart:
-    """The paper's rows in grey and then ours, which have a `value` each, in the order of the cases."""
-    rows, cells, drawn = [], outcome.cells, _rows_drawn(outcome)
-    if left_out := theirs.loc[~theirs["row"].isin(drawn), "row"].nunique():
-        theirs = theirs[theirs["row"].isin(drawn)]
-        facts["note"] += f" Of the paper's {left_out + len(drawn)} rows the fastest of each year."
-    if batches := batches_of(outcome):
-        facts["note"] += f" From above: batches of {join_words([str(batch) for batch in sorted({*batches.values()})])}."
-    theirs_drawn = (row for row in outcome.paper.rows if row.name in drawn)
-    for row, marker in zip(theirs_drawn, cycle(THEIR_MARKERS), strict=False):
-        look = Look(THEIRS, marker, dashes=DASHED if row.beside[0] == ONE_CORE else SOLID)
+    That is the paper's fastest CPU row, or of a table that prints none its fastest row; where the paper prints nothing,
+    the fastest row of one core of this machine, or in a table about cores or replicas each row's own first case.
+    """
+    cells, theirs = outcome.cells[outcome.cells["seconds"] > 0], _theirs(outcome)
+    if outcome.experiment.algorithms:
+        cells = cells[cells["row"].isin(_rows_in_front(cells))]
+    if theirs.empty:
+        points, base = _over_own(outcome, cells)
+    else:
+        points, base = _over_theirs(outcome, pd.concat([theirs, cells, _totals(outcome, cells)], ignore_index=True))
+    drawn, printed = _their_rows(outcome), theirs["row"].nunique()
+    rows = []
+    for row, marker in zip(drawn, cycle(THEIR_MARKERS), strict=False):
+        look = Look(THEIRS, marker, line="--" if row.beside[0] == ONE_CORE else "-")
         rows.append(Row(f"{PAPER} {row.name}", f"{label_row(outcome.paper, row)}, {row.year}", look))
-    labels, looks = dict(zip(cells["row"], cells["label"], strict=True)), _looks(outcome, colors, ours)
-    rows += [Row(key, labels[key], looks[key]) for key in dict.fromkeys(ours["row"])]
-    theirs = theirs.assign(row=f"{PAPER} " + theirs["row"], program="")
-    points = pd.concat([theirs, ours.assign(program=ours["algorithm"])], ignore_index=True)
-    points = points.reindex(columns=POINT).astype({"value": float, "low": float, "high": float})
-    points["rounds"] = points["rounds"].map(lambda each: each if isinstance(each, tuple) else ())
-    order = {row.key: place for place, row in enumerate(rows)}
-    points = points.sort_values("row", key=lambda keys: keys.map(order), kind="stable", ignore_index=True)
-    there, known = set(points["row"]), {*points["case"], *spread["case"]}
-    cases = tuple(case for case in (*outcome.cases, outcome.experiment.total or "") if case in known)
+    labels = dict(zip(cells["row"], cells["label"], strict=True))
+    rows += [Row(key, labels[key], look) for key, look in _looks(outcome, colors, cells).items()]
+    cases, is_ordered = order_cases(outcome)
+    cases += (outcome.experiment.total,) if outcome.experiment.total else ()
+    note = [
+        f"How many times as fast as {base}{', the paper in grey' * bool(printed)}. Bars: 95 % intervals.",
+        "Of each algorithm the rows that are fastest in most cases." * bool(outcome.experiment.algorithms),
+        f"Of the paper's {printed} rows the fastest of each year." * (len(drawn) < printed),
+    ]
+    points = points[points["row"].isin({row.key for row in rows}) & (points["value"] > 0)]
+    there = set(points["row"])
     return Chart(
-        cases=cases, rows=tuple(row for row in rows if row.key in there), points=points, spread=spread[SPREAD], **facts
+        title=f"{outcome.experiment.title} on {outcome.machine}",
+        note=" ".join(filter(None, note)),
+        cases=tuple(case for case in cases if case in set(points["case"])),
+        rows=tuple(row for row in rows if row.key in there),
+        points=points[POINT].astype({"value": float, "low": float, "high": float}),
+        is_ordered=is_ordered,
+        suffix="x",
+        base=base,
+        why_empty="nothing to compare yet",
     )
 
 
-def _rows_drawn(outcome: Outcome) -> set[str]:
-    """The published rows that a chart has room for: all, or of very many that of each year which is the fastest in most
-    cases."""
-    paper, table = outcome.paper, outcome.experiment.name
-    found = [row for row in paper.rows if any(paper.printed(table, case, row.name) for case in outcome.cases)]
-    if len(found) <= MOST_THEIRS:
-        return {row.name for row in paper.rows}
-    years = [[row.name for row in found if row.year == year] for year in dict.fromkeys(row.year for row in found)]
-    fastest = ([paper.fastest(table, case, names) for case in outcome.cases] for names in years)
-    return {Counter(row.name for row in rows if row).most_common(1)[0][0] for rows in fastest}
+def _over_theirs(outcome: Outcome, every: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return all rows over the paper's fastest, which is known exactly, and what that is called."""
+    cpu = every["row"].isin({f"{PAPER} {name}" for name in outcome.paper.cpu_rows})
+    over = every[cpu] if cpu.any() else every[every["row"].str.startswith(f"{PAPER} ")]
+    base = every["case"].map(over.groupby("case")["seconds"].min())
+    values = every[TIME].astype(float).rdiv(base, axis=0).set_axis(["value", "high", "low"], axis=1)
+    return every.assign(**values), "the paper's fastest CPU row" if cpu.any() else "the paper's fastest row"
 
 
-def _looks(outcome: Outcome, colors: Colors, shown: pd.DataFrame) -> dict[str, Look]:
-    """The look of each row of a table: colour for its package, fill and dashes for its cores, shape for the rest. Where
-    it tells algorithms apart, of those that are `shown` all but the ones in front are pale."""
-    cells, by_algorithm = outcome.cells, bool(outcome.experiment.algorithms)
-    front = rows_in_front(outcome, cells[cells["row"].isin(shown["row"])])
-    looks: dict[str, Look] = {}
-    markers: dict[tuple[str, ...], str] = {}
-    for cell in rows_of(cells.drop_duplicates("row")):
-        kind = (cell.algorithm,) if by_algorithm else (cell.package, str(cell.is_cpu), cell.precision)
-        marker = markers.setdefault(kind, MARKERS[len(markers) % len(MARKERS)])
-        one = cell.architecture == ONE_CORE
-        dashes = DASHED if one else SOLID if cell.precision == FULL_PRECISION else DASH_DOT
-        look = Look(colors[cell.package, cell.is_cpu], marker, not one, dashes)
-        # Of two profiles that are alike in all of this, the second has another shape.
-        free = (look, *(replace(look, marker=other) for other in MARKERS if other not in markers.values()))
-        looks[cell.row] = next((other for other in free if other not in looks.values()), look)
-    return {row: replace(look, pale=by_algorithm and row not in front) for row, look in looks.items()}
+def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return each cell over the row of one core that is fastest in its case, or over the same row's first case, where a
+    claim of the table is about that; and what the base is called."""
+    samples = Samples(outcome.results.table("rounds", outcome.machine, outcome.paper.name))
+    claims = (claim for claim in outcome.paper.claims if claim.experiment == outcome.experiment.name)
+    first = next((claim.over_case for claim in claims if claim.over_case), "")
+    if first:
+        bases = {cell.row: cell for cell in rows_of(cells[cells["case"] == first])}
+    else:
+        one = cells[(cells["architecture"] == ONE_CORE) & (cells["precision"] == FULL_PRECISION)]
+        bases = {cell.case: cell for cell in rows_of(one.loc[one.groupby("case")["seconds"].idxmin()])}
+    found = []
+    for cell in rows_of(cells):
+        if base := bases.get(cell.row if first else cell.case):
+            ratio = Estimate(1.0) if cell == base else samples.ratio(base, cell)[0].times(times_the_work(base, cell))
+            found.append((cell.row, cell.case, ratio.value, ratio.low, ratio.high))
+    return pd.DataFrame(found, columns=POINT), first or "the fastest row of one core"
 
 
-def _totals(outcome: Outcome, timed: pd.DataFrame) -> pd.DataFrame:
-    """Like cells: the totals of a machine's rows for the table that the cells are of."""
-    totals = outcome.table("totals")[["profile", *TIME]]
-    found = timed.drop_duplicates("profile").drop(columns=TIME).merge(totals[totals["seconds"] > 0], on="profile")
-    return found.assign(case=outcome.experiment.total or "", each=found["profile"].map(lambda _: ()))
+def _rows_in_front(cells: pd.DataFrame) -> set[str]:
+    """Return of each algorithm the CPU row and the accelerator's that are fastest in most cases, in fp32."""
+    full = cells[cells["precision"] == FULL_PRECISION]
+    best = full.loc[full.groupby(["algorithm", "is_cpu", "case"], sort=False)["seconds"].idxmin()]
+    return {Counter(mine["row"]).most_common(1)[0][0] for _, mine in best.groupby(["algorithm", "is_cpu"], sort=False)}
 
 
-def _their_totals(outcome: Outcome) -> pd.DataFrame:
-    """The paper's total of a table, at its own rates."""
-    totals = outcome.table("totals", PAPER).rename(columns={"profile": "row"})
-    return totals.loc[totals["seconds"] > 0, ["row", "seconds"]].assign(case=outcome.experiment.total or "")
-
-
-def _their_times(outcome: Outcome) -> pd.DataFrame:
-    """Seconds of what the paper prints, and of its total at its own rates."""
+def _theirs(outcome: Outcome) -> pd.DataFrame:
+    """Return the seconds of what the paper prints, and of its total at its own rates."""
     paper, name = outcome.paper, outcome.experiment.name
     # Of a rate of operations or of bytes, how many these are must be known: as they were counted here.
     amounts = {}
@@ -212,125 +143,47 @@ def _their_times(outcome: Outcome) -> pd.DataFrame:
             width = number_bytes(cell.precision) / number_bytes(FULL_PRECISION)
             amounts[cell.case] = (cell.flops, cell.traffic_bytes and cell.traffic_bytes / width)
     printed = [
-        (row.name, case, paper.seconds(name, case, row.name, *amounts.get(case, (None, None))))
+        (f"{PAPER} {row.name}", case, paper.seconds(name, case, row.name, *amounts.get(case, (None, None))))
         for row in paper.rows
         for case in outcome.cases
     ]
-    found = pd.concat([pd.DataFrame(printed, columns=["row", "case", "seconds"]), _their_totals(outcome)])
-    found = found[found["seconds"] > 0].reset_index(drop=True).reindex(columns=["row", "case", *TIME])
-    return found.assign(is_cpu=found["row"].isin(paper.cpu_rows))
+    totals = outcome.table("totals", PAPER)
+    totals = totals.assign(row=f"{PAPER} " + totals["profile"])[["row", "seconds"]]
+    found = pd.DataFrame(printed, columns=["row", "case", "seconds"]).astype({"seconds": float})
+    found = pd.concat([found, totals.assign(case=outcome.experiment.total or "")], ignore_index=True)
+    return found[found["seconds"] > 0]
 
 
-def _over_spread(base: pd.Series, spread: pd.DataFrame) -> pd.DataFrame:
-    """How far many machines lie apart in the `base` of each case over their seconds."""
-    spread = spread[spread["case"].isin(base.index)]
-    values = spread[NUMBERS].rdiv(spread["case"].map(base), axis=0)
-    return spread.assign(**values.set_axis(NUMBERS[::-1], axis=1))
+def _totals(outcome: Outcome, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the totals of the machine's rows as one more case, in the columns of cells."""
+    totals = outcome.table("totals")[["profile", *TIME]]
+    found = cells.drop_duplicates("profile").drop(columns=TIME).merge(totals[totals["seconds"] > 0], on="profile")
+    return found.assign(case=outcome.experiment.total or "")
 
 
-def _derived(outcome: Outcome, theirs: pd.DataFrame) -> str:
-    """A total is printed nowhere."""
-    is_there = len(theirs) and outcome.experiment.total
-    return " The paper's total is worked out from its rates at other sizes." if is_there else ""
+def _their_rows(outcome: Outcome) -> list[PublishedRow]:
+    """Return the published rows that a chart has room for: all, or of very many that of each year which is the fastest
+    in most cases."""
+    paper, table = outcome.paper, outcome.experiment.name
+    found = [row for row in paper.rows if any(paper.printed(table, case, row.name) for case in outcome.cases)]
+    if len(found) <= MOST_THEIRS:
+        return list(paper.rows)
+    years = [[row.name for row in found if row.year == year] for year in dict.fromkeys(row.year for row in found)]
+    fastest = ([paper.fastest(table, case, names) for case in outcome.cases] for names in years)
+    return [paper.row(Counter(row.name for row in rows if row).most_common(1)[0][0]) for rows in fastest]
 
 
-def _many(spread: pd.DataFrame, what: str) -> str:
-    if spread.empty:
-        return ""
-    return f" Pale bars: {what} of {spread['machines'].max()} machines, range, middle half and median."
-
-
-@dataclass(frozen=True)
-class Speedups:
-    """The speedups that a table is about: its `title`, how to read it, and the `base`, which is what lies at 1. `ours`
-    are cells and totals, `theirs` the paper's rows; both have a `value`, `low` and `high`."""
-
-    title: str
-    note: str
-    base: str
-    ours: pd.DataFrame
-    theirs: pd.DataFrame
-    spread: pd.DataFrame
-
-
-def choose_speedups(outcome: Outcome) -> Speedups:
-    """Those that say what a table is about: the accelerator over the CPU, theirs and ours, or the nearest to it.
-
-    On a machine without an accelerator its rows stand over the paper's accelerator; where the paper prints nothing of
-    one, all cores over one; and of a table about more cores, or replicas, each case over its first. A table with a
-    total has one more case, named as the total is. None of ours where the machine measured nothing.
-    """
-    timed, theirs = outcome.cells[outcome.cells["seconds"] > 0], _their_times(outcome)
-    claims = (claim for claim in outcome.paper.claims if claim.experiment == outcome.experiment.name)
-    if first := next((claim.over_case for claim in claims if claim.over_case), ""):
-        bases = {cell.row: cell for cell in rows_of(timed) if cell.case == first}
-        pairs = [(bases[cell.row], cell) for cell in rows_of(timed) if cell.case != first and cell.row in bases]
-        note = f"How many times as fast as {first}, on the same row of {outcome.machine}."
-        return _compared(outcome, pairs, f"over {first}", note, first)
-    if not timed["is_cpu"].all():
-        return _gpu_over_cpu(outcome, timed, theirs)
-    if not theirs["is_cpu"].all():
-        return _over_their_device(outcome, timed, theirs)
-    alike = attrgetter("case", "algorithm", "package", "precision")
-    ones = {alike(cell): cell for cell in rows_of(timed) if cell.architecture == ONE_CORE}
-    several = rows_of(timed[timed["architecture"] == "multi-cpu"])
-    pairs = [(ones[alike(cell)], cell) for cell in several if alike(cell) in ones]
-    note = f"How many times as fast all cores of {outcome.machine} are as one, with the same package."
-    return _compared(outcome, pairs, "what all cores bring", note, "one core")
-
-
-def _compared(outcome: Outcome, pairs: Iterable[tuple[Any, Any]], title: str, note: str, base: str) -> Speedups:
-    """Each second cell of the pairs, with how many times as fast it is as the first."""
-    samples = Samples(outcome.results.table("rounds", outcome.machine, outcome.paper.name))
-    rows = []
-    for one, cell in pairs:
-        ratio = samples.ratio(one, cell)[0].times(times_the_work(one, cell))
-        rows.append(cell._asdict() | {"value": ratio.value, "low": ratio.low, "high": ratio.high})
-    ours = pd.DataFrame(rows, columns=[*outcome.cells, "value", "low", "high"])
-    return Speedups(title, note, base, ours, pd.DataFrame(columns=POINT), pd.DataFrame(columns=SPREAD))
-
-
-def _over(base: pd.Series, rows: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast rows are as the `base`, seconds by case, in the cases that it has."""
-    rows = rows[rows["case"].isin(base.index)]
-    values = rows[TIME].rdiv(rows["case"].map(base).astype(float), axis=0)
-    return rows.assign(**values.set_axis(["value", "high", "low"], axis=1))
-
-
-def _gpu_over_cpu(outcome: Outcome, timed: pd.DataFrame, theirs: pd.DataFrame) -> Speedups:
-    """Of cases as speedups.csv has them; of a total over the fastest CPU row's, without an interval."""
-    keys = ["case", "algorithm", "profile"]
-    three = {"speedup": "value", "speedup_low": "low", "speedup_high": "high"}
-    known = outcome.table("speedups").rename(columns=three)[[*keys, *three.values()]]
-    ours = timed[~timed["is_cpu"]].merge(known[known["value"].notna()], on=keys)
-    totals = _totals(outcome, timed)
-    bases = totals[totals["is_cpu"] & (totals["precision"] == FULL_PRECISION)].groupby("case")["seconds"].min()
-    totals = _over(bases, totals[~totals["is_cpu"]]).assign(low=None, high=None)
-    over = _over(theirs[theirs["is_cpu"]].groupby("case")["seconds"].min(), theirs[~theirs["is_cpu"]])
-    spread, where = outcome.spread("speedup"), ", and in the paper (grey)" * bool(len(over))
-    note = f"How many times as fast a GPU is as the fastest CPU row: on {outcome.machine}{where}."
-    note += _derived(outcome, over) + _many(spread, "GPUs")
-    return Speedups("GPU over CPU", note, "fastest CPU row", pd.concat([ours, totals]), over, spread)
-
-
-def _over_their_device(outcome: Outcome, timed: pd.DataFrame, theirs: pd.DataFrame) -> Speedups:
-    device = outcome.paper.row(_fastest(theirs[~theirs["is_cpu"]]))
-    base = theirs[theirs["row"] == device.name].set_index("case")["seconds"]
-    ours = _over(base, pd.concat([timed, _totals(outcome, timed)]))
-    others = _over(base, theirs[theirs["row"] != device.name])
-    spread = _over_spread(base, outcome.spread("seconds"))
-    label = label_row(outcome.paper, device)
-    what = f"{label}, a {device.hardware.label}" if device.hardware else label
-    note = f"How many times as fast as the paper's {what}: {outcome.machine}, and the paper's other rows (grey)."
-    note += _derived(outcome, theirs) + _many(spread, "the fastest row")
-    title = f"{outcome.machine} over the paper's {label}"
-    return Speedups(title, note, f"{label}, {device.year}", ours, others, spread)
-
-
-def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
-    """The speedups that one table is about, on one machine."""
-    found = choose_speedups(outcome)
-    return _chart(
-        outcome, colors, found.ours, found.theirs, found.spread, title=f"{outcome.experiment.title}: {found.title}",
-        note=found.note, suffix="x", base=(1.0, found.base), why_empty="nothing to compare yet",
-    )  # fmt: skip
+def _looks(outcome: Outcome, colors: Colors, cells: pd.DataFrame) -> dict[str, Look]:
+    """Return the look of each row: colour for its package, fill and dashes for its cores, shape for the rest."""
+    looks: dict[str, Look] = {}
+    markers: dict[tuple[str, ...], str] = {}
+    for cell in rows_of(cells.drop_duplicates("row")):
+        is_one = cell.architecture == ONE_CORE
+        kind = (cell.algorithm,) if outcome.experiment.algorithms else (cell.package, str(cell.is_cpu), cell.precision)
+        marker = markers.setdefault(kind, MARKERS[len(markers) % len(MARKERS)])
+        line = "--" if is_one else "-" if cell.precision == FULL_PRECISION else "-."
+        look = Look(colors[cell.package, cell.is_cpu], marker, is_one, line)
+        # Of two profiles that are alike in all of this, the second has another shape.
+        free = (look, *(replace(look, marker=other) for other in MARKERS if other not in markers.values()))
+        looks[cell.row] = next((other for other in free if other not in looks.values()), look)
+    return looks

@@ -6,137 +6,103 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, with_config
+from pydantic import BeforeValidator, Field, StrictInt, ValidationInfo, field_validator, with_config
+from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
-from respeed.errors import UserError
-from respeed.inputs.files import from_here, read_yaml
-from respeed.inputs.forms import Mistakes, faultless, fit, require
-from respeed.inputs.registry import backends, find_backend
-from respeed.machine.cpu import CHOICES, INSTRUCTIONS, MOST, choice_as_text
+from respeed.inputs.files import read_yaml
+from respeed.inputs.forms import fit
+from respeed.inputs.reader import Files
+from respeed.inputs.registry import BackendName, backends
+from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
 from respeed.machine.software import LIBRARIES, OF_BEFORE, library_label
-from respeed.model.paper import ARCHITECTURES, MEANT_ARCHITECTURES, MEANT_PRECISIONS
-from respeed.model.validation import FORM, SOME, Flag, OneOf, Positive, Says, form, shown
-from respeed.paths import HARDWARE, NAME, check_name
+from respeed.model.fields import FORM, SOME, Positive, check_known, known
+from respeed.model.paper import Architecture
+from respeed.paths import HARDWARE
 
-Instructions = Annotated[
-    list[Annotated[str, OneOf(INSTRUCTIONS)]], SOME, Says("a list of instructions of the CPU, such as [avx512f]")
-]
-Package = Annotated[StrictStr, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
-Packages = Annotated[
-    list[Package], SOME, Says("a list of Python packages by the names that they are imported by, such as [jax]")
-]
+Instruction = Annotated[str, known("instruction", lambda: INSTRUCTIONS)]
+# The name that a Python package is imported by.
+Package = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 
 
 @with_config(FORM)
 class Requires(TypedDict, total=False):
     """What must be there. The machine's memory is in GB, packages have the names that they are imported by."""
 
-    instructions: Instructions
+    instructions: Annotated[list[Instruction], SOME]
     memory_gb: Positive
-    library: Annotated[str, OneOf(tuple(LIBRARIES))]
-    packages: Packages
+    library: Annotated[str, known("library", lambda: LIBRARIES)]
+    packages: Annotated[list[Package], SOME]
 
 
-def _cpus(value: Any) -> str | None:
-    text = choice_as_text(value)
+def _read_cpus(value: Any) -> str | None:
+    text = None if value is None else choice_as_text(value)
     if text is None and value is not None:
-        raise UserError(f"{shown(value)} must be {CHOICES}")
+        raise ValueError(f"{value!r} must be {CHOICES}")
     return text
 
 
-Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
-Backend = Annotated[StrictStr, Says("the name of a backend in workflow/respeed/backends")]
-Device = Annotated[
-    StrictStr, Says("a device of the backend, such as cpu or cuda; of several, one by its number: cuda:1")
-]
-Threads = Annotated[
-    Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"], Says("a whole number of at least 1, or all")
-]
-Precision = Annotated[StrictStr, Says("a precision of the backend, such as fp32")]
-_CPU = {"type": "integer", "minimum": 0, "maximum": MOST - 1}
-_CPUS = {"anyOf": [{"type": "string"}, _CPU, {"type": "array", "minItems": 1, "uniqueItems": True, "items": _CPU}]}
-Cpus = Annotated[str | None, BeforeValidator(_cpus), Says(CHOICES, _CPUS)]
-Needs = Annotated[Requires, Says("a mapping of what must be there: instructions, memory_gb, library, packages")]
-
-
-@form("a mapping such as workflow/hardware/torch-all.yaml")
+@dataclass(frozen=True, config=FORM)
 class Profile:
-    """One file of workflow/hardware. `architecture` is the paper's row it answers; `device` may name one of several,
-    "cuda:1"; `threads` may be "all". `cpus` are those that threads may run on, as text (`machine.cpu`), and with `smt`
-    there is one on every logical CPU of a core. `requires` is what must be there. An `optional` one is measured only
-    where it is named."""
+    """How one row of our tables runs.
+
+    `device` is the backend's name for it, with a number for one of several, such as cuda:1. `threads` may be "all": as
+    many as there are physical cores that may be used. `cpus` are those among which the threads of a CPU row run, a
+    thread on each physical core; None leaves that to the machine. A profile that is `optional` is
+    measured where it is named.
+    """
 
     name: str
-    label: Annotated[StrictStr, Field(min_length=1, max_length=60), Says("text of 1 to 60 characters")]
-    package: Annotated[StrictStr, Field(min_length=1, max_length=40), Says("text of 1 to 40 characters")]
+    label: Annotated[str, Field(min_length=1, max_length=60)]
+    package: Annotated[str, Field(min_length=1, max_length=40)]
     architecture: Architecture
-    backend: Backend
-    device: Device
-    threads: Threads
-    precision: Precision
-    cpus: Cpus = None
-    smt: Flag = False
-    requires: Needs = field(default_factory=Requires, hash=False)
-    optional: Flag = False
+    backend: BackendName
+    device: str
+    threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
+    precision: str
+    cpus: Annotated[str | None, BeforeValidator(_read_cpus)] = None
+    requires: Requires = field(default_factory=Requires, hash=False)
+    optional: bool = False
 
     @property
     def is_cpu(self) -> bool:
+        """Return whether the row is one of CPUs."""
         return self.device == "cpu"
 
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, device: str, info: ValidationInfo) -> str:
+        kind, colon, index = device.partition(":")
+        if "backend" in info.data:
+            check_known("device", kind, backends()[info.data["backend"]].devices)
+        if colon and (kind == "cpu" or not re.fullmatch("0|[1-9][0-9]{0,2}", index)):
+            raise ValueError(f"{device!r} must be {kind}{'' if kind == 'cpu' else f' or {kind}:0'}")
+        return device
 
-# Keys that lived in a profile once, and where what they said is said now.
-MOVED = {
-    "price_per_hour": "a price is a machine's, and stands in workflow/machines/<machine>.yaml: respeed new machine NAME"
-}
-# What people call devices elsewhere.
-MEANT_DEVICES = {
-    **dict.fromkeys(("gpu", "nvidia", "amd", "rocm", "hip"), ("cuda",)),
-    **dict.fromkeys(("metal", "apple"), ("mps",)),
-    "intel": ("xpu",),
-}
-# The number of a device.
-_INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
+    @field_validator("precision")
+    @classmethod
+    def _check_precision(cls, precision: str, info: ValidationInfo) -> str:
+        if "backend" in info.data:
+            check_known("precision", precision, backends()[info.data["backend"]].precisions)
+        return precision
 
-
-def profile_names(folder: Path = HARDWARE) -> tuple[str, ...]:
-    """The names of all profiles there are. A file whose name is none is one that nobody can ask for."""
-    return tuple(name for name in _stems(folder) if NAME.fullmatch(name))
-
-
-def load_profile(name: str, folder: Path = HARDWARE) -> Profile:
-    """Read one profile; UserError if there is none of that name or it is not valid."""
-    require(f"{folder}: no hardware profile", name, profile_names(folder))
-    return faultless(read_profile(name, folder))
-
-
-def read_profile(name: str, folder: Path = HARDWARE) -> tuple[Profile | None, Mistakes]:
-    """The profile, or None, and all mistakes in its file."""
-    path, mistakes, profile = from_here(folder / f"{name}.yaml"), Mistakes(), None
-    with mistakes.collecting():
-        check_name("hardware profile", name, str(path))
-    with mistakes.collecting():
-        data = read_yaml(path)
-        written = data if isinstance(data, dict) else {}
-        profile, misfits = fit(Profile, data, path, name)
-        moved = [key for key in MOVED if key in written]
-        mistakes += [f"{path}: {key}: {MOVED[key]}" for key in moved]
-        mistakes += [line for _, line in misfits if not any(f"unknown key {key!r}" in line for key in moved)]
-        wrong = {place[0] for place, _ in misfits if place}
-        _check_backend({key: value for key, value in written.items() if key not in wrong}, path, mistakes)
-    return (None if mistakes else profile), mistakes
+    @field_validator("cpus")
+    @classmethod
+    def _check_is_cpu(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and info.data.get("device", "cpu") != "cpu":
+            raise ValueError("is for the device cpu; a row of an accelerator is bound to no CPUs: leave it out")
+        return value
 
 
-def read_profiles(folder: Path = HARDWARE) -> tuple[dict[str, Profile], dict[str, Mistakes]]:
-    """All profiles that are right, and the mistakes in every other file, by name."""
-    read = {name: read_profile(name, folder) for name in _stems(folder)}
-    right = {name: profile for name, (profile, _) in read.items() if profile}
-    return right, {name: mistakes for name, (_, mistakes) in read.items() if mistakes}
+def _read(name: str, path: Path) -> Profile:
+    found: Profile = fit(Profile, read_yaml(path), path, name=name)
+    return found
 
 
-def load_profiles(folder: Path = HARDWARE) -> dict[str, Profile]:
-    """All profiles by name; UserError if a file is not valid."""
-    return {name: faultless(read_profile(name, folder)) for name in _stems(folder)}
+PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read)
+profile_names = PROFILE_FILES.names
+load_profile = PROFILE_FILES.load
+load_profiles = PROFILE_FILES.load_all
 
 
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
@@ -147,28 +113,3 @@ def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
         if needed and needed != there:
             return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
     return None
-
-
-def _stems(folder: Path) -> list[str]:
-    return [path.stem for path in sorted(folder.glob("*.yaml"))]
-
-
-def _check_backend(data: Mapping[str, Any], path: Path, mistakes: Mistakes) -> None:
-    """Whether the backend is there, and has what the profile asks of it. What does not fit has been told."""
-    if "backend" not in data:
-        return
-    with mistakes.collecting():
-        backend = find_backend(data["backend"], f"{path}: backend")
-        if "device" in data:
-            with mistakes.collecting():
-                kind, colon, index = data["device"].partition(":")
-                require(f"{path}: device: no device", kind, backend.devices, MEANT_DEVICES)
-                if colon and (kind == "cpu" or not _INDEX.fullmatch(index)):
-                    also = f" or {kind}:0" * (kind != "cpu")
-                    raise UserError(f"{path}: device: {data['device']!r} must be {kind}{also}")
-                for key in ("cpus", "smt"):
-                    if kind != "cpu" and data.get(key):
-                        bound = "is for the device cpu; a row of an accelerator is bound to no CPUs"
-                        raise UserError(f"{path}: {key}: {bound}")
-        if "precision" in data:
-            require(f"{path}: precision: no precision", data["precision"], backend.precisions, MEANT_PRECISIONS)

@@ -13,21 +13,20 @@ from pathlib import Path
 
 from numba import config
 
-from respeed.machine.process import private_folder, why_not_private
+from respeed.machine.process import private_folder
 
 FOLDER = Path(__file__).parent
 _STAMP = "sources.sha256"
 
 
 def forget_stale(folder: Path = FOLDER) -> None:
-    """Delete what was compiled of other sources than those in `folder` now. Where nothing can be written there, or
-    others than those who can change the sources could have put something there, it is kept elsewhere from now on."""
+    """Delete what was compiled of other sources than those in `folder` now. Where nothing can be written beside them,
+    or NUMBA_CACHE_DIR names a folder, compiled kernels are kept in a folder named by a hash of the sources."""
     sources = hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
-    kept = (folder / "__pycache__").resolve()
-    if config.CACHE_DIR or not _is_usable(kept, folder):
-        # A place of the user's, for others' kernels too: a folder of our own there.
+    kept = folder / "__pycache__"
+    if config.CACHE_DIR or not os.access(kept if kept.exists() else folder, os.W_OK):
         name = f"kernels-{sources[:16]}"
-        config.CACHE_DIR = str(private_folder(name, Path(config.CACHE_DIR, name) if config.CACHE_DIR else None))
+        config.CACHE_DIR = str(Path(config.CACHE_DIR, name) if config.CACHE_DIR else private_folder(name))
         return
     stamp = kept / _STAMP
     with contextlib.suppress(OSError):
@@ -39,13 +38,6 @@ def forget_stale(folder: Path = FOLDER) -> None:
         part = stamp.with_suffix(f".{os.getpid()}")
         part.write_text(sources)
         part.replace(stamp)
-
-
-def _is_usable(kept: Path, folder: Path) -> bool:
-    if not kept.exists():
-        return os.access(folder, os.W_OK)
-    # Of a copy of the project whose compiled kernels lie in another, such as the tests make: as closed as that one.
-    return os.access(kept, os.W_OK) and not why_not_private(kept, like=kept.parent)
 
 
 forget_stale()

@@ -4,23 +4,14 @@ import hashlib
 import os
 import platform
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from respeed.machine.accelerators import accelerator_driver, accelerator_names, device_counts
-from respeed.machine.cpu import (
-    cores_as_facts,
-    cpu_flags,
-    cpu_model,
-    frequency_governor,
-    kind_counts,
-    socket_count,
-    usable_cores,
-    usable_topology,
-)
+from respeed.machine.accelerators import accelerator_driver, accelerator_names
+from respeed.machine.cpu import core_cpus, cpu_flags, cpu_model, frequency_governor, usable_cores
+from respeed.machine.fingerprint import hardware_digits
 from respeed.machine.limits import cpu_quota
 from respeed.machine.process import output_of, read_word
 from respeed.machine.software import scipy_library
@@ -33,13 +24,16 @@ _HOST_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 
 def machine_slug() -> str:
-    """A readable name of this machine: CPU, usable cores, accelerators; such as intel-xeon-gold-6354-16c-h200."""
+    """Return a readable name of this machine, such as intel-xeon-gold-6354-16c-h200-3fa9.
+
+    CPU, usable cores and accelerators, and four digits of a hash of the hardware, so that no two machines share it.
+    """
     parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
     accelerators = accelerator_names()
     for name in dict.fromkeys(accelerators):
         count = accelerators.count(name)
         parts.append(f"{count}x-{_words(name)}" if count > 1 else _words(name))
-    return "-".join(parts)[:64].rstrip("-")
+    return f"{'-'.join(parts)[:59].rstrip('-')}-{hardware_digits(describe_machine())}"
 
 
 def _words(name: str) -> str:
@@ -47,23 +41,19 @@ def _words(name: str) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Facts about the hardware and the operating system, for records and the machine's own sheet."""
-    cores, topology = usable_cores(), usable_topology()
+    """Return facts about the hardware and the operating system, for records and the machine's own description."""
     return {
         "cpu": cpu_model(),
         "cpu_flags": cpu_flags(),
         "architecture": platform.machine(),
-        "sockets": socket_count(),
         "physical_cores": psutil.cpu_count(logical=False),
-        "usable_cores": len(cores),
-        "cores": None if topology is None else cores_as_facts(topology),
-        "core_kinds": dict(Counter(core.kind for core in topology if core.kind)) if topology else kind_counts(),
+        "usable_cores": len(usable_cores()),
+        "core_cpus": core_cpus(),
         "logical_cpus": os.cpu_count(),
         "cpu_quota": cpu_quota(),
         "frequency_governor": frequency_governor(),
         "memory_bytes": psutil.virtual_memory().total,
         "accelerators": list(accelerator_names()),
-        "devices": device_counts(),
         "accelerator_driver": accelerator_driver(),
         "blas": scipy_library(),
         "host": host_mark(),

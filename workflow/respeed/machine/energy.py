@@ -1,38 +1,34 @@
-"""The counters of energy that this machine has and this process may read, RAPL's of CPUs and NVML's of NVIDIA devices,
-and what two readings of one say.
-"""
+"""Counters of energy that this process may read: RAPL's of CPU packages, NVML's of NVIDIA devices."""
 
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from respeed.machine.accelerators import ask, device_handles, nvml
+from respeed.machine.accelerators import ask, nvml_devices
 from respeed.machine.process import read_word
 
 POWERCAP = Path("/sys/class/powercap")
 # No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
 MOST_WATTS = 1000.0
 
-# A reading is as old as the counter's last change: at either end of a block up to one update is counted that is not the
-# block's, or left out that is. Of ten, that is at most a tenth of what a block draws more than what goes before it.
-FEWEST_UPDATES = 10
-
 
 @dataclass(frozen=True)
 class EnergyCounter:
-    """What a `domain`, a CPU's package or a GPU, has used: `read` gives joules since some moment, and raises OSError
-    where the counter is gone. At `wraps_at` joules it begins anew; None for one that never does."""
+    """The energy that a `domain`, a CPU's package or a GPU, has used since some moment.
+
+    `read` returns joules and raises OSError where the counter is gone. The counter begins anew at `wraps_at` joules;
+    None for one that never does.
+    """
 
     domain: str
     read: Callable[[], float]
     wraps_at: float | None = None
 
     def between(self, before: float, after: float, seconds: float) -> float | None:
-        """Joules between two readings so far apart; None where that cannot be told: the counter was set back, or may
-        have gone round more than once."""
+        """Return the joules between two readings that lie `seconds` apart; None where the counter was set back, or may
+        have begun anew more than once."""
         if self.wraps_at is None:
             return after - before if after >= before else None
         if seconds * MOST_WATTS >= self.wraps_at:
@@ -45,11 +41,8 @@ Found = tuple[list[EnergyCounter], str]
 
 
 def energy_counters(device: str, pci: str | None = None) -> Found:
-    """The counters of a row on the device, and why it has none; the reason is empty where it has.
-
-    Those of the CPU's packages, and of an accelerator, whose address is `pci`, its own too: without that the
-    others would say too little, and none count.
-    """
+    """Find the counters of a row on `device`, whose PCI address is `pci`, and say why there are none; empty where there
+    are. A row of an accelerator has the counter of that and those of the CPU's packages, or none at all."""
     packages, why_not = cpu_counters()
     if device == "cpu":
         return packages, why_not
@@ -58,8 +51,7 @@ def energy_counters(device: str, pci: str | None = None) -> Found:
 
 
 def cpu_counters() -> Found:
-    """RAPL's, one for each package: on AMD's CPUs too, under the same name. The parts of a package (cores, memory) are
-    in it, or beside it on some machines only."""
+    """Find RAPL's counters, one for each package, also of AMD's CPUs. The parts of a package are not among them."""
     if platform.system() == "Darwin":
         return [], "macOS shows the counters of its CPU to root only"
     zones = [path for path in sorted(POWERCAP.glob("intel-rapl:*")) if read_word(path / "name").startswith("package")]
@@ -83,7 +75,7 @@ def _joules(path: Path) -> float:
 
 
 def _device_counters(device: str, pci: str | None) -> Found:
-    """That of the NVIDIA device at the address."""
+    """Find the counter of the NVIDIA device at the PCI address."""
     if device.partition(":")[0] != "cuda":
         return [], f"no counter of {device} devices is known here; only NVIDIA's are read"
     try:
@@ -94,30 +86,26 @@ def _device_counters(device: str, pci: str | None) -> Found:
         return [], "the device's driver has no NVML; only NVIDIA's counters are read"
     if pci is None:
         return [], "it does not tell which of the driver's devices it uses"
-    try:
-        handle = pynvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
-        counter = EnergyCounter("GPU", _reader(pynvml, handle))
-        counter.read()
-    except (OSError, pynvml.NVMLError) as error:
-        return [], f"NVML tells no energy of this device ({error})"
-    return [counter], ""
 
-
-def _reader(pynvml: Any, handle: Any) -> Callable[[], float]:
     def read() -> float:
         try:
             return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) * 1e-3
         except pynvml.NVMLError as error:
             raise OSError(str(error)) from None
 
-    return read
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByPciBusId(pci.encode())
+        read()
+    except (OSError, pynvml.NVMLError) as error:
+        return [], f"NVML tells no energy of this device ({error})"
+    return [EnergyCounter("GPU", read)], ""
 
 
 def energy_in_a_line() -> str:
-    """What can be read here, for people: the CPU's packages by name, and of how many NVIDIA devices."""
+    """Return what can be read here, for people: the CPU's packages by name, and of how many NVIDIA devices."""
     packages, why_not = cpu_counters()
     text = ", ".join(counter.domain for counter in packages) or f"CPU not measured: {why_not}"
-    with nvml() as driver:
-        devices = device_handles(driver)
-        telling = sum(ask(driver, "DeviceGetTotalEnergyConsumption", one).value is not None for one in devices)
+    counter = {"joules": lambda nvml, device: 1e-3 * (nvml.nvmlDeviceGetTotalEnergyConsumption(device) > 0)}
+    with nvml_devices() as (nvml, devices):
+        telling = sum(bool(ask(counter, nvml, device)) for device in devices)
     return f"{text}; {telling} of {len(devices)} NVIDIA devices" if devices else text

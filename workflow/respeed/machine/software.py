@@ -6,34 +6,15 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from threadpoolctl import LibController, ThreadpoolController, threadpool_info
 
-from respeed.machine.own_packages import upon
-
-# What a record keeps of the environment: what steers threads, memory and precision as it was set for the measurement,
-# which devices are meant, and what was loaded before all else. Nothing besides, however useful it looks: the same
-# families have variables that name hosts, networks and folders.
-KEPT = {
-    "OMP_NUM_THREADS", "OMP_DYNAMIC", "MKL_NUM_THREADS", "MKL_DYNAMIC", "OPENBLAS_NUM_THREADS",
-    "OPENBLAS_THREAD_TIMEOUT", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS", "GOMP_SPINCOUNT", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "MALLOC_TRIM_THRESHOLD_",
-    "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-    "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HSA_XNACK", "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY",
-    "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS",
-    "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE", "PJRT_NPROC", "NPROC", "XLA_FLAGS", "XLA_PYTHON_CLIENT_PREALLOCATE",
-    "LD_PRELOAD", "DYLD_INSERT_LIBRARIES",
-}  # fmt: skip
-# What stands between the files of a list of libraries to preload.
-_BETWEEN = {"LD_PRELOAD": r":\s", "DYLD_INSERT_LIBRARIES": ":"}
 # The libraries that SciPy may compute with, by the names that profiles and machines' facts use, and what people call
 # them: its wheels have OpenBLAS, or on macOS Apple's Accelerate; conda's and Linux distributions' have what their
 # package manager was told.
@@ -42,7 +23,6 @@ LIBRARIES = {
     "accelerate": "Accelerate",
     "mkl": "MKL",
     "blis": "BLIS",
-    "netlib": "Netlib's BLAS",
 }
 # Facts of before said nothing of it: they are of Linux, where SciPy's wheels come with this one.
 OF_BEFORE = "openblas"
@@ -93,14 +73,6 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def packages_of_own_python() -> list[str]:
-    """Those of them that are not of this environment, but of the Python that the user had it made upon."""
-    folders = {os.path.realpath(folder) for folder in upon()}
-    names = package_versions().keys() - {"python", "respeed"} if folders else set[str]()
-    found = {name: str(importlib.metadata.distribution(name).locate_file("")) for name in names}
-    return sorted(name for name, folder in found.items() if os.path.realpath(folder) in folders)
-
-
 def blas_libraries() -> list[dict[str, Any]]:
     """Every BLAS and OpenMP library that is loaded; NumPy's and SciPy's own ones are told apart by their folder."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
@@ -113,17 +85,6 @@ def library_name(path: str) -> str:
     """A library's file without its folders, which may be named after a user; with that of a wheel, numpy.libs/."""
     *_, folder, name = ("", "", *PurePath(path).parts)
     return f"{folder}/{name}" if folder.endswith(".libs") else name
-
-
-def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a record keeps of the environment, in the order of the names."""
-    return {key: _without_folders(key, environment[key]) for key in sorted(KEPT & environment.keys())}
-
-
-def _without_folders(key: str, value: str) -> str:
-    """Of libraries that are named with their folders, their own names alone."""
-    between = _BETWEEN.get(key)
-    return re.sub(rf"(^|(?<=[{between}]))[^{between}]*/", "", value) if between else value
 
 
 def library_label(name: str) -> str:

@@ -7,7 +7,7 @@ right is said against plain NumPy in float64.
 import gc
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,17 +17,16 @@ import numpy as np
 from respeed.backends import BackendContract, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.machine.accelerators import clock_reader, device_facts
-from respeed.machine.description import describe_machine
-from respeed.machine.energy import FEWEST_UPDATES, energy_counters
+from respeed.machine.energy import energy_counters
+from respeed.machine.environment import telling_environment
 from respeed.machine.limits import memory_free
 from respeed.machine.process import allowed_cpus
-from respeed.machine.software import blas_libraries, package_versions, packages_of_own_python, telling_environment
+from respeed.machine.software import blas_libraries, package_versions
 from respeed.model.paper import Case, number_bytes
-from respeed.protocol import REAL, Block, Known, contamination, probed_as, quiet_probe
-from respeed.schedule.availability import lacking
+from respeed.protocol import Block, Probes, contamination, probed_as, quiet_probe
 from respeed.schedule.spec import RoundSpec, untimed
 from respeed.text import first_sentences
-from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, make_meter, warm_up
+from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, warm_up
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
 from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, part_weights
@@ -52,8 +51,8 @@ DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
 THIN = 16
 
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
-# mended 57 to 95 % of them.
-MORE_ATTEMPTS = 2
+# mended 57 to 95 % of them; a second one took 9 % of the time for next to nothing.
+MORE_ATTEMPTS = 1
 # Host memory that building and checking a case takes, in sizes of the program. What the check compares with is drawn
 # again piece by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -61,9 +60,6 @@ CHECK_FACTOR = 2
 # A first step is timed if it takes more than so many times as long as a block. The process is warm by then, what a
 # first step loads was rehearsed, and all memory was written to when the program was built. A device's clock is not.
 FIRST_COUNTS = 1.0
-
-# A counter of energy that would take longer is not waited for.
-MOST_SECONDS = 4.0
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
 # and to 3e-8 or more where nothing but their products, or what is between these, is of fp32. Steps in fp32 come to at
@@ -78,23 +74,24 @@ VECTORS = 8
 
 @dataclass(frozen=True)
 class Bench:
-    """`known` is what the session knows of the profile, and collects every probe of the process; `rehearsed` the
+    """`probes` are those of the profile in this session, and collect every one of the process; `rehearsed` are the
     workloads that it has run before."""
 
     backend: BackendContract
     probe: Probe
-    known: Known
+    probes: Probes
     rehearsed: set[str] = field(default_factory=set)
     meter: Meter = NO_METER
 
 
 def make_bench(
-    backend: BackendContract, known: Known | None = None, meter: Meter = NO_METER
+    backend: BackendContract, probes: Probes | None = None, meter: Meter = NO_METER
 ) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
     program = MATMUL.build(backend, PROBE, MATMUL.inputs(PROBE, seed=0))
     probe = make_probe(program.step, backend.sync, synchronous=backend.synchronous)
-    return Bench(backend, probe, known or Known(), meter=meter), prove_threads(probe)
+    known = {} if probes is None else probes
+    return Bench(backend, probe, known, meter=meter), prove_threads(probe)
 
 
 def shares_cores(backend: BackendContract) -> bool:
@@ -165,11 +162,11 @@ def _device_ceilings(backend: BackendContract) -> dict[str, float]:
     return {"flops_per_second": best, "bytes_per_second": 2 * rows * 1024 * width / seconds}
 
 
-def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[..., None]) -> None:
+def measure_rounds(specs: Sequence[RoundSpec], probes: Probes, emit: Callable[..., None]) -> None:
     """Measure the rounds, all of one profile, and tell what is found as events: `ready` or `not-run`, `ceilings`, a
     `begin` and a `case` for each case, and at the end `again` for those that were disturbed and measured once more.
-    `lost` after one that left the process without its device: the cases to come need another. `known` is what this
-    session knows of the profile so far."""
+    `lost` after one that left the process without its device: the cases to come need another. `probes` are
+    those of the profile in this session so far."""
     profile = specs[0].profile
     try:
         backend = make_backend(
@@ -181,8 +178,8 @@ def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[...,
         )
         described: dict[str, Any] = dict(backend.describe())
         device = profile.device, described.get("pci")
-        meter, energy = make_meter(*energy_counters(*device), clock_reader(*device))
-        bench, threads_proof = make_bench(backend, known, meter)
+        counters, why_not = energy_counters(*device)
+        bench, threads_proof = make_bench(backend, probes, Meter(tuple(counters), clock_reader(*device)))
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
@@ -190,14 +187,13 @@ def measure_rounds(specs: Sequence[RoundSpec], known: Known, emit: Callable[...,
     emit(
         "ready",
         backend=described,
-        energy=energy,
+        energy={"reason": why_not or None},
         **({"accelerator": found[0]} if device[1] and (found := device_facts(device[1])) else {}),
         versions=package_versions(),
         libraries=blas_libraries(),
         environment=telling_environment(),
         affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
-        **({"own_python": own} if (own := packages_of_own_python()) else {}),
     )
     if complaint := thread_complaint(specs[0], threads_proof, is_shared=shares_cores(backend)):
         emit("not-run", reason=complaint)
@@ -246,8 +242,7 @@ def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
-    reason = lacking(program["requires"], describe_machine()) if "requires" in program else None
-    if reason := reason or _too_large(workload.memory_bytes(case), width, bench.backend):
+    if reason := _too_large(workload.memory_bytes(case), width, bench.backend):
         return facts | {"status": "not-run", "reason": reason}
     try:
         _measure(spec, index, workload, bench, facts)
@@ -315,7 +310,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if process:  # what tells the time of a part of it is run as long as what does not
         share = min(1.0, first.seconds / process.run_seconds)
         timer = replace(timer, protocol=replace(spec.timing, measure_seconds=share * spec.timing.measure_seconds))
-    blocks = timer.measure_whole(spec.whole_steps[index]) if spec.whole_steps else timer.measure(counted)
+    blocks = timer.measure(counted)
     if reason := _not_finite(program):
         raise WrongResult(reason)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
@@ -324,14 +319,7 @@ def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, fact
     if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=shares_cores(backend)):
         raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
-    # Earlier versions refuse the field of what a device tells, which is of no use where none tells anything.
-    facts["blocks"] = [{k: v for k, v in asdict(block).items() if v or k != "device"} for block in blocks]
-    if found := getattr(program, "iterations", None):
-        facts["iterations"] = dict(found)
-    is_metered = _compared_as(spec, case.name, case.workload) in bench.known.metered
-    run = None if is_metered else energy_run(spec, program, timer, blocks, facts["parts"])
-    if run and not _not_finite(program):
-        facts["energy_run"] = run
+    facts["blocks"] = [asdict(block) for block in blocks]
 
 
 def _why_plain(backend: BackendContract) -> str | None:
@@ -361,13 +349,10 @@ def _not_finite(program: Program) -> str | None:
     return f"after the timed steps {name} has numbers that are not finite" if name else None
 
 
-def _compared_as(spec: RoundSpec, name: str, workload: str) -> str:
-    return probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
-
-
 def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[float]:
     """Those that the probes of the case are compared with."""
-    return bench.known.probes.setdefault(_compared_as(spec, name, workload), [])
+    compared_as = probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
+    return bench.probes.setdefault(compared_as, [])
 
 
 def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
@@ -398,10 +383,9 @@ def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int
 
 
 def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:
-    """Whether the case was timed and has no clean block, by all probes that the process knows of. A whole run is what
-    it is."""
+    """Whether the case was timed and has no clean block, by all probes that the process knows of."""
     blocks = [Block(**block) for block in facts["blocks"]]
-    if facts["status"] != "measured" or spec.whole_steps:
+    if facts["status"] != "measured":
         return False
     quiet = quiet_probe(_probes(spec, facts["case"], facts["workload"], bench))
     return all(contamination(block, spec.threads, quiet, spec.timing) for block in blocks)
@@ -411,43 +395,6 @@ def derive_seed(spec: RoundSpec, purpose: str) -> int:
     """A 63-bit seed for `purpose`: the same on every profile of a round, so that all compute on the same data."""
     words = f"{spec.seed}/{spec.id.paper}/{spec.id.experiment}/{spec.id.index}/{purpose}"
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
-
-
-def energy_run(
-    spec: RoundSpec, program: Program, timer: Timer, blocks: Iterable[Block], weights: Mapping[str, float]
-) -> dict[str, Any] | None:
-    """Steps that nobody times, after the blocks of a row on a device, for its counter of energy, which is slow: a GPU's
-    moves every 20 to 100 ms. Blocks long enough for it would make every round longer; one run a session is enough.
-
-    Its steps, seconds and joules by domain. None where the blocks tell as much, or where the counters tell nothing.
-
-    `weights` is how often each part of a step counts: what parts that count more often than others use is not known.
-    Smoke and the hardware sheet, of which nobody asks the energy, have no such run.
-    """
-    meter = timer.meter
-    lasts = FEWEST_UPDATES * meter.update_seconds
-    is_asked = meter.counters and not spec.profile.is_cpu and spec.timing == REAL and not spec.whole_steps
-    if not is_asked or any(weight != 1 for weight in weights.values()):
-        return None
-    if lasts > MOST_SECONDS or all(block.seconds >= lasts for block in blocks):
-        return None
-    together = max(1, math.ceil(meter.update_seconds / timer.step_seconds))
-    # The first reading is up to an update old: then it is of these steps as well, not of the pause before them.
-    _steps(program, timer, together)
-    before = after = meter.read()
-    steps = 0
-    while after[1] - before[1] < lasts:
-        _steps(program, timer, together)
-        steps += together
-        after = meter.read()
-    joules = meter.joules(before, after)
-    return {"steps": steps, "seconds": after[1] - before[1], "joules": joules} if joules else None
-
-
-def _steps(program: Program, timer: Timer, count: int) -> None:
-    for _ in range(count):
-        program.step()
-    timer.sync()
 
 
 def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str, float]:

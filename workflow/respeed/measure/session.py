@@ -12,23 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.hardware_sheet import disturbed_profiles
-from respeed.analysis.rounds import known_of
+from respeed.analysis.rounds import probes_of
 from respeed.errors import NotMeasurable, UserError
 from respeed.machine.accelerators import accelerator_bytes
-from respeed.machine.cpu import cache_bytes, usable_cores
+from respeed.machine.cpu import cache_bytes
+from respeed.machine.lock import Held, machine_lock, say_on_screen
 from respeed.machine.software import package_versions, source_commit
-from respeed.measure.lock import Held, machine_lock, say_on_screen
 from respeed.measure.turn import measure_turn
-from respeed.paths import ROOT, parse_machine_path, records_folder, round_path
-from respeed.records.models import SESSION_SCHEMA, SHEET_SCHEMA
-from respeed.records.store import set_aside, write_record
-from respeed.schedule.availability import check_is_this_machine, check_same_machine, describe_as
+from respeed.paths import ROOT, parse_machine_path, round_path
+from respeed.records.store import write_record
+from respeed.schedule.availability import check_same_machine, describe_as
 from respeed.schedule.gauge import LEAST_PASSES, MOST_PASSES, PATIENCE, SECONDS, Gauge, plan_gauge, why_due
-from respeed.schedule.next_turn import Plan, Turn, happened_meanwhile, read_plan
+from respeed.schedule.next_turn import Plan, Turn, read_plan
 from respeed.schedule.selection import Work
 from respeed.schedule.spec import RoundSpec, make_spec
 from respeed.text import counted, in_words
-from respeed.timing.clock import clock_facts, seconds_now, utc_now
+from respeed.timing.clock import seconds_now, utc_now
 
 # Of a line that shows the case at hand.
 WIDTH = 110
@@ -39,38 +38,17 @@ SHARED = ("machine", "commit", "versions", "libraries", "environment")
 @dataclass(frozen=True)
 class Outcome:
     """What a session did. `again` are the attempts at cases that had been disturbed; `ended` says why it ended, and
-    `is_whole` whether nothing was left. `records` are those that it made; `meanwhile` is what happened to them."""
+    `is_whole` whether nothing was left."""
 
-    started: str
     turns: int
     again: int
     seconds: float
     ended: str
     is_whole: bool
-    records: tuple[Path, ...] = ()
-    meanwhile: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         again = f", disturbed cases tried again {self.again} times" if self.again else ""
-        return "; ".join(
-            [f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}{again}", self.ended, *self.meanwhile]
-        )
-
-    def facts(self, work: Work) -> dict[str, Any]:
-        """For the file that the session leaves."""
-        return {
-            "schema": SESSION_SCHEMA,
-            "machine": work.machine,
-            "preset": work.preset.name,
-            "started": self.started,
-            "turns": self.turns,
-            "attempts_again": self.again,
-            "seconds": round(self.seconds, 1),
-            "ended": self.ended,
-            "records": [
-                path.relative_to(records_folder(work.smoke) / work.machine).as_posix() for path in self.records
-            ],
-        }
+        return f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}{again}; {self.ended}"
 
 
 class Progress:
@@ -78,9 +56,7 @@ class Progress:
 
     def __init__(self, turn: Turn, number: int, plan: Plan, say: Callable[[str], None]) -> None:
         first = plan.first_turns_left
-        if turn.whole:
-            what = f"whole run, {turn.profile}"
-        elif turn.again:
+        if turn.again:
             what = f"turn {number}, {turn.profile}, {counted(len(turn.cells), 'cell')} again ({turn.again})"
         else:
             what = f"turn {number} of {number + first - 1}, {turn.profile}"
@@ -110,24 +86,16 @@ def measure_session(
     budget_seconds: float | None = None,
     say: Callable[[str], None] = say_on_screen,
     wait_seconds: float | None = None,
-    after_turn: Callable[[Plan], None] = lambda _: None,
 ) -> Outcome:
-    """Measure what the work asks for and records do not have; every record is written as soon as it is done, and
-    `after_turn` is called after each turn.
+    """Measure what the work asks for and records do not have; every record is written as soon as it is done.
 
     Within a budget no turn is begun that is expected to end after it. UserError if the machine's records were made on
     other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.
     """
-    started, began, turns, again = utc_now(), seconds_now(), 0, 0
+    began, turns, again = seconds_now(), 0, 0
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, say) as lock:
         plan = read_plan(work)
-        check_same_machine(work.machine, plan.made_on, describe_as(work.machine))
-        before = set(plan.records)
-        for line in plan.made_on.identity_lines:
-            say(f"respeed: {line}")
-        for path, reason in plan.unusable.items():
-            set_aside(path)
-            say(f"respeed: set aside: {reason}")
+        check_same_machine(work.machine, work.smoke, describe_as(work.machine))
         ended, is_whole = "all that the preset asks for and has time for is measured", True
         while turn := plan.next_turn():
             needed = plan.seconds_of(turn.cells)
@@ -137,16 +105,13 @@ def measure_session(
             progress = Progress(turn, turns + 1, plan, say)
             again += _measure(turn, plan, lock, progress)
             turns += 1
-            after_turn(plan)
-        made = tuple(path for path in plan.records if path not in before)
-        meanwhile = happened_meanwhile(plan.records, [plan.records[path] for path in made])
-    return Outcome(started, turns, again, seconds_now() - began, ended, is_whole, made, tuple(meanwhile))
+    return Outcome(turns, again, seconds_now() - began, ended, is_whole)
 
 
 def with_another_session(work: Work) -> Work:
     """The work as often as it had sessions, and once more. One that goes on is not another: that takes a pause of half
     an hour."""
-    times, preset = 1 + read_plan(work).sessions_before(utc_now(), clock_facts()), work.preset
+    times, preset = 1 + read_plan(work).sessions_before(utc_now()), work.preset
     rounds, most = times * preset.rounds, times * preset.most
     return replace(work, preset=replace(preset, rounds=rounds, most=most, minutes=times * preset.minutes))
 
@@ -160,9 +125,9 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
         ]
     except NotMeasurable as reason:
         raise UserError(f"{turn.profile}: cannot be measured on this machine: {reason}") from None
-    known = plan.known(turn.profile, utc_now(), clock_facts())
+    probes = plan.probes(turn.profile, utc_now())
     has_begun = specs[0].profile.is_cpu
-    for round_id, record in measure_turn(specs, lock, known, progress.watch):
+    for round_id, record in measure_turn(specs, lock, probes, progress.watch):
         write_record(round_path(round_id), record)
         plan.add(record)
         has_begun |= "backend" in record["provenance"]
@@ -174,20 +139,19 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> int:
 
 
 def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
-    """Measure this machine and write its hardware sheet, whole or not at all. One that can be used is left as it is,
-    one that cannot is set aside; UserError if the name is another machine's."""
+    """Measure this machine and write its hardware sheet, whole or not at all; one that can be used is left as it is.
+
+    Raises UserError if the name is another machine's.
+    """
     machine, smoke = parse_machine_path(path, "hardware.json")
-    check_is_this_machine(machine, smoke)
+    check_same_machine(machine, smoke, describe_as(machine))
     gauge = plan_gauge(machine, smoke)
-    if (reason := why_due(path, machine, gauge)) is None:
+    if why_due(path, gauge) is None:
         say_on_screen(f"respeed: {path} is there already; delete it to measure it anew")
         return
     with machine_lock(wait_seconds) as lock:
         started, began = utc_now(), seconds_now()
         rounds = _passes(gauge, lock)
-    if path.exists():
-        set_aside(path)
-        say_on_screen(f"respeed: {path}: set aside: {reason}")
     made = {"machine": describe_as(machine), "commit": source_commit(ROOT), "versions": package_versions()}
     absent = [
         {
@@ -199,14 +163,12 @@ def measure_gauge(path: Path, wait_seconds: float | None = None) -> None:
         for spec, reason in gauge.absent
     ]
     sheet = {
-        "schema": SHEET_SCHEMA,
-        "machine": machine,
         "smoke": smoke,
         "digest": gauge.digest,
         "started": started,
         "wall_seconds": round(seconds_now() - began, 1),
         "provenance": made,
-        "memory": {"caches": cache_bytes(usable_cores()), "accelerators": accelerator_bytes()},
+        "memory": {"caches": cache_bytes(), "accelerators": accelerator_bytes()},
         "rounds": rounds,
         "absent": absent,
     }
@@ -222,8 +184,8 @@ def _passes(gauge: Gauge, lock: Held) -> list[dict[str, Any]]:
         for spec in random.Random(number).sample(specs, len(specs)):
             own = replace(spec, id=replace(spec.id, index=number))
             # Beside the probes of this row so far.
-            known = known_of(record for record in records if record["id"]["profile"] == spec.profile.name)
-            record = dict(measure_turn([own], lock, known))[own.id]
+            probes = probes_of(record for record in records if record["id"]["profile"] == spec.profile.name)
+            record = dict(measure_turn([own], lock, probes))[own.id]
             provenance = {key: value for key, value in record["provenance"].items() if key not in SHARED}
             records.append(record | {"provenance": provenance})
 

@@ -5,32 +5,22 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
 from respeed.errors import UserError
 from respeed.inputs.config import why_denied
-from respeed.machine.accelerators import refuse_pretended
-from respeed.machine.limits import memory_kills
+from respeed.machine.lock import Held, machine_lock
 from respeed.machine.software import source_commit
-from respeed.measure.lock import Held, machine_lock
 from respeed.measure.worker import process_options
 from respeed.paths import ROOT, RoundId
-from respeed.protocol import Known
-from respeed.records.models import SCHEMA
+from respeed.protocol import Probes
 from respeed.schedule.availability import describe_as
 from respeed.schedule.spec import RoundSpec, untimed
-from respeed.timing.clock import clock_facts, seconds_now, utc_now
+from respeed.timing.clock import seconds_now, utc_now
 
-# What a record must be able to say about where it comes from (Hoefler and Belli, SC 2015, rule 9): a number without
-# these cannot be interpreted. None may be null.
-REQUIRED = (
-    "commit", "machine.cpu", "machine.architecture", "machine.usable_cores", "machine.logical_cpus",
-    "machine.memory_bytes", "machine.system", "backend.library", "backend.package", "backend.precision",
-    "backend.threads_set", "versions.python", "versions.numpy", "environment.OMP_NUM_THREADS", "libraries",
-)  # fmt: skip
 # After so many processes that were left without their device, it or a kernel on it is broken, not a case.
 MOST_LOST = 3
 # Told of every case as it begins: its experiment, its name, and whether it is measured again.
@@ -45,18 +35,17 @@ def measure_spec(spec: RoundSpec) -> dict[str, Any]:
 
 
 def measure_turn(
-    specs: list[RoundSpec], lock: Held, known: Known | None = None, watch: Watch = lambda *_: None
+    specs: list[RoundSpec], lock: Held, probes: Probes | None = None, watch: Watch = lambda *_: None
 ) -> Iterator[tuple[RoundId, dict[str, Any]]]:
     """The record of each round as soon as its last case is done, and again where a case of it was measured again.
 
     The rounds are those of one profile, and share a process: to start one and to load its libraries takes as long as
-    many a case. `known` is what this session knows of the profile so far: what is quiet shows only in comparison. The
+    many a case. `probes` are those of the profile in this session so far: what is quiet shows only in comparison. The
     process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
     """
-    refuse_pretended(ROOT, smoke=all(spec.id.smoke for spec in specs))
     if denied := next(filter(None, (why_denied(case) for spec in specs for case in spec.cases)), None):
         raise UserError(denied)
-    turn = _Turn([_shuffled(spec) for spec in specs], lock, known or Known(), watch)
+    turn = _Turn([_shuffled(spec) for spec in specs], lock, probes or {}, watch)
     # A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others
     # get a new one. It has no second attempt here, which would cost one more and mostly end alike: the next round is
     # one, and what lacks an interval for it is measured again.
@@ -67,8 +56,8 @@ def measure_turn(
 class _Turn:
     """Where a turn is: `now` is the round that is being measured, `done` has the facts of its cases so far."""
 
-    def __init__(self, specs: list[RoundSpec], lock: Held, known: Known, watch: Watch) -> None:
-        self.specs, self.lock, self.known, self.watch = specs, lock, known, watch
+    def __init__(self, specs: list[RoundSpec], lock: Held, probes: Probes, watch: Watch) -> None:
+        self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
         self.now, self.done, self.lost = 0, list[dict[str, Any]](), 0
         self.records: dict[RoundId, dict[str, Any]] = {}
         self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
@@ -81,8 +70,8 @@ class _Turn:
         now, *later = self.specs[self.now :]
         left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
         refused, told, lost = "", False, self.lost
-        kills, began = memory_kills(), seconds_now()
-        with _worker(left, self.lock, self.known) as worker:
+        began = seconds_now()
+        with _worker(left, self.lock, self.probes) as worker:
             for event in _events(worker):
                 told = True
                 match event.pop("event"):
@@ -110,7 +99,7 @@ class _Turn:
             yield from self._give_up("not-run", f"{MOST_LOST} other cases left the device useless", everything=True)
         elif self.now < len(self.specs) and self.lost == lost:
             # A process that said nothing at all would say nothing again.
-            how = how_it_ended(worker.returncode, lacked_memory=memory_kills() != kills)
+            how = how_it_ended(worker.returncode)
             yield from self._give_up("failed", how, everything=not told)
 
     def _finished(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
@@ -123,7 +112,7 @@ class _Turn:
             yield spec.id, self.records[spec.id]
 
     def _begin_round(self) -> None:
-        self.started, self.clock, self.began = utc_now(), clock_facts(), seconds_now()
+        self.started, self.began = utc_now(), seconds_now()
 
     def _give_up(self, status: str, reason: str, *, everything: bool) -> Iterator[tuple[RoundId, dict[str, Any]]]:
         """Put down that the case at hand was not timed, or that none of those that are left was."""
@@ -135,18 +124,15 @@ class _Turn:
                 return
 
     def _record(self, spec: RoundSpec) -> dict[str, Any]:
-        if "backend" in self.provenance:
-            check_provenance(self.provenance)
         return {
-            "schema": SCHEMA,
             "id": asdict(spec.id),
+            "smoke": spec.id.smoke,
             "profile": asdict(spec.profile),
             "threads": spec.threads,
             "seed": spec.seed,
             "timing": asdict(spec.timing),
             "digest": spec.digest,
             "started": self.started,
-            "clock": self.clock,
             "wall_seconds": round(seconds_now() - self.began, 3),
             "start_seconds": round(self.start_seconds, 3),
             "provenance": self.provenance,
@@ -183,12 +169,11 @@ def _shuffled(spec: RoundSpec) -> RoundSpec:
 
 def _of_cases(spec: RoundSpec, places: Sequence[int]) -> RoundSpec:
     """The round of these of its cases, in this order."""
-    steps = tuple(spec.whole_steps[place] for place in places) if spec.whole_steps else ()
-    return replace(spec, cases=tuple(spec.cases[place] for place in places), whole_steps=steps)
+    return replace(spec, cases=tuple(spec.cases[place] for place in places))
 
 
 @contextlib.contextmanager
-def _worker(specs: list[RoundSpec], lock: Held, known: Known) -> Iterator[subprocess.Popen[str]]:
+def _worker(specs: list[RoundSpec], lock: Held, probes: Probes) -> Iterator[subprocess.Popen[str]]:
     """A fresh measuring process that knows what to measure. It ends with whoever stops listening."""
     command = [sys.executable, "-P", "-m", "respeed.measure.worker"]
     options = process_options(specs[0].threads, lock)
@@ -196,7 +181,7 @@ def _worker(specs: list[RoundSpec], lock: Held, known: Known) -> Iterator[subpro
         assert worker.stdin is not None
         try:
             with contextlib.suppress(BrokenPipeError):
-                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "known": asdict(known)}))
+                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "probes": probes}))
                 worker.stdin.close()
             yield worker
         except BaseException:
@@ -215,22 +200,10 @@ def _worse(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def how_it_ended(code: int, *, lacked_memory: bool) -> str:
-    """Why a process that ended with that code told no more. `lacked_memory`: whether the kernel ended a process of its
-    control group for want of memory meanwhile."""
+def how_it_ended(code: int) -> str:
+    """Return why a process that ended with that code told no more."""
     if code == -signal.SIGKILL:
-        certain = "by the kernel, for want of memory" if lacked_memory else "perhaps for want of memory"
-        return f"the measuring process was killed, {certain}"
+        return "the measuring process was killed, perhaps for want of memory"
     if code < 0:
         return f"the measuring process ended with {signal.Signals(-code).name}"
     return f"the measuring process ended with exit code {code}"
-
-
-def check_provenance(provenance: Mapping[str, Any]) -> None:
-    """UserError that names the first required field that is missing or null: such a round is not worth keeping."""
-    for name in REQUIRED:
-        value: Any = provenance
-        for key in name.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if value is None or value == "":
-            raise UserError(f"provenance.{name} cannot be read on this machine; a record without it would mean nothing")

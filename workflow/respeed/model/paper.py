@@ -3,27 +3,21 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt
+from pydantic.dataclasses import dataclass as model
 
-from respeed.errors import UserError
-from respeed.model.validation import SOME, Label, Number, OneOf, Positive, Says, Text, Year, form
+from respeed.model.fields import FORM, LARGEST, SOME, Label, Positive, Text, Year, known
 
 # The kinds of rows that hardware profiles are of, and that published rows stand beside.
-CPU_ARCHITECTURES = ("single-cpu", "multi-cpu")
-DEVICE_ARCHITECTURES = ("gpu", "tpu")
-ARCHITECTURES = (*CPU_ARCHITECTURES, *DEVICE_ARCHITECTURES)
-MEANT_ARCHITECTURES = {"cpu": CPU_ARCHITECTURES, "cuda": ("gpu",)}
-# What people call precisions elsewhere.
-MEANT_PRECISIONS = {
-    **dict.fromkeys(("single", "float", "float32", "f32"), ("fp32",)),
-    **dict.fromkeys(("double", "float64", "f64"), ("fp64",)),
-    **dict.fromkeys(("half", "float16", "f16"), ("fp16",)),
-    "bfloat16": ("bf16",),
-}
+Architecture = Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
+ARCHITECTURES: tuple[Architecture, ...] = get_args(Architecture)
+CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
 # How well a fact is known.
-CONFIDENCES = ("stated", "code", "recalled", "inferred", "chosen")
+Confidence = Literal["stated", "code", "recalled", "inferred", "chosen"]
+PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
+Precision = Annotated[str, known("precision", lambda: PRECISIONS)]
 # What each test of a claim needs beside a row, and no other may have.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("each", "largest", "growth", "total", "faster", "crossover"), ("over",)),
@@ -36,36 +30,14 @@ Counted = Literal["examples", "flops", "bytes"]
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 # Where a number stands: experiment, printed column, published row.
 Place = tuple[str, str, str]
+Parameter = Annotated[StrictInt | StrictFloat, Field(ge=0, le=LARGEST)] | Annotated[str, Field(min_length=1)]
+Parameters = dict[str, Parameter]
 
 
 def number_bytes(precision: str) -> int:
     """Bytes of a number, as memory and traffic are counted: 8 in fp64, or else 4, as in fp32, however low the precision
     of some arrays is."""
     return 8 if precision == "fp64" else 4
-
-
-def _parameter(value: float | str) -> float | str:
-    if value == "" if isinstance(value, str) else value < 0:
-        raise ValueError
-    return value
-
-
-Architecture = Annotated[str, OneOf(ARCHITECTURES, MEANT_ARCHITECTURES)]
-KINDS = Says("a list of single-cpu, multi-cpu, gpu or tpu")
-Architectures = Annotated[tuple[Architecture, ...], SOME, KINDS]
-Confidence = Annotated[str, OneOf(CONFIDENCES)]
-Precision = Annotated[str, OneOf(("fp64", "fp32", "tf32", "bf16", "fp16"), MEANT_PRECISIONS)]
-Parameter = Annotated[
-    Number | StrictStr,
-    AfterValidator(_parameter),
-    Says("a number that is not negative, or a text", {"type": ["number", "string"], "minimum": 0, "minLength": 1}),
-]
-Parameters = dict[str, Parameter]
-ROWS = Says("a list of names of published rows")
-OwnParameters = Annotated[Parameters, Says("a mapping of parameters to what they are for this algorithm's cases")]
-OwnCases = Annotated[
-    dict[str, OwnParameters], Says("a mapping of cases to what this algorithm needs of its own in each")
-]
 
 
 @dataclass(frozen=True)
@@ -111,7 +83,7 @@ UNITS = {
 SPEEDUP = "x"
 
 
-@form("label, flops_per_second, bytes_per_second, source and confidence")
+@model(frozen=True, config=FORM)
 class Hardware:
     """What a published row ran on. `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of
     the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
@@ -123,13 +95,13 @@ class Hardware:
     confidence: Confidence
 
 
-def _of_one_kind(beside: tuple[str, ...]) -> tuple[str, ...]:
+def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...]:
     if len({architecture in CPU_ARCHITECTURES for architecture in beside}) > 1:
-        raise UserError("names CPU rows and others; a row stands beside one kind")
+        raise ValueError("names CPU rows and others; a row stands beside one kind")
     return beside
 
 
-@form("a mapping with label, package, beside, ...")
+@model(frozen=True, config=FORM)
 class PublishedRow:
     """One row of the published tables.
 
@@ -140,14 +112,12 @@ class PublishedRow:
     name: str
     label: Label
     package: Label
-    beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_of_one_kind), KINDS]
+    beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_check_one_kind)]
     year: Year = 0
     device: Label = ""
     precision: Precision = ""
     algorithm: Label = ""
-    hardware: Annotated[Hardware, Says("label, flops_per_second, bytes_per_second, source and confidence")] | None = (
-        None
-    )
+    hardware: Hardware | None = None
 
     @property
     def is_cpu(self) -> bool:
@@ -170,7 +140,7 @@ class Printed:
         return unit / 2 / float(digits) if whole + decimals and float(digits) else 0.0
 
 
-@form("a mapping with says, test, experiment, row, ...")
+@model(frozen=True, config=FORM)
 class Claim:
     """What a paper says of its tables, in a form that a machine can be held against.
 
@@ -192,13 +162,13 @@ class Claim:
 
     name: str
     says: Text
-    test: Annotated[str, OneOf(tuple(NEEDS))]
-    experiment: Annotated[StrictStr, Says("the name of an experiment")]
-    row: Annotated[StrictStr, Says("the name of a published row")]
-    over: Annotated[tuple[StrictStr, ...], SOME, ROWS] = ()
-    threads: Annotated[StrictInt, Field(ge=2), Says("a whole number of at least 2")] | None = None
-    over_case: Annotated[StrictStr, Says("the name of a case")] = ""
-    by: Annotated[StrictStr, Says("the name of a parameter")] = ""
+    test: Annotated[str, known("test", lambda: NEEDS)]
+    experiment: str
+    row: str
+    over: tuple[str, ...] = ()
+    threads: Annotated[StrictInt, Field(ge=2)] | None = None
+    over_case: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -225,7 +195,7 @@ def filled(word: str, known: Mapping[str, Any]) -> str:
     return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
 
 
-@form("a fact, its value and its confidence")
+@model(frozen=True, config=FORM)
 class Fact:
     """One fact of the protocol and how well it is known: stated, code, recalled, inferred or chosen."""
 
@@ -234,10 +204,7 @@ class Fact:
     confidence: Confidence
 
 
-Facts = Annotated[tuple[Annotated[Fact, Says("a fact, its value and its confidence")], ...], Says("a list of facts")]
-
-
-@form("a label, published_for (a list of published rows) and perhaps architectures, parameters and cases")
+@model(frozen=True, config=FORM)
 class Algorithm:
     """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
     whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own; `cases`:
@@ -246,10 +213,10 @@ class Algorithm:
 
     name: str
     label: Label
-    published_for: Annotated[tuple[StrictStr, ...], ROWS]
-    architectures: Architectures = ARCHITECTURES
-    parameters: OwnParameters = field(default_factory=dict)
-    cases: OwnCases = field(default_factory=dict)
+    published_for: tuple[str, ...]
+    architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
+    parameters: Parameters = field(default_factory=dict)
+    cases: dict[str, Parameters] = field(default_factory=dict)
 
     @property
     def workload(self) -> str:
@@ -263,7 +230,6 @@ class Experiment:
     `unit` is what the paper prints it in. `examples` is how many examples the seconds of a case process, of all cases
     or by `case_examples` of one; None where the seconds are those of one step.
     `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
-    `learning` is the case that is learned to be looked at, once for each algorithm.
     `columns` maps a case to the printed column that it answers, where that has another name, `sources` to the
     experiment that measures it, where that is another. `total` names what the
     cases are the parts of, where their seconds add up to something. `round_seconds` is a first guess at what a round
@@ -278,11 +244,9 @@ class Experiment:
     case_examples: Mapping[str, int]
     cases: tuple[Case, ...]
     smoke_cases: tuple[Case, ...]
-    learning: tuple[Case, ...]
     algorithms: Mapping[str, Algorithm]
     columns: Mapping[str, str]
     sources: Mapping[str, str]
-    whole_parameters: Mapping[str, Any]
     total: str | None
     round_seconds: float
     facts: tuple[Fact, ...]

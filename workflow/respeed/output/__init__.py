@@ -1,32 +1,25 @@
-"""What people read of the tables: in the paper's shape as Markdown, LaTeX and HTML, and as pages for a browser."""
+"""What people read of the tables: in the paper's shape as Markdown and LaTeX, and all as a page for a browser."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.cells import reference
-from respeed.analysis.claims import fold_claims, summarize
+from respeed.analysis.claims import count_results, fold_claims
 from respeed.analysis.columns import rows_of
 from respeed.model.paper import Paper
 from respeed.output.html import (
-    HTML,
-    NONE_YET,
-    make_cells_page,
-    make_claims_page,
-    make_cost_page,
-    make_front_tables,
-    make_published_page,
-    make_speedups_page,
-    render_table,
+    cells_section,
+    claims_section,
+    published_section,
+    render_front,
+    render_page,
     templates,
-    write_page,
 )
-from respeed.output.markdown_latex import FORMS, escape_markdown, write_latex, write_markdown
-from respeed.output.published import describe_machine, fold, make_published, write_published_csv
+from respeed.output.markdown_latex import escape_markdown, write_latex, write_markdown
+from respeed.output.published import describe_machine, fold, make_published, summaries_of, write_published_csv
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records.store import write_text
@@ -41,71 +34,64 @@ def read_tables(smoke: bool, only: Collection[str] | None = None, papers: Collec
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/tables: the tidy tables, each published table as .csv, .md, .tex and .html, and other pages; and
-    results/README.md.
+    """Write results/tables: the tidy tables, each published table as .csv, .md and .tex, and all of them as a page
+    for a browser; results/README.md, and results/front.html, with which Snakemake's report begins.
 
-    All machines are in each .csv; in what people read, those that are shown in full (see schedule.selection).
+    All machines are in each .csv; in what people read, those that are shown (see schedule.selection).
     """
-    tables = read_tables(smoke, papers=papers)
-    origins = {row.machine: row for row in rows_of(tables["hardware"])}
-    folder = results_folder(smoke) / "tables"
+    tables, stamp = read_tables(smoke, papers=papers), SMOKE_STAMP if smoke else ""
+    results = results_folder(smoke)
+    folder = results / "tables"
     tables.write(folder)
-    in_full, stamp = machines_in_full(smoke, machine), SMOKE_STAMP if smoke else ""
+    summaries = summaries_of(tables["facts"])
+    shown = machines_in_full(smoke, machine)
+    sections = []
+    cells, speedups, claims = (
+        tables[name][tables[name]["machine"].isin(shown)] for name in ("cells", "speedups", "claims")
+    )
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
             table = make_published(paper, experiment, tables["cells"], tables["speedups"], smoke)
-            folded = fold(table, paper, experiment, smoke, origins, in_full, stamp)
+            folded = fold(table, paper, experiment, smoke, summaries, shown, stamp)
             path = folder / paper.name / experiment.name
             write_published_csv(table, path.with_name(f"{path.name}.csv"), experiment.case_names(smoke))
             write_text(path.with_name(f"{path.name}.md"), write_markdown(folded))
-            for ending, form in FORMS.items():
-                label = f"tab:{paper.name}-{experiment.name}"
-                write_text(path.with_name(f"{path.name}{ending}.tex"), write_latex(folded, label, form))
-            page = make_published_page(folded, f"{experiment.name}.csv")
-            write_page(path.with_name(f"{path.name}.html"), page, stamp)
-    write_pages(folder, tables, origins, in_full, stamp, machine)
-    readme = make_readme(tables.papers, tables["claims"], origins, in_full, stamp)
-    write_text(results_folder(smoke) / "README.md", readme)
+            write_text(path.with_name(f"{path.name}.tex"), write_latex(folded, f"tab:{paper.name}-{experiment.name}"))
+            sections.append(published_section(folded))
+    every = [claims_section(tables.papers, claims), *sections, cells_section(tables.papers, cells, speedups)]
+    write_text(folder / "tables.html", render_page("Published speedup tables, re-run", stamp, every))
+    write_text(results / "README.md", make_readme(tables.papers, claims, summaries, shown, stamp))
+    first = machine if machine in shown else next(iter(shown), "")
+    write_text(results / "front.html", make_front(tables.papers, cells, claims, summaries, first, stamp))
 
 
-def write_pages(
-    folder: Path,
-    tables: Tables,
-    origins: Mapping[str, Any],
-    in_full: Sequence[str],
+def make_front(
+    papers: Mapping[str, Paper],
+    cells: pd.DataFrame,
+    claims: pd.DataFrame,
+    summaries: Mapping[str, str],
+    machine: str,
     stamp: str,
-    machine: str | None = None,
-) -> None:
-    """Write claims.html, cells.html, speedups.html, cost.html and front.html of the machines `in_full`.
-
-    front.html is a part of a page: Snakemake's report begins with it, and it with `machine`.
-    """
-    first = machine if machine and machine in in_full else next(iter(in_full), "")
-    papers, left_out, smoke = tables.papers, len(origins) - len(in_full), tables.smoke
-    cells, speedups, claims, costs = (
-        tables[name][tables[name]["machine"].isin(in_full)] for name in ("cells", "speedups", "claims", "cost")
-    )
-    for name, page in {
-        "claims": make_claims_page(papers, claims),
-        "cells": make_cells_page(papers, cells, left_out, smoke),
-        "speedups": make_speedups_page(papers, speedups, left_out, smoke),
-        "cost": make_cost_page(papers, list(rows_of(costs)), left_out, smoke),
-    }.items():
-        write_page(folder / f"{name}.html", page, stamp)
-    facts = {
-        "stamp": stamp,
-        "papers": [(reference(p), p.title, p.claim, summarize(first, p, cells, claims)[0]) for p in papers.values()],
-        "here": describe_machine(first, origins).replace(":", ",", 1) if first in origins else "",
-        "tables": [render_table(page) for page in make_front_tables(papers, claims, first)],
-        "none_yet": NONE_YET,
-    }
-    write_text(folder / "front.html", HTML.get_template("front.jinja").render(facts))
+) -> str:
+    """Return the part of a page with what each paper claims and what came out on one machine; claims with a number of
+    ours lead."""
+    mine = fold_claims(claims[claims["machine"] == machine], papers).sort_values("here", key=lambda here: here == "")
+    found = []
+    for paper in papers.values():
+        section = claims_section(papers, mine[mine["paper"] == paper.name])
+        counts = " ".join(count_results(machine, paper, cells, claims))
+        found.append((reference(paper), paper.title, paper.claim, counts, section))
+    return render_front(stamp, describe_machine(machine, summaries).replace(":", ",", 1), found)
 
 
 def make_readme(
-    papers: Mapping[str, Paper], claims: pd.DataFrame, origins: Mapping[str, Any], in_full: Sequence[str], stamp: str
+    papers: Mapping[str, Paper],
+    claims: pd.DataFrame,
+    summaries: Mapping[str, str],
+    shown: Sequence[str],
+    stamp: str,
 ) -> str:
-    """For each paper its claims, what came out on the machines `in_full`, a picture, and where the tables are. Claims
+    """For each paper its claims, what came out on the machines `shown`, a picture, and where the tables are. Claims
     that a machine has an answer to lead."""
     whole = sorted(rows_of(fold_claims(claims, papers)), key=lambda row: not row.here)
     facts = [
@@ -118,10 +104,10 @@ def make_readme(
             "machines": [
                 {
                     "name": machine,
-                    "described": describe_machine(machine, origins),
+                    "described": describe_machine(machine, summaries),
                     "claims": [row for row in whole if (row.paper, row.machine) == (paper.name, machine)],
                 }
-                for machine in in_full
+                for machine in shown
             ],
             "shown": next((one for one in paper.experiments.values() if paper.prints(one.name)), None),
             "tables": list(paper.experiments.values()),

@@ -43,7 +43,7 @@ def make_published(
         frame[(frame["paper"] == paper.name) & (frame["experiment"] == experiment.name)] for frame in (cells, speedups)
     )
     both = cells.merge(speedups, on=TABLES["cells"].key, suffixes=("", "_speedup"), validate="1:1")
-    ours = sorted(_ours(experiment, both, smoke), key=lambda row: row[2:4])
+    ours = sorted(_ours(experiment, both), key=lambda row: row[2:4])
     rows = pd.DataFrame([*_theirs(paper, experiment, cases), *ours], columns=["name", "precision", *COLUMNS[1:]])
     rows["row"] = rows.groupby(["source", "kind", "name", "architecture"], sort=False).ngroup()
     rows = rows[rows["precision"].isin(["", FULL_PRECISION]) | _is_measured(rows)]
@@ -75,14 +75,13 @@ def _theirs(paper: Paper, experiment: Experiment, cases: Collection[str]) -> Ite
                 yield row.name, "", PAPER, "speedup", "", label, case, text, "", ""
 
 
-def _ours(experiment: Experiment, cells: pd.DataFrame, bare: bool) -> Iterator[tuple[str, ...]]:
+def _ours(experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[str, ...]]:
     for cell in rows_of(cells):
         name = f"{cell.profile} {cell.algorithm}" if experiment.algorithms else cell.profile
-        time, why = measured_value(*in_unit(cell, experiment.unit), bare=bare), _why_no_time(cell)
+        time, why = measured_value(*in_unit(cell, experiment.unit)), _why_no_time(cell)
         yield (name, cell.precision, cell.machine, "seconds", cell.package, cell.label, cell.case, time.text,
                time.interval, "" if time.text else why)  # fmt: skip
-        # Of a smoke run no ratio of times is shown.
-        if not cell.is_cpu and not bare:
+        if not cell.is_cpu:
             ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
             why = _not_measured(cell.reason_speedup) if cell.seconds else why
             label = f"Speedup over fastest CPU ({cell.label})"
@@ -164,7 +163,7 @@ def fold(
     paper: Paper,
     experiment: Experiment,
     smoke: bool,
-    origins: Mapping[str, Any],
+    summaries: Mapping[str, str],
     only: Collection[str] | None = None,
     stamp: str = "",
 ) -> FoldedTable:
@@ -176,7 +175,7 @@ def fold(
             for label, package in zip(shown["architecture"], shown["package"], strict=True)
         ],
         heading=[
-            f"As published: {reference(paper)}" if source == PAPER else f"On {describe_machine(source, origins)}"
+            f"As published: {reference(paper)}" if source == PAPER else f"On {describe_machine(source, summaries)}"
             for source in shown["source"]
         ],
     )
@@ -199,19 +198,19 @@ def fold(
         unit=f"{words_of_unit(experiment)}{larger}",
         reference=reference(paper),
         numbers=numbers,
-        notes=(*notes, *(Note("", text) for text in _remarks(table, shown, measured, experiment))),
+        notes=(*notes, *(Note("", text) for text in _remarks(shown, measured))),
     )
 
 
-def describe_machine(machine: str, origins: Mapping[str, Any]) -> str:
-    """A machine in a few words: box: A CPU, 2 cores, one accelerator."""
-    return f"{machine}: {describe_hardware(origins[machine])}" if machine in origins else machine
+def summaries_of(facts: pd.DataFrame) -> dict[str, str]:
+    """Return of each machine of facts.csv what it is in a few words: A CPU, 2 cores, one accelerator."""
+    summary = facts[facts["part"] == "summary"]
+    return dict(zip(summary["machine"], summary["value"], strict=True))
 
 
-def describe_hardware(origin: Any) -> str:
-    """What is in a machine, of its row of hardware.csv: A CPU, 2 cores, one accelerator."""
-    cores = f"{origin.usable_cores} core{'s' * (origin.usable_cores != 1)}"
-    return ", ".join(filter(None, [origin.cpu, cores, origin.accelerators]))
+def describe_machine(machine: str, summaries: Mapping[str, str]) -> str:
+    """Return a machine with what it is: box: A CPU, 2 cores, one accelerator."""
+    return f"{machine}: {summaries[machine]}" if machine in summaries else machine
 
 
 def _columns(experiment: Experiment, cases: Iterable[str]) -> list[str]:
@@ -223,9 +222,9 @@ def _columns(experiment: Experiment, cases: Iterable[str]) -> list[str]:
     return [column if column and many[column] == 1 else words[case] for case, column in printed.items()]
 
 
-def _remarks(table: pd.DataFrame, shown: pd.DataFrame, measured: pd.Series, experiment: Experiment) -> Iterator[str]:
+def _remarks(shown: pd.DataFrame, measured: pd.Series) -> Iterator[str]:
     """Notes about no single number: what is not there, and why."""
-    sources, machines = (set(frame["source"]) - {PAPER} for frame in (table, shown))
+    machines = set(shown["source"]) - {PAPER}
     for source, mine in shown[~measured].groupby("source", sort=False):
         rows = [
             (str(row["kind"].iat[0]), str(row["label"].iat[0]), tuple(row["reason"])) for _, row in mine.groupby("row")
@@ -234,8 +233,6 @@ def _remarks(table: pd.DataFrame, shown: pd.DataFrame, measured: pd.Series, expe
         yield from _unmeasured(rows, is_all, f" on {source}" if len(machines) > 1 else "")
     if (shown["interval"] == NO_INTERVAL).any():
         yield "A number of ours without ± has no interval: too few clean rounds."
-    if left_out := len(sources - machines):
-        yield f"The rows of {left_out} other machine{'s' * (left_out > 1)} are in {experiment.name}.csv."
 
 
 def _unmeasured(rows: list[tuple[str, str, tuple[str, ...]]], is_all: bool, where: str) -> Iterator[str]:

@@ -1,19 +1,17 @@
 """What the files of a machine say, as frozen pydantic models: whatever tables, figures and the report take for granted.
 
-Every file is checked by its model wherever it is read, one of ours or one that somebody sent: its checksum, the type
-and range of each fact, and whether the facts fit one another. Keys that no model names may be there: later versions
-write more facts. Facts only; every statistic is derived later.
+Every file is read by `parse`, one of ours or one that somebody sent. Keys that no model names may be there. Facts only;
+every statistic is derived later. Whose a file is, its path alone tells.
 """
 
 import functools
-import hashlib
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
@@ -23,85 +21,42 @@ from respeed.errors import UserError
 from respeed.paths import NAME, check_name
 from respeed.text import clip, printable
 
-# Versions of what is written. A record of another one cannot be used.
-SCHEMA, LEARNING_SCHEMA, SHEET_SCHEMA, SESSION_SCHEMA = 3, 1, 1, 1
-ROOT = "records"
+# The version of what is written. A file of another one cannot be used.
+SCHEMA = 4
 # What stands for paper and experiment in the rounds of a hardware sheet.
 PAPER = "hardware"
+HIGHEST_NUMBER = 999
+_ROUND = re.compile(r"round-(?!00\.)([0-9]{2}|[1-9][0-9]{2})\.json")
 
 
 class Kind(StrEnum):
-    """What a file is; the text is what people read, of one and of several."""
+    """What a file is; the text is what people read."""
 
     RECORD = "record"
-    LEARNING = "learning record"
     DESCRIPTION = "description"
     SHEET = "hardware sheet"
-    SESSION = "session"
-    TOLD = "price"
 
 
-# The files of a machine's folder, by the number of folders between it and them, and where their number stands.
-_FILES = {
-    Kind.RECORD: (3, re.compile(r"(?:round|whole)-(?!00\.)([0-9]{2}|[1-9][0-9]{2})\.json")),
-    Kind.LEARNING: (2, re.compile(r"learning\.json")),
-    Kind.DESCRIPTION: (0, re.compile(r"machine\.json")),
-    Kind.SHEET: (0, re.compile(r"hardware\.json")),
-    Kind.SESSION: (0, re.compile(r"session-(?!000)([0-9]{3})\.json")),
-    Kind.TOLD: (0, re.compile(r"told\.yaml")),
-}
-HIGHEST_NUMBER = 999
+# The most bytes of a file: the largest seen have 0.02 MB (a record) and 0.3 MB (a hardware sheet of two cores).
+MOST_BYTES = {Kind.RECORD: 2 * 2**20, Kind.DESCRIPTION: 2**20, Kind.SHEET: 8 * 2**20}
 
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """Where a file lies, under results/records and in a bundle: `folders` are paper, experiment and profile, as far as
-    it has them."""
-
-    machine: str
-    folders: tuple[str, ...]
-    name: str
-    kind: Kind
-
-    @property
-    def path(self) -> str:
-        return "/".join((ROOT, self.machine, *self.folders, self.name))
-
-    @property
-    def number(self) -> int | None:
-        """Of a round or a session; None of what there is one of."""
-        found = re.search("[0-9]+", self.name)
-        return int(found[0]) if found else None
-
-    @property
-    def is_whole(self) -> bool:
-        return self.name.startswith("whole-")
-
-    def under(self, records: Path) -> Path:
-        """Where it is in a folder of machines."""
-        return records.joinpath(self.machine, *self.folders, self.name)
-
-    def numbered(self, number: int) -> "Place":
-        """The same kind of file under another number."""
-        digits = 2 if self.kind is Kind.RECORD else 3
-        return replace(self, name=re.sub("[0-9]+", f"{number:0{digits}d}", self.name))
-
-
-def place_of(path: str) -> Place | None:
-    """The place that a path names; None if no machine has such a file, or a part of it is no name."""
-    root, machine, *between, name = path.split("/") if path.count("/") > 1 else ("", "", "")
-    if root != ROOT or not all(map(NAME.fullmatch, (machine, *between))):
+def kind_of(path: PurePath) -> Kind | None:
+    """Return the kind of a file by its path within a folder of records; None if no machine has such a file."""
+    *folders, name = path.parts
+    if not all(map(NAME.fullmatch, folders)):
         return None
-    kinds = (kind for kind, (depth, file) in _FILES.items() if depth == len(between) and file.fullmatch(name))
-    kind = next(kinds, None)
-    return Place(machine, tuple(between), name, kind) if kind else None
+    if len(folders) == 4:
+        return Kind.RECORD if _ROUND.fullmatch(name) else None
+    single = {"machine.json": Kind.DESCRIPTION, "hardware.json": Kind.SHEET}
+    return single.get(name) if len(folders) == 1 else None
 
 
-def place_in_folders(path: PurePath) -> Place | None:
-    """The same by the end of a path on disk: its file's name tells how many folders belong to it."""
-    depths = (depth for depth, file in _FILES.values() if file.fullmatch(path.name))
-    depth = next(depths, None)
-    return None if depth is None else place_of("/".join((ROOT, *path.parts[-depth - 2 :])))
+def number_of(name: str) -> int:
+    """Return the number of a round by the name of its file."""
+    found = _ROUND.fullmatch(name)
+    assert found, name
+    return int(found[1])
 
 
 # --- facts
@@ -126,27 +81,21 @@ def _work(value: float) -> float:
 
 
 LEAST_SECONDS = 1e-12
-# What may be missing: earlier versions did not ask for all facts, nor do all systems tell all.
-_MAYBE: Any = None
 Name = Annotated[str, AfterValidator(_name)]
-Schema1 = Annotated[int, Field(ge=1, le=1)]
-Schema3 = Annotated[int, Field(ge=3, le=3)]
+Schema = Annotated[int, Field(ge=SCHEMA, le=SCHEMA)]
 Reason = Annotated[str, Field(pattern=r"\S")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 # In UTC, of this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
     str, Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"), AfterValidator(_moment)
 ]
-# The CPUs of each core: "0,64 1,65".
-Cores = Annotated[str, Field(pattern=r"^[0-9]{1,5}([, ][0-9]{1,5})*$")]
 Seconds = Annotated[float, Field(ge=0, le=1e8)]  # three years
 Sample = Annotated[float, Field(ge=LEAST_SECONDS, le=1e8)]
 Positive = Annotated[float, Field(ge=1e-12, le=1e24)]
 # Operations or bytes, of a step or in a second.
 Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
-Count = Annotated[int, Field(ge=0, le=2**63)]
-Whole = Annotated[int, Field(ge=1, le=2**63)]
-Scalar = str | bool | int | float | None
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Whole = Annotated[int, Field(ge=1, le=2**53)]
 Joules = dict[str, Annotated[float, Field(ge=0, le=1e12)]]
 ToldOfDevice = Literal["sm_mhz", "highest_sm_mhz", "watts", "celsius", "reasons"]
 Told = Annotated[float, Field(ge=0, le=1e6)]
@@ -154,17 +103,21 @@ Samples = Annotated[list[Sample], Field(min_length=1), FailFast()]
 
 
 class Facts(BaseModel):
+    """Anything that a file says."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
 def _odd(line: str) -> PydanticCustomError:
-    """Facts that do not fit one another, where each alone would do."""
+    """Return the error of facts that do not fit one another, where each alone would do."""
     return PydanticCustomError("odd", "{line}", {"line": line})
 
 
 class Block(Facts):
-    """Successive samples and what happened meanwhile (respeed.protocol). What may disturb a block is told by these
-    alone: one that an unknown fact speaks against must not count as clean."""
+    """Successive samples and what happened meanwhile (respeed.protocol).
+
+    What may disturb a block is told by these alone: one that an unknown fact speaks against must not count as clean.
+    """
 
     model_config = ConfigDict(extra="forbid")
     sample_steps: Whole
@@ -175,21 +128,17 @@ class Block(Facts):
     minor_faults: Count
     quota_throttles: Count | None
     clock_throttles: Count | None
-    part_seconds: list[Annotated[list[Seconds], FailFast()]] = _MAYBE
-    joules: Joules = _MAYBE
-    slept_seconds: Seconds | None = None
-    device: Annotated[list[dict[ToldOfDevice, Told]], Field(max_length=2)] = _MAYBE
+    part_seconds: list[Annotated[list[Seconds], FailFast()]]
+    joules: Joules
+    # Only where a device tells it.
+    device: Annotated[list[dict[ToldOfDevice, Told]], Field(default_factory=list, max_length=2)]
 
 
 class Warmup(Facts):
+    """How the steps before the first block went."""
+
     settled: bool
     step_seconds: Positive
-
-
-class EnergyRun(Facts):
-    steps: Whole
-    seconds: Positive
-    joules: Joules
 
 
 class Case(Facts):
@@ -200,27 +149,26 @@ class Case(Facts):
     parameters: dict[str, Any]
     flops: Work | None
     traffic_bytes: Work | None
-    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = _MAYBE  # how often each counts in a step
+    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]]  # how often each counts in a step
     status: Literal["measured", "not-run", "failed", "wrong"]
     reason: str | None
     errors: dict[str, Annotated[float, Field(ge=0)] | None]
     warmup: Warmup | None
     blocks: list[Block]
-    energy_run: EnergyRun = _MAYBE
     wall_seconds: Seconds
-    attempts: Whole = _MAYBE
-    graphs: str = _MAYBE
+    attempts: Whole = 1
+    graphs: str | None = None
     # Of an example, in each part of a step that goes on until examples are done.
-    iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] = _MAYBE
+    iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] | None = None
     # Of a program: the files that its command names, by the words for them.
-    executables: Annotated[dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(max_length=100)] = _MAYBE
+    executables: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        weights = list((self.parts or {}).values())
+        weights = list(self.parts.values())
         is_whole = all(_has_parts(block, weights) for block in self.blocks) and self._has_times_or_reason()
-        if not is_whole or not (self.iterations or {}).keys() <= (self.parts or {}).keys():
-            raise _odd(f"the case {shown(self.case)} is not whole")
+        if not is_whole or not (self.iterations or {}).keys() <= self.parts.keys():
+            raise _odd(f"the case {self.case} is not whole")
         return self
 
     def _has_times_or_reason(self) -> bool:
@@ -233,8 +181,8 @@ class Case(Facts):
 
 
 def _has_parts(block: Block, weights: list[float]) -> bool:
-    """Whether a block has as many samples of every part as of the whole step, and none takes no time."""
-    parts = block.part_seconds or []
+    """Return whether a block has as many samples of every part as of the whole step, and none takes no time."""
+    parts = block.part_seconds
     if len(parts) != len(weights) or any(len(part) != len(block.sample_seconds) for part in parts):
         return False
     samples = zip(*parts, strict=True)
@@ -244,100 +192,85 @@ def _has_parts(block: Block, weights: list[float]) -> bool:
     )
 
 
-class CoresOfKind(Facts):
-    socket: Count | None
-    kind: str | None
-    cores: Cores
-
-
 class Machine(Facts):
-    """What a machine is; its fingerprint (respeed.records.fingerprint) is of some of these."""
+    """What a machine is; some of these tell it from others (respeed.machine.fingerprint)."""
 
-    cpu: str = _MAYBE
-    usable_cores: Whole = _MAYBE
-    cpu_flags: list[str] = _MAYBE
-    memory_bytes: Whole = _MAYBE
-    accelerators: list[str] = _MAYBE
-    sockets: Whole | None = None
-    physical_cores: Whole | None = None
+    cpu: str
+    usable_cores: Whole
+    cpu_flags: list[str]
+    memory_bytes: Whole
+    accelerators: list[str]
+    architecture: str
+    system: str
+    blas: str
+    # What not every system tells. A machine that stands for several nodes alike has no mark of its host.
+    physical_cores: Whole | None
+    logical_cpus: Whole | None
+    cpu_quota: Annotated[float, Field(ge=0, le=1e6)] | None
+    frequency_governor: str | None
+    accelerator_driver: str | None
     host: str | None = None
-    accelerator_driver: str | None = None
-    logical_cpus: Whole | None = None
-    cpu_quota: Annotated[float, Field(ge=0, le=1e6)] | None = None
-    frequency_governor: str | None = None
-    architecture: str = _MAYBE
-    system: str = _MAYBE
-    cores: list[CoresOfKind] | None = None
-    core_kinds: dict[str, Count] = _MAYBE
-    devices: dict[str, Count | None] = _MAYBE
-    blas: str = _MAYBE
+    core_cpus: list[list[Count]] | None
 
 
 class Energy(Facts):
     """What counts joules, or why nothing does."""
 
     reason: str | None
-    update_seconds: dict[str, Positive]
-
-    @model_validator(mode="after")
-    def _tells(self) -> Self:
-        if not self.update_seconds and not (self.reason or "").strip():
-            raise ValueError("neither counters nor a reason")
-        return self
 
 
 class Accelerator(Facts):
-    """What NVML said of a row's device as its process began, and why not of the rest."""
+    """What the driver said of a row's device as its process began: these, and more that is only shown."""
 
-    model_config = ConfigDict(extra="forbid")
-    name: str = _MAYBE
-    driver: str = _MAYBE
-    driver_cuda: str = _MAYBE
-    capability: str = _MAYBE
-    memory_bytes: Count = _MAYBE
-    power_limit_watts: Told = _MAYBE
-    default_power_limit_watts: Told = _MAYBE
-    clock_mhz: Told = _MAYBE
-    highest_clock_mhz: Told = _MAYBE
-    memory_clock_mhz: Told = _MAYBE
-    highest_memory_clock_mhz: Told = _MAYBE
-    temperature_celsius: Told = _MAYBE
-    ecc: bool = _MAYBE
-    compute_mode: str = _MAYBE
-    mig: bool = _MAYBE
-    processes: Told = _MAYBE
-    untold: Annotated[dict[str, Reason], Field(max_length=32)] = _MAYBE
+    name: str | None = None
+    driver: str | None = None
+    power_limit_watts: Told | None = None
+    default_power_limit_watts: Told | None = None
+
+
+class Backend(Facts):
+    """The library that computed: these, and more that is only shown."""
+
+    package: str
+    library: str
+
+
+class ThreadsProof(Facts):
+    """How many threads ran as the process began."""
+
+    threads_ran: Count | None
+
+
+class Library(Facts):
+    """A library of linear algebra that was loaded, as threadpoolctl tells of it."""
+
+    internal_api: str | None = None
+    version: str | None = None
+    architecture: str | None = None
 
 
 class Provenance(Facts):
-    """Where a round comes from. A process that never started has told neither its machine nor its library."""
+    """What a measuring process found; one that never started has told nothing."""
 
-    machine: Machine | None = None
-    backend: dict[str, Scalar] = _MAYBE
-    versions: dict[str, str] = _MAYBE
-    libraries: list[dict[str, Scalar]] = _MAYBE
-    environment: dict[str, str] = _MAYBE
-    energy: Energy = _MAYBE
-    accelerator: Accelerator = _MAYBE
-    # Of `versions`, those that are not from the lock but of the Python that the user had.
-    own_python: Annotated[list[Name], Field(max_length=16)] = _MAYBE
+    backend: Backend | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    libraries: list[Library] = Field(default_factory=list)
+    environment: dict[str, str] = Field(default_factory=dict)
+    energy: Energy | None = None
+    accelerator: Accelerator | None = None
+    threads_proof: ThreadsProof | None = None
 
 
-class CommittedProvenance(Provenance):
-    commit: str
+class RecordProvenance(Provenance):
+    """Where a round comes from: without these, its numbers cannot be read (Hoefler and Belli, SC 2015, rule 9)."""
 
-
-class Id(Facts):
-    machine: Name
-    paper: Name
-    experiment: Name
-    profile: Name
-    index: Annotated[int, Field(ge=1, le=HIGHEST_NUMBER)]
-    smoke: bool
-    whole: bool
+    machine: Machine
+    commit: Reason
 
 
 class RunBy(Facts):
+    """What computes."""
+
     name: Name
     package: str
     backend: Name
@@ -346,93 +279,43 @@ class RunBy(Facts):
 
 
 class Profile(RunBy):
+    """A row of the tables."""
+
     label: str
     architecture: Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
     threads: Whole | Literal["all"]
 
 
-class Clock(Facts):
-    boot: str
-    seconds: Seconds
-
-
 class Round(Facts):
-    """One process that measured some cases on one profile."""
+    """What one process measured on one profile."""
 
-    schema_: Schema3 = Field(alias="schema")
-    id: Id
+    smoke: bool
     profile: Profile
     threads: Whole
-    seed: Annotated[int, Field(ge=-(2**63), le=2**63)]
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
     timing: dict[str, float]
     digest: Digest
     started: Moment
     wall_seconds: Seconds
     start_seconds: Seconds
-    clock: Clock | None = None
     provenance: Provenance
     ceilings: dict[str, Work] | None
     cases: Annotated[list[Case], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _once(self) -> Self:
-        seen: set[tuple[str, str]] = set()
-        for case in self.cases:
-            if (key := (case.case, case.workload)) in seen:
-                raise _odd(f"the case {shown(case.case)} stands there twice")
-            seen.add(key)
+    def _is_whole(self) -> Self:
+        if len({(case.case, case.workload) for case in self.cases}) < len(self.cases):
+            raise _odd("a case stands there twice")
+        if self.provenance.backend is None and any(case.status == "measured" for case in self.cases):
+            raise _odd("provenance.backend is missing, and a case was measured")
         return self
 
 
 class Record(Round):
-    provenance: CommittedProvenance
+    """A round of a paper's experiment."""
 
-
-# Of a picture, and pictures of a program: as many as a page has room for.
-Row = Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(min_length=1, max_length=128), FailFast()]
-Picture = Annotated[list[Row], Field(min_length=1, max_length=128), FailFast()]
-Point = Annotated[list[Positive], Field(min_length=2, max_length=2)]
-
-
-class Program(Facts):
-    """What one program learned: points of seconds and what is left to explain, and grey pictures."""
-
-    workload: Name
-    parameters: dict[str, Scalar]
-    steps: Count
-    curve: Annotated[list[Point], Field(min_length=1, max_length=1000), FailFast()]
-    pictures: Annotated[list[Picture], Field(min_length=1, max_length=64), FailFast()]
-
-    @model_validator(mode="after")
-    def _alike(self) -> Self:
-        if len({(len(picture), len(row)) for picture in self.pictures for row in picture}) != 1:
-            raise _odd("the pictures of a program are of several sizes")
-        return self
-
-
-class AbsentProgram(Facts):
-    """A program that cannot learn there, and why."""
-
-    workload: Name
-    parameters: dict[str, Scalar]
-    reason: Reason
-
-
-class Learning(Facts):
-    schema_: Schema1 = Field(alias="schema")
-    machine: Name
-    paper: Name
-    experiment: Name
-    smoke: bool
-    started: Moment
-    programs: Annotated[list[Program], Field(max_length=16), FailFast()]
-    absent: Annotated[list[AbsentProgram], Field(max_length=16), FailFast()] = _MAYBE
-
-    @model_validator(mode="after")
-    def _tells(self) -> Self:
-        if not self.programs and not self.absent:
-            raise _odd("no program learned anything, and nothing says why")
-        return self
+    schema_: Schema = Field(alias="schema")
+    provenance: RecordProvenance
 
 
 class Asked(Facts):
@@ -450,29 +333,30 @@ class Asked(Facts):
 
 
 class Description(Facts):
-    machine: Name = _MAYBE
+    """What a machine is, and what it can run."""
+
+    schema_: Schema = Field(alias="schema")
     hardware: Machine
-    not_measurable: dict[str, Reason] = _MAYBE
-    profiles: dict[str, Asked] = _MAYBE
-    started: Moment = _MAYBE
-
-
-class SheetMachine(Machine):
-    cpu: str
-    memory_bytes: Whole
-    accelerators: list[str]
+    not_measurable: dict[str, Reason]
+    profiles: dict[str, Asked]
 
 
 class SheetProvenance(Facts):
-    machine: SheetMachine
+    """Where a hardware sheet comes from."""
+
+    machine: Machine
 
 
 class Memory(Facts):
+    """The bytes of each cache and each accelerator."""
+
     caches: dict[str, Whole]
     accelerators: dict[str, Whole]
 
 
 class AbsentCase(Facts):
+    """A case that a machine cannot run."""
+
     name: str
     workload: Name
     parameters: dict[str, Any]
@@ -487,28 +371,30 @@ class Absent(Facts):
     reason: Reason
 
 
-class Sheet(Facts):
-    """A hardware sheet: what the machine reaches. Its rounds are records as those of papers are."""
+class SheetRound(Round):
+    """A round of a hardware sheet; `index` is the pass that it belongs to."""
 
-    schema_: Schema1 = Field(alias="schema")
-    machine: Name
+    index: Annotated[int, Field(ge=1, le=HIGHEST_NUMBER)]
+
+
+class Sheet(Facts):
+    """A hardware sheet: what the machine reaches."""
+
+    schema_: Schema = Field(alias="schema")
     smoke: bool
     digest: Digest
     started: Moment
     wall_seconds: Seconds
     provenance: SheetProvenance
     memory: Memory
-    rounds: list[Round]
+    rounds: list[SheetRound]
     absent: list[Absent]
 
     @model_validator(mode="after")
-    def _is_one_machines(self) -> Self:
-        for one in (each.id for each in self.rounds):
-            if (one.machine, one.smoke, one.whole) != (self.machine, self.smoke, False):
-                raise _odd(f"its rounds are of the machine {one.machine}, or of another kind of run")
+    def _can_be_read(self) -> Self:
         for device, name, workload, parameters in self._gauged():
             if not _can_be_gauged(device, name, workload, parameters):
-                raise _odd(f"the case {shown(name)} is not whole")
+                raise _odd(f"the case {name} is not whole")
         return self
 
     def _gauged(self) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
@@ -519,11 +405,11 @@ class Sheet(Facts):
 
 
 def _can_be_gauged(device: str, name: str, workload: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether a table knows what the case measures: by its name and its parameters. Other workloads are in no table."""
+    """Return whether a table knows what the case measures, by its name and its parameters."""
 
     def is_whole(key: str) -> bool:
         value = parameters.get(key)
-        return type(value) is int and 1 <= value <= 2**63
+        return type(value) is int and 1 <= value <= 2**53
 
     match workload:
         case "rbm" | "cd1_products":
@@ -539,232 +425,68 @@ def _can_be_gauged(device: str, name: str, workload: str, parameters: Mapping[st
     return True
 
 
-class Session(Facts):
-    schema_: Schema1 = Field(alias="schema")
-    machine: Name
-    started: Moment
+MODELS: dict[Kind, type[Facts]] = {Kind.RECORD: Record, Kind.DESCRIPTION: Description, Kind.SHEET: Sheet}
 
 
-MODELS: dict[Kind, tuple[type[Facts], int | None]] = {
-    Kind.RECORD: (Record, SCHEMA),
-    Kind.LEARNING: (Learning, LEARNING_SCHEMA),
-    Kind.DESCRIPTION: (Description, None),
-    Kind.SHEET: (Sheet, SHEET_SCHEMA),
-    Kind.SESSION: (Session, SESSION_SCHEMA),
-}
+# --- reading what a file says
 
-
-# --- checks
-
-
-def check_kind(kind: Kind, data: Any, where: str) -> dict[str, Any]:
-    """What a file of this kind says, its texts made printable. UserError, which begins with `where`, if it is not what
-    it should be: what is to be done about it, who reads the file knows."""
-    model, schema = MODELS[kind]
-    found = data.get("schema") if isinstance(data, dict) else None
-    if not isinstance(data, dict) or (schema and (isinstance(found, bool) or found != schema)):
-        newer = "; update respeed" * (isinstance(found, int) and schema is not None and found > schema)
-        told = f"has {kind} schema {found!r}, this version of respeed reads {schema}{newer}"
-        raise UserError(f"{where}: {told if schema else f'is no {kind}'}")
-    check_checksum(data, where)
-    try:
-        texts: dict[str, Any] = printable_texts(data)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    # What is shown must be right as well: a reason of a character that has no picture is none.
-    for one in [data] if texts == data else [data, texts]:
-        if line := misfit(model, one, kind):
-            raise UserError(f"{where}: {line}")
-    return texts
-
-
-def misfit(model: type[BaseModel], data: Any, kind: str) -> str | None:
-    """The first thing that is not as the model has it, such as `cases.0.flops`, in words; None if all is."""
-    try:
-        model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "odd":
-            return first["msg"]
-        way, inner = list[str](), data
-        for key in first["loc"]:
-            try:
-                inner = inner[key]
-            except (LookupError, TypeError):  # a key that is missing, or the name of one of several types
-                way += [str(key)] if first["type"] == "missing" else []
-                break
-            way.append(str(key))
-        return f"{shown('.'.join(way) or 'all of it')} is missing, or not what a {kind} says there"
-    return None
-
-
-def why_misplaced(place: Place, data: Mapping[str, Any], smoke: bool) -> str | None:
-    """Why a file that is right in itself does not belong where it lies, whatever its machine is called; None if it
-    does."""
-    told = made_of(place.kind, data)
-    if told.get("smoke", smoke) != smoke:
-        return f"is of the {'real' if smoke else 'smoke'} kind, and lies among the {'smoke' if smoke else 'real'} ones"
-    says = [told[key] for key in ("paper", "experiment", "profile")[: len(place.folders)]]
-    if place.kind is not Kind.RECORD:
-        return None if says == [*place.folders] else f"was made for another place: {'/'.join(says)}"
-    if [*says, told["index"], told["whole"]] != [*place.folders, place.number, place.is_whole]:
-        number = f"{'whole' if told['whole'] else 'round'} {told['index']}"
-        return f"was made for another place: {'/'.join(says)}, {number}"
-    if data["profile"]["name"] != place.folders[-1]:
-        return f"was made for another place: its profile is {data['profile']['name']}"
-    return None
-
-
-def check_place(place: Place, data: Mapping[str, Any], smoke: bool, where: str) -> None:
-    """UserError, which begins with `where`, unless a file says that it belongs where it lies."""
-    if reason := why_misplaced(place, data, smoke):
-        raise UserError(f"{where}: {reason}")
-    if (machine := made_of(place.kind, data).get("machine", place.machine)) != place.machine:
-        raise UserError(f"{where}: is of the machine {machine}")
-
-
-def made_of(kind: Kind, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Where a file says of what it was made: machine, paper, experiment."""
-    told: Mapping[str, Any] = data["id"] if kind is Kind.RECORD else data
-    return told
-
-
-def under_name(data: dict[str, Any], machine: str) -> dict[str, Any]:
-    """What a file says, with this for the machine's name wherever it says one: in itself, its id, and the rounds of a
-    hardware sheet, each with an id of its own."""
-    said = data | ({"machine": machine} if "machine" in data else {})
-    if isinstance(named := data.get("id"), dict) and "machine" in named:
-        said["id"] = named | {"machine": machine}
-    if isinstance(rounds := data.get("rounds"), list):
-        said["rounds"] = [under_name(one, machine) if isinstance(one, dict) else one for one in rounds]
-    return said
-
-
-def made_on(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the machine that a record was made on; older records tell fewer."""
-    return record["provenance"].get("machine") or {}
-
-
-# --- JSON, checksums and texts
-
-CHECKSUM = "checksum"
-# Real records are 7 deep.
-MAX_DEPTH = 16
+# Real files are 7 deep, and have 20,000 values.
+_MAX_DEPTH, _MAX_VALUES = 16, 500_000
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
 
 
-def parse_json(text: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The value; ValueError if it is none as the standard has it: Python would read NaN and Infinity as well. `pairs`
-    makes an object of its keys and values, where `dict` should not."""
-    return json.loads(text, parse_constant=_refuse, object_pairs_hook=pairs)
+def parse(kind: Kind, data: bytes, where: str) -> dict[str, Any]:
+    """Return what a file of this kind says.
 
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number of JSON")
-
-
-def canonical(data: dict[str, Any]) -> str:
-    """The one text for all JSON that says the same; ValueError if it says what no record can."""
-    plain = _plain(data, MAX_DEPTH)
+    Raises UserError, one line that begins with `where`, if that is not what the kind's model takes: which key, and why.
+    """
+    # Counted before it is built: ten million empty lists fit into few bytes of a zip file.
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > _MAX_VALUES:
+        raise UserError(f"{where}: has more than {_MAX_VALUES} values, which no {kind} has")
     try:
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        raise ValueError("holds NaN or infinity") from None
-
-
-def _plain(value: Any, depth: int) -> Any:
-    """The same with whole floats as whole numbers, which is how other programs write them."""
-    kind = type(value)
-    if kind is float:
-        return int(value) if value.is_integer() else value
-    if kind is not dict and kind is not list:
-        return value
-    if not depth:
-        raise ValueError("is nested too deeply")
-    if kind is dict:
-        return {key: one if type(one) in _AS_IT_IS else _plain(one, depth - 1) for key, one in value.items()}
-    return [one if type(one) in _AS_IT_IS else _plain(one, depth - 1) for one in value]
-
-
-# Most values of a record: to call no function for each makes reading it faster.
-_AS_IT_IS = frozenset({str, int, bool, type(None)})
-
-
-def checksum_of(data: dict[str, Any]) -> str:
-    """The SHA-256 of all that a file says but for its checksum: of the values, not of the bytes, so that line breaks,
-    the order of keys, and 1 in place of 1.0 change nothing. It is no signature. ValueError if it says what no record
-    can."""
-    return hashlib.sha256(canonical(without_checksum(data)).encode()).hexdigest()
-
-
-def without_checksum(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key != CHECKSUM}
-
-
-def sealed(data: dict[str, Any]) -> dict[str, Any]:
-    """What is to be written, with its checksum at the end; ValueError for numbers that JSON has not."""
-    # As it will be read: JSON has no tuples, and its keys are texts.
-    read = json.loads(json.dumps(without_checksum(data), allow_nan=False))
-    return {**read, CHECKSUM: checksum_of(read)}
-
-
-def is_checked(data: Any) -> bool:
-    """Whether the file has a checksum at all. It has none if it was written before records had them, or if somebody
-    took it away: nothing tells which."""
-    return isinstance(data, dict) and CHECKSUM in data
-
-
-def check_checksum(data: dict[str, Any], where: str) -> None:
-    """UserError, which begins with `where`, if the checksum is not that of what the file says. One that has none is
-    looked at for what would make it none of JSON's."""
+        value = json.loads(data.decode("utf-8"))
+        _check_plain(value, 0)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: is damaged ({error})") from None
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if schema != SCHEMA:
+        raise UserError(f"{where}: has {kind} schema {schema!r}, this version of respeed reads {SCHEMA}")
     try:
-        found = checksum_of(data)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    if is_checked(data) and data[CHECKSUM] != found:
-        raise UserError(f"{where}: its checksum does not hold: it was changed after it was written")
+        MODELS[kind].model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{where}: {f'{clip(place, 200)}: ' if place else ''}{first['msg']}") from None
+    return dict(value)
 
 
-def resealed(before: Any, after: Any) -> Any:
-    """What a file says under another name or number, with a new checksum where that of `before` held. Where it did not,
-    the wrong one stays: a new name makes no edited record right."""
-    if before == after or not is_checked(before) or not isinstance(after, dict):
-        return after
-    try:
-        holds = before[CHECKSUM] == checksum_of(before)
-    except ValueError:
-        holds = False
-    return sealed(after) if holds else after
-
-
-def printable_texts(data: Any) -> Any:
-    """The same with every text on one line, without what cannot be printed, and no longer than any is meant to be: who
-    made a record wrote them, and everything shows them. ValueError if two keys become one, or one becomes empty."""
-    if isinstance(data, str):
-        return _printable(data)
-    if isinstance(data, dict):
-        texts = {_printable(key): printable_texts(one) if type(one) in _HOLD_TEXT else one for key, one in data.items()}
-        if len(texts) < len(data) or ("" in texts and "" not in data):
-            raise ValueError("keys are empty, or the same, but for what cannot be printed")
-        return texts
-    # Lists of thousands of numbers have no text.
-    if isinstance(data, list) and not set(map(type, data)) <= {int, float}:
-        return [printable_texts(one) for one in data]
-    return data
-
-
-_HOLD_TEXT = frozenset({str, list, dict})
+def _check_plain(value: Any, depth: int) -> None:
+    """Raise ValueError for a value that no file has: nested too deeply, NaN, infinity, or a text not to be shown."""
+    if isinstance(value, str):
+        if plain_text(value) != value:
+            raise ValueError("a text is too long, or holds what cannot be printed")
+    elif isinstance(value, int | float):
+        if not abs(value) <= 2**63 if isinstance(value, int) else not math.isfinite(value):
+            raise ValueError("a number is too large, or none")
+    elif isinstance(value, list | dict):
+        if depth >= _MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_plain(one, depth + 1)
 
 
 # The same keys and names stand in every record.
 @functools.lru_cache(maxsize=4096)
-def _printable(text: str) -> str:
+def plain_text(text: str) -> str:
+    """Return the text as a file has it: on one line, without what cannot be printed, no longer than any need be."""
     return clip(printable(text), MOST_LETTERS)
 
 
-def shown(path: str) -> str:
-    """A path or name that somebody else chose, for a message: in one line, without what a terminal obeys, and not too
-    long."""
-    text = path if path.isascii() and path.isprintable() else ascii(path)
-    return text if len(text) <= 200 else f"{text[:150]}..."
+def plain_texts(data: Any) -> Any:
+    """Return the same data with all texts as files have them: libraries and systems may say anything."""
+    if isinstance(data, str):
+        return plain_text(data)
+    if isinstance(data, dict):
+        return {plain_text(key): plain_texts(value) for key, value in data.items()}
+    return [plain_texts(one) for one in data] if isinstance(data, list | tuple) else data

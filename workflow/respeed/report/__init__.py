@@ -38,7 +38,7 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     try:
         document = typst.compile(TEMPLATE, root=Path.cwd(), sys_inputs={"facts": f"/{facts}"}, timestamp=NO_DAY, **FORM)
     except typst.TypstError as error:
-        raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed figures)") from None
+        raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed report --only figures)") from None
     with replacing(TEMPLATE.with_name(f"{name}.pdf")) as file:
         file.write(document)
     return TEMPLATE.with_name(f"{name}.pdf")

@@ -22,24 +22,15 @@ from respeed.inputs.profiles import Profile, Requires, other_library
 from respeed.machine.accelerators import (
     accelerator_driver,
     accelerator_names,
-    is_pretended,
     missing_device,
-    refuse_pretended,
 )
-from respeed.machine.cpu import Core, cores_of_facts, kind_of, paid_cpus, parse_list, show_list, socket_of
+from respeed.machine.cpu import paid_cpus, parse_list, show_list
 from respeed.machine.description import describe_machine
+from respeed.machine.environment import telling_environment
+from respeed.machine.fingerprint import HOST, difference
 from respeed.machine.process import private_folder
-from respeed.machine.software import telling_environment
-from respeed.paths import MACHINES, ROOT, parse_machine_path
-from respeed.records.fingerprint import HOST, difference, free_name, name_of
-from respeed.records.store import (
-    MachineRecords,
-    described_machines,
-    read_description,
-    read_machine,
-    write_json,
-    write_record,
-)
+from respeed.paths import MACHINES, ROOT, parse_machine_path, records_folder
+from respeed.records.store import known_hardware, read_description, write_json, write_record
 from respeed.text import first_sentences
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
@@ -60,33 +51,14 @@ def describe_as(machine: str) -> dict[str, Any]:
     return facts
 
 
-def check_same_machine(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> None:
-    """UserError if this machine is another one than its records were made on: the first field that differs, and a name
-    to use, ready to paste."""
-    if differs := difference(here, made_on.fingerprint):
-        way_out = _way_out(machine, made_on, here)
-        raise UserError(f"{machine}: its records were made on another machine; here: {differs}; {way_out}")
-
-
-def check_is_this_machine(machine: str, smoke: bool) -> None:
-    """UserError if what lies under the machine's name was made on another one than this."""
-    check_same_machine(machine, read_machine(smoke, machine), describe_as(machine))
-
-
-def _way_out(machine: str, made_on: MachineRecords, here: Mapping[str, Any]) -> str:
-    told = told_of(machine)
-    if told and told.slurm:
-        return (
-            f"under slurm: in {(MACHINES / machine).relative_to(ROOT)}.yaml write nodelist: NODE to get the same node "
-            "each time, or alike: true if any of several may measure; another kind of node needs a file of its own"
-        )
-    if any(difference(here, other) is None for other in made_on.others):
-        name, advice = made_on.second_name, f"some are of this one: {made_on.rename_left_out}, and then"
-    elif name := next(filter(None, (name_of(here, machine, described_machines(one)) for one in (False, True))), ""):
-        advice = f"this machine has records as {name}:"
-    else:
-        name, advice = free_name(machine, here.get(HOST)), "give this machine a name of its own:"
-    return f"{advice} --config machine={name} (or machine: {name} in config.yaml)"
+def check_same_machine(machine: str, smoke: bool, here: Mapping[str, Any]) -> None:
+    """Raise UserError if the records under this machine's name were measured on another one than `here`."""
+    if differs := difference(known_hardware(machine, smoke), here):
+        way_out = "give this one a name: --config machine=NAME"
+        if (told := told_of(machine)) and told.slurm:
+            file = (MACHINES / machine).relative_to(ROOT)
+            way_out = f"in {file}.yaml write nodelist: NODE, or alike: true if any of several nodes may measure"
+        raise UserError(f"{records_folder(smoke) / machine} was measured on another machine ({differs}); {way_out}")
 
 
 def why_not(profile: Profile, facts: Mapping[str, Any] | None = None, *, tried: bool = True) -> str | None:
@@ -125,13 +97,13 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
         ),
     }
     name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
-    kept = None if is_pretended() else private_folder("devices") / f"{name}.json"
+    kept = private_folder("devices") / f"{name}.json"
     with contextlib.suppress(OSError, ValueError):
-        if kept and not anew:
+        if not anew:
             answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
             return answer
     answer = _ask_process(backend, device)
-    if kept and answer.get("lasting"):
+    if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):
             write_json(kept, answer)
     return answer
@@ -184,64 +156,34 @@ def lacking(needs: Requires, facts: Mapping[str, Any]) -> str | None:
 
 
 def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
-    """The number of threads, and the CPUs to run on: a physical core each, or with `smt` a logical CPU each.
-    NotMeasurable, with the reason, where the machine has no such CPUs.
+    """Return the number of threads, and the CPUs to run on, one of each physical core; NotMeasurable, with the reason,
+    where the machine has no such CPUs.
 
     A profile of an accelerator is not bound: its driver's own threads would share the one core. Nor is any where the
     system binds no process to CPUs.
     """
-    if facts.get("cores") is None:
-        if profile.cpus is not None or profile.smt:
-            number = (facts.get("core_kinds") or {}).get(kind_of(profile.cpus or ""))
-            instead = f"; threads: {number} is as many as it has {profile.cpus}" if number else ""
-            raise NotMeasurable(f"this system binds no process to CPUs{instead}")
-        return _count(profile, int(facts["usable_cores"]), "cores"), ()
-    cores = _chosen(profile.cpus, cores_of_facts(facts["cores"]))
-    if profile.smt and all(len(core.cpus) == 1 for core in cores):
-        raise NotMeasurable(f"no SMT: each core{_among(profile)} is one CPU that may be used")
-    # Core by core: Linux numbers the second CPUs of all cores after the first ones, and few threads would share none.
-    cores = tuple(sorted(cores, key=lambda core: min(core.cpus)))
-    cpus = [cpu for core in cores for cpu in (core.cpus if profile.smt else core.cpus[:1])]
-    cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
-    threads = _count(profile, len(cpus), "logical CPUs" if profile.smt else "cores")
+    cores = facts.get("core_cpus")
+    if cores is None:
+        if profile.cpus is not None:
+            raise NotMeasurable("this system binds no process to CPUs")
+        return _count(profile, int(facts["usable_cores"])), ()
+    if profile.cpus is not None:
+        usable, listed = {cpu for core in cores for cpu in core}, parse_list(profile.cpus) or ()
+        if missing := set(listed) - usable:
+            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
+        cores = [[cpu for cpu in core if cpu in listed] for core in cores]
+    cpus = [core[0] for core in cores if core][: paid_cpus(facts.get("cpu_quota"))]
+    threads = _count(profile, len(cpus))
     return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
 
 
-def _count(profile: Profile, there: int, what: str) -> int:
+def _count(profile: Profile, there: int) -> int:
     if profile.threads == "all":
         return there
     if profile.threads > there:
-        raise NotMeasurable(f"needs {profile.threads} {what}, {there} usable{_among(profile)}")
+        among = "" if profile.cpus is None else f" among CPUs {profile.cpus}"
+        raise NotMeasurable(f"needs {profile.threads} cores, {there} usable{among}")
     return profile.threads
-
-
-def _chosen(choice: str | None, cores: tuple[Core, ...]) -> tuple[Core, ...]:
-    """The cores that a profile's `cpus` leaves, with those of their CPUs that it leaves."""
-    if choice is None:
-        return cores
-    if listed := parse_list(choice):
-        usable = {cpu for core in cores for cpu in core.cpus}
-        if missing := set(listed) - usable:
-            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
-        left = (Core(tuple(cpu for cpu in core.cpus if cpu in listed), core.socket, core.kind) for core in cores)
-        return tuple(core for core in left if core.cpus)
-    kind = kind_of(choice)
-    if kind and not any(core.kind for core in cores):
-        raise NotMeasurable(f"no {choice}: all cores of this CPU are alike")
-    found = tuple(core for core in cores if (core.kind == kind if kind else core.socket == socket_of(choice)))
-    if not found:
-        sockets = show_list({core.socket for core in cores if core.socket is not None})
-        usable_sockets = f": usable are those of {sockets or 'none that the system tells of'}"
-        raise NotMeasurable(f"no {choice}{' among those that may be used' if kind else usable_sockets}")
-    return found
-
-
-def _among(profile: Profile) -> str:
-    if profile.cpus is None:
-        return ""
-    if parse_list(profile.cpus):
-        return f" among CPUs {profile.cpus}"
-    return f" {'among' if kind_of(profile.cpus) else 'in'} {profile.cpus}"
 
 
 def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str, Any]:
@@ -256,7 +198,6 @@ def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str,
             answers[name]["reason"] = str(reason)
     rows = [name for name, profile in profiles.items() if not other_library(profile, hardware)]
     return {
-        "machine": machine,
         "hardware": hardware,
         "not_measurable": {name: answers[name]["reason"] for name in rows if "reason" in answers[name]},
         "profiles": answers,
@@ -265,10 +206,9 @@ def make_description(machine: str, profiles: Mapping[str, Profile]) -> dict[str,
 
 def write_description(path: Path, profiles: Mapping[str, Profile]) -> None:
     """Describe this machine in `path`; UserError if the name is another machine's by what lies under it: its records
-    would all be left out from then on; or if its GPU is pretended."""
+    would all be left out from then on."""
     machine, smoke = parse_machine_path(path, "machine.json")
-    refuse_pretended(ROOT, smoke=smoke)
-    check_is_this_machine(machine, smoke)
+    check_same_machine(machine, smoke, describe_as(machine))
     write_record(path, make_description(machine, profiles))
 
 

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.hardware_sheet import CACHES, is_lost
-from respeed.errors import UserError
-from respeed.inputs.profiles import Profile, read_profiles
+from respeed.inputs.profiles import PROFILE_FILES, Profile
 from respeed.inputs.registry import backends, runs, workloads
-from respeed.machine.cpu import KINDS, Core, cache_bytes, usable_cores, usable_topology
+from respeed.machine.cpu import cache_bytes, usable_cores
 from respeed.machine.description import describe_machine
-from respeed.model.paper import Case
+from respeed.model.paper import Architecture, Case
 from respeed.paths import RoundId
 from respeed.protocol import GAUGE, SMOKE
 from respeed.records.models import PAPER
-from respeed.records.store import misplaced, read_hardware
-from respeed.schedule.availability import describe_as, why_not
+from respeed.records.store import read_or_skip
+from respeed.schedule.availability import why_not
 from respeed.schedule.spec import RoundSpec
 
 # Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
@@ -68,9 +67,9 @@ class Gauge:
 def plan_gauge(machine: str, smoke: bool) -> Gauge:
     """What is measured of this machine. A smoke run has a tiny step on one core and on all, and no measurement."""
     cores, facts = usable_cores(), describe_machine()
-    in_turn, ends = cores_in_turn(cores, usable_topology() or ()), sorted({1, len(cores)})
+    ends = sorted({1, len(cores)})
     # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
-    profiles = read_profiles()[0].values()
+    profiles = PROFILE_FILES.load_right().values()
     packages = {profile.backend: profile.package for profile in profiles}
 
     def spec(kind: Kind, threads: int, cases: Iterable[Case]) -> RoundSpec:
@@ -80,9 +79,8 @@ def plan_gauge(machine: str, smoke: bool) -> Gauge:
             id=RoundId(machine, PAPER, PAPER, profile.name, 1, smoke=smoke),
             profile=profile,
             threads=threads,
-            cpus=in_turn[:threads] if profile.is_cpu else (),
+            cpus=cores[:threads] if profile.is_cpu else (),
             cases=cases,
-            whole_steps=(),
             timing=SMOKE if smoke else GAUGE,
             seed=1,
             digest="",
@@ -130,7 +128,7 @@ def _kinds(profiles: Collection[Profile], facts: Mapping[str, Any], smoke: bool)
 
 def _profile(kind: Kind, threads: int, package: str) -> Profile:
     backend, device, precision = kind
-    architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
+    architecture: Architecture = "gpu" if device != "cpu" else "single-cpu" if threads == 1 else "multi-cpu"
     name = f"{backend}-{device}-{precision}-{threads}"
     return Profile(name, package, package, architecture, backend, device, threads, precision, optional=True)
 
@@ -145,19 +143,14 @@ def _digest(specs: Iterable[RoundSpec]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def why_due(path: Path, machine: str, gauge: Gauge, elsewhere: Mapping[str, Any] | None = None) -> str | None:
-    """Why the sheet must be measured, or measured anew; None if it can be used as it is. Of a machine `elsewhere`, with
-    such hardware, only what its files say is looked at: whether it measures the same things still, its own job finds
-    out."""
-    if not path.exists():
+def why_due(path: Path, gauge: Gauge, *, is_elsewhere: bool = False) -> str | None:
+    """Return why the hardware sheet must be measured, or measured anew; None if it can be used as it is.
+
+    Whether a machine elsewhere measures the same things still, its own job finds out.
+    """
+    if (sheet := read_or_skip(path, gauge.smoke)) is None:
         return NOT_GAUGED
-    try:
-        sheet = read_hardware(path)
-    except UserError as error:
-        return str(error)
-    if reason := misplaced(sheet, machine, gauge.smoke, describe_as(machine) if elsewhere is None else elsewhere):
-        return reason
-    if elsewhere is not None:
+    if is_elsewhere:
         return None
     now = {one.id.profile for one in (*gauge.often, *gauge.once)}
     if sheet["digest"] != gauge.digest or now & {one["profile"]["name"] for one in sheet["absent"]}:
@@ -168,17 +161,6 @@ def why_due(path: Path, machine: str, gauge: Gauge, elsewhere: Mapping[str, Any]
 def thread_counts(cores: int) -> list[int]:
     """All up to 4, then powers of two, and all cores."""
     return sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores})
-
-
-def cores_in_turn(usable: Collection[int], topology: Iterable[Core]) -> tuple[int, ...]:
-    """The usable cores as threads are added: the fast kind before the other, one socket after another."""
-    known = {core.cpus[0]: core for core in topology}
-
-    def place(cpu: int) -> tuple[bool, int, int]:
-        core = known.get(cpu, Core((cpu,)))
-        return core.kind not in (None, KINDS[0]), core.socket or 0, cpu
-
-    return tuple(sorted(usable, key=place))
 
 
 def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case]:
@@ -192,7 +174,7 @@ def scaled_cases(threads: int, cores: Collection[int], smoke: bool) -> list[Case
         ]
     if threads not in (1, len(cores)):
         return cases
-    length = 2**16 if smoke else _copy_length(cores)
+    length = 2**16 if smoke else _copy_length()
     cases += [_product(64 if smoke else _side(threads)), Case("memory", "memory_copy", {"length": length})]
     return [*cases, _small("spread" if threads > 1 else "waited")]
 
@@ -234,9 +216,9 @@ def _small(how: str) -> Case:
     return Case(how, "small_step", {"count": 20 if how == "spread" else 100, "how": how})
 
 
-def _copy_length(cores: Collection[int]) -> int:
+def _copy_length() -> int:
     """Elements of each array of a copy: a power of two, so that memory which differs a little makes no difference."""
-    wanted = CACHES * max(cache_bytes(cores).values(), default=MOST_BYTES // CACHES) / 2
+    wanted = CACHES * max(cache_bytes().values(), default=MOST_BYTES // CACHES) / 2
     most = min(MOST_BYTES, int(describe_machine()["memory_bytes"]) // MEMORY_SHARE)
     size = LEAST_BYTES
     while size < wanted and 2 * size <= most:

@@ -2,7 +2,7 @@
 and the records alone.
 
 First, where there is an accelerator, a round of a first table. Then everything as often as the preset says; then, in
-the time that is left, what an interim analysis of these rounds left unsettled; then whole runs.
+the time that is left, what an interim analysis of these rounds left unsettled.
 """
 
 import itertools
@@ -10,8 +10,8 @@ import math
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,23 +21,23 @@ import pandas as pd
 from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import smallest_sample
+from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import (
     CELL,
     CellKey,
     first_rounds,
     in_order,
     key_of,
-    known_of,
     number_sessions,
+    probes_of,
     read_rounds,
 )
 from respeed.analysis.speedups import Samples, compare_to_fastest_cpu
 from respeed.analysis.totals import make_totals
 from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
-from respeed.protocol import Known
-from respeed.records.store import MachineRecords, read_machine
+from respeed.protocol import Probes
+from respeed.records.store import read_records
 from respeed.schedule.selection import Work, by_experiment
 from respeed.schedule.spec import Digest, current_digests
 
@@ -56,29 +56,26 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Turn:
-    """What one process measures: cells of one profile, or one whole run. `number` counts the rounds of these cells;
+    """What one process measures: cells of one profile. `number` counts the rounds of these cells;
     `again` is empty, or says why they are measured beyond the first rounds."""
 
     profile: str
     cells: tuple[CellKey, ...]
     number: int
     again: str = ""
-    whole: bool = False
 
 
 @dataclass
 class Plan:
     """What is left of the `work`, given the `records` that it can use, by path.
 
-    `made_on` is all that lies under the machine's name, by the machine that it was made on. `unusable` are the records
-    that nothing can use, each with the reason. `otherwise` counts those of another measurement, which stay: they are
-    used again where the change that made them another one is undone.
+    `untimed` are the records that have no time, each with the reason. `otherwise` counts those of another measurement,
+    which stay: they are used again where the change that made them another one is undone.
     """
 
     work: Work
     records: dict[Path, dict[str, Any]] = field(default_factory=dict)
-    made_on: MachineRecords = field(default_factory=MachineRecords)
-    unusable: dict[Path, str] = field(default_factory=dict)
+    untimed: dict[Path, str] = field(default_factory=dict)
     otherwise: int = 0
     # What each round took, by its path: that tried a cell, with set-up and check; and a profile's process to start.
     _case_seconds: dict[CellKey, dict[Path, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -86,14 +83,12 @@ class Plan:
 
     def add(self, record: dict[str, Any]) -> None:
         """Take a record in, or what it has become."""
-        # Only what says which round it is: a record may say more than this version knows.
-        path = round_path(RoundId(**{key.name: record["id"][key.name] for key in fields(RoundId)}))
+        path = _path_of(record)
         self.records[path] = record
-        if not record["id"]["whole"]:
-            self._start_seconds[record["id"]["profile"]][path] = record["start_seconds"]
-            for cell, case in zip(_cells_of(record), record["cases"], strict=True):
-                if self._is_as_now(cell, case["parameters"]):
-                    self._case_seconds[cell][path] = case["wall_seconds"]
+        self._start_seconds[record["id"]["profile"]][path] = record["start_seconds"]
+        for cell, case in zip(_cells_of(record), record["cases"], strict=True):
+            if self._is_as_now(cell, case["parameters"]):
+                self._case_seconds[cell][path] = case["wall_seconds"]
 
     def _is_as_now(self, cell: CellKey, parameters: dict[str, Any]) -> bool:
         """Whether the cell would be measured with these parameters. The digest says so but for own cases."""
@@ -108,8 +103,7 @@ class Plan:
             tuple(one for one in of if one.profile != profile)
             for of in (self.work.cells, self.work.first, *self.work.spare)
         )
-        wholes = tuple(one for one in self.work.wholes if one[-1] != profile)
-        self.work = replace(self.work, cells=cells, first=first, wholes=wholes, spare=tuple(spare))
+        self.work = replace(self.work, cells=cells, first=first, spare=tuple(spare))
         self.__dict__.pop("_unsettled", None)
 
     def attempts(self, cell: CellKey) -> int:
@@ -120,7 +114,7 @@ class Plan:
 
     def next_turn(self) -> Turn | None:
         """The next turn; None if nothing is left that this configuration asks for, or that its time is enough for."""
-        return self._first_table() or self._first_rounds() or self._again() or self._whole()
+        return self._first_table() or self._first_rounds() or self._again()
 
     @property
     def left_of_first_table(self) -> list[CellKey]:
@@ -134,14 +128,14 @@ class Plan:
             experiment = self.work.papers[paper].experiments[name]
             wanted = {(cell.case, cell.workload) for cell in cells}
             every = experiment.smoke_cases if self.work.smoke else experiment.cases
-            round_id = self.next_round(paper, name, turn.profile, whole=turn.whole)
+            round_id = self.next_round(paper, name, turn.profile)
             rounds[round_id] = tuple(case for case in every if (case.name, case.workload) in wanted)
         return rounds
 
-    def next_round(self, paper: str, experiment: str, profile: str, *, whole: bool = False) -> RoundId:
+    def next_round(self, paper: str, experiment: str, profile: str) -> RoundId:
         """Its number is one that no record has, usable or not, of this machine or of another."""
         where = (self.work.machine, paper, experiment, profile)
-        found = (RoundId(*where, index, whole, self.work.smoke) for index in itertools.count(1))
+        found = (RoundId(*where, index, self.work.smoke) for index in itertools.count(1))
         return next(one for one in found if not ((path := round_path(one)) in self.records or path.exists()))
 
     def _first_table(self) -> Turn | None:
@@ -189,10 +183,10 @@ class Plan:
     def _without_interval(self) -> dict[CellKey, int]:
         """The cells that were timed in too few rounds for an interval, and in how many: no time is looked at."""
         rounds = read_rounds(self.records.values())
-        timed = rounds[~rounds["whole"] & (rounds["status"] == "measured")]
+        timed = rounds[rounds["status"] == "measured"]
         counts = timed.groupby(CELL)["seconds"].count()
         clean = dict(zip(map(CellKey._make, counts.index), counts.tolist(), strict=True))
-        return {cell: clean[cell] for cell in self.work.cells if clean.get(cell, math.inf) < smallest_sample()}
+        return {cell: clean[cell] for cell in self.work.cells if clean.get(cell, math.inf) < FEWEST_ROUNDS}
 
     @cached_property
     def _unsettled(self) -> dict[CellKey, str]:
@@ -204,8 +198,7 @@ class Plan:
         """What was known when everything had been measured as often as the preset says, and nothing more often."""
         known = Plan(self.work)
         for record in in_order(self.records.values()):
-            is_first = any(known.attempts(cell) < self.work.preset.rounds for cell in _cells_of(record))
-            if is_first and not record["id"]["whole"]:
+            if any(known.attempts(cell) < self.work.preset.rounds for cell in _cells_of(record)):
                 known.add(record)
         return known
 
@@ -219,15 +212,6 @@ class Plan:
         # All profiles have the same order of experiments: between two profiles' rounds of one lies one turn.
         order = self._shuffled(list(by_experiment(self.work.cells)), str(number + 1))
         return Turn(profile, tuple(cell for where in order for cell in mine.get(where, ())), number + 1)
-
-    def _whole(self) -> Turn | None:
-        done = {tuple(path.parts[-4:-1]) for path, record in self.records.items() if record["id"]["whole"]}
-        for where in self.work.wholes:
-            if where not in done:
-                paper, experiment, profile = where
-                cells = by_experiment(self.work.cells)[paper, experiment]
-                return Turn(profile, tuple(cell for cell in cells if cell.profile == profile), 1, whole=True)
-        return None
 
     def _shuffled(self, items: list[Item], purpose: str) -> list[Item]:
         return random.Random(f"{self.work.seed}/{purpose}").sample(items, len(items))
@@ -253,7 +237,7 @@ class Plan:
         }
 
     def seconds_left(self) -> float:
-        """About how long all that is left takes; whole runs are not counted.
+        """About how long all that is left takes.
 
         What is chosen to be measured again is not known before the look: taken for a quarter of all, as often as
         the minutes allow.
@@ -268,17 +252,9 @@ class Plan:
         if turn is None:
             return 0.0
         goals = dict.fromkeys(self._unsettled, preset.most) | {
-            cell: min(preset.most, self.attempts(cell) + smallest_sample() - clean) for cell, clean in without.items()
+            cell: min(preset.most, self.attempts(cell) + FEWEST_ROUNDS - clean) for cell, clean in without.items()
         }
         return min(self._seconds_to(goals), max(minutes_left, self.seconds_of(turn.cells)))
-
-    def first_seconds(self) -> dict[str, float]:
-        """About how long each row takes until it is measured as often as the preset says, the longest first; those that
-        are are not among them."""
-        rounds, cells = self.work.preset.rounds, list(itertools.chain(*self.in_time()))
-        rows = dict.fromkeys(cell.profile for cell in cells)
-        left = {row: self._seconds_to({cell: rounds for cell in cells if cell.profile == row}) for row in rows}
-        return {row: left[row] for row in sorted(left, key=lambda row: -left[row]) if left[row]}
 
     def _seconds_to(self, goals: Mapping[CellKey, int]) -> float:
         """To measure each of these cells so many times in all."""
@@ -305,29 +281,26 @@ class Plan:
 
     def spent_seconds(self) -> float:
         """What all rounds took together."""
-        return math.fsum(record["wall_seconds"] for record in self.records.values() if not record["id"]["whole"])
+        return math.fsum(record["wall_seconds"] for record in self.records.values())
 
     # What else is asked of the records.
 
-    def known(self, profile: str, now: str, clock: Mapping[str, Any] | None = None) -> Known:
-        """What is known of the profile in the session that a turn beginning `now` (ISO 8601; by the clock that nobody
-        can set, `clock`) belongs to: no probes of yesterday's, when the machine may have been faster."""
-        current, numbered = self._sessions(now, clock)
-        return known_of(
+    def probes(self, profile: str, now: str) -> Probes:
+        """The probes of the profile in the session that a turn beginning `now` (ISO 8601) belongs to: none of
+        yesterday's, when the machine may have been faster."""
+        current, numbered = self._sessions(now)
+        return probes_of(
             record for session, record in numbered if (session, record["id"]["profile"]) == (current, profile)
         )
 
-    def sessions_before(self, now: str, clock: Mapping[str, Any] | None = None) -> int:
+    def sessions_before(self, now: str) -> int:
         """How many sessions measured something, but for the one that goes on `now`."""
-        current, numbered = self._sessions(now, clock)
+        current, numbered = self._sessions(now)
         return len({session for session, _ in numbered} - {current})
 
-    def _sessions(self, now: str, clock: Mapping[str, Any] | None) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
+    def _sessions(self, now: str) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
         """The number of the session that a turn beginning now belongs to, and of each record."""
-        turn: dict[str, Any] = {
-            "started": now, "clock": clock, "wall_seconds": 0.0, "id": {"profile": ""}, "cases": [], "threads": 0,
-            "provenance": {},
-        }  # fmt: skip
+        turn: dict[str, Any] = {"started": now, "wall_seconds": 0.0, "id": {"profile": ""}}
         numbered = number_sessions([*self.records.values(), turn])
         return next(session for session, record in numbered if record is turn), numbered
 
@@ -404,35 +377,25 @@ def read_plan(work: Work, digest: Digest | None = None) -> Plan:
     """The plan of a machine by what lies under its name. A record can be used if it is what would be measured now; what
     that is, `digest` says, by default of this machine."""
     digest = digest or current_digests(work.seed, work.papers)
-    mine = read_machine(work.smoke, work.machine)
-    planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells} | set(work.wholes)
-    damaged = {path: line for path, line in mine.damaged.items() if path.parts[-4:-1] in planned}
-    plan = Plan(work, made_on=mine, unusable=damaged)
-    for path, record in mine.records.items():
+    planned = {(cell.paper, cell.experiment, cell.profile) for cell in work.cells}
+    plan = Plan(work)
+    for record in read_records(work.smoke, work.machine):
+        path = _path_of(record)
         paper, experiment, profile = path.parts[-4:-1]
         if (paper, experiment, profile) not in planned:
             continue
         # What could not run may be able to by now: a driver was mended, memory is free again. What was wrong stays so.
         if all(case["status"] in {"not-run", "failed"} for case in record["cases"]):
-            plan.unusable[path] = f"{path}: has no time: {record['cases'][0]['reason']}"
-        elif record["digest"] == digest(paper, experiment, profile, record["id"]["whole"], work.smoke):
+            plan.untimed[path] = record["cases"][0]["reason"]
+        elif record["digest"] == digest(paper, experiment, profile, work.smoke):
             plan.add(record)
         else:
             plan.otherwise += 1
     return plan
 
 
-def happened_meanwhile(known: Iterable[Path], made: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What whoever measures should know of the records that were there (`known`) and of those that were `made` since:
-    that some were removed, or that the code changed between two of them. Empty if all is well."""
-    told = []
-    if removed := sum(not path.exists() for path in known):
-        were = "1 record was" if removed == 1 else f"{removed} records were"
-        told.append(f"{were} removed meanwhile, and will be measured again")
-    commits = list(dict.fromkeys(record["provenance"]["commit"] for record in made))
-    if len(commits) > 1:
-        told.append(f"the code changed meanwhile: rounds were made of {', '.join(commits[:-1])} and {commits[-1]}")
-    return told
+def _path_of(record: dict[str, Any]) -> Path:
+    return round_path(RoundId(**record["id"]))
 
 
 def _cells_of(record: dict[str, Any]) -> list[CellKey]:

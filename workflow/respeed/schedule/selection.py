@@ -1,73 +1,44 @@
 """What is asked for: which papers, profiles and machines a run is about, and the cells that it measures."""
 
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config, why_denied
-from respeed.inputs.forms import Mistakes
-from respeed.inputs.machines import Told, read_told, told_machines
-from respeed.inputs.papers import load_papers, paper_names, read_paper
-from respeed.inputs.profiles import Profile, read_profiles
+from respeed.inputs.machines import MACHINE_FILES, Told
+from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
+from respeed.inputs.profiles import PROFILE_FILES, Profile
 from respeed.machine.description import machine_slug
 from respeed.model.paper import Paper
 from respeed.records.store import recorded_machines, recorded_papers
 from respeed.schedule.availability import why_not
 from respeed.schedule.spec import cases_of
-from respeed.text import visible
 
 # Beyond so many machines, a reader wants one in full and to know where it stands among the others.
 FEW = 4
 
 
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
-    """The `chosen` papers, by default those of config.yaml, and then every other that there are records of.
+    """Return the `chosen` papers, by default those of config.yaml, and then every other that there are records of.
 
     One that is not valid is left out with a line. UserError if none is left, if there is none of a chosen name, or,
     where it is `strict`, if one of those that were chosen is not valid.
     """
-    names = load_config(strict=False).papers if chosen is None else tuple(chosen)
-    known, mistakes = paper_names(), Mistakes()
-    papers = load_papers(name for name in names if strict or name not in known)
-    for name in dict.fromkeys([*names, *recorded_papers(smoke)]):
-        if name in known and name not in papers:
-            paper, found = read_paper(name)
-            mistakes += found
-            if paper is None:
-                _leave_out(name, found)
-            else:
-                papers[name] = paper
-    if not papers:
-        mistakes.raise_any()
-    return papers
+    names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
+    every = dict.fromkeys([*names, *(name for name in recorded_papers(smoke) if name in known)])
+    papers = PAPER_FILES.load_right(every, [name for name in names if strict or name not in known])
+    return papers or load_papers(names)
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """All whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
-    profiles, wrong = read_profiles()
-    for name, mistakes in wrong.items():
-        if name in chosen:
-            mistakes.raise_any()
-        _leave_out(f"the profile {name}", mistakes)
-    return profiles
+    """Return all whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    return PROFILE_FILES.load_right(chosen=chosen)
 
 
 def told_shown() -> dict[str, Told]:
-    """What is told of machines, by machine; a file that is not right is left out with a line."""
-    found = {}
-    for machine in told_machines():
-        told, mistakes = read_told(machine)
-        if told:
-            found[machine] = told
-        else:
-            _leave_out(f"what is told of {machine}", mistakes)
-    return found
-
-
-def _leave_out(what: str, mistakes: Mistakes) -> None:
-    print(visible(f"respeed: {what} is left out: {mistakes[0]}"), file=sys.stderr)
+    """Return what is told of machines, by machine; a file that is not right is left out with a line."""
+    return MACHINE_FILES.load_right()
 
 
 def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
@@ -76,7 +47,7 @@ def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
     As long as there are few, these are all of them. Where there are many, it is one: `machine`, by default this one, or
     if that has no records, the one that has most.
     """
-    return choose_in_full(recorded_machines(smoke), machine or load_config(strict=False).machine or machine_slug())
+    return choose_in_full(recorded_machines(smoke), machine or load_config().machine or machine_slug())
 
 
 def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
@@ -88,16 +59,15 @@ def choose_in_full(there: Mapping[str, int], machine: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Work:
-    """`cells` are all that are to be measured, under the experiments that measure them. `wholes` are the (paper,
-    experiment, profile) that are also to be run whole. A table of the cells `first` comes before all else. Of those
-    that are `spare`, a row's together, so many are measured as the preset's minutes are enough for."""
+    """`cells` are all that are to be measured, under the experiments that measure them. A table of the cells `first`
+    comes before all else. Of those that are `spare`, a row's together, so many are measured as the preset's minutes are
+    enough for."""
 
     machine: str
     preset: Preset
     seed: int
     papers: Mapping[str, Paper]
     cells: tuple[CellKey, ...]
-    wholes: tuple[tuple[str, str, str], ...]
     first: tuple[CellKey, ...] = ()
     spare: tuple[tuple[CellKey, ...], ...] = ()
 
@@ -131,7 +101,6 @@ def make_work(
     every = [profiles[name] for name in asked if (reason or why_not)(profiles[name]) is None]
     runnable = [one for one in every if one.name in config.profiles]
     cells: dict[CellKey, None] = {}
-    wholes: dict[tuple[str, str, str], None] = {}
     for paper in (papers[name] for name in config.papers):
         for name in chosen_experiments(config, paper):
             experiment = paper.experiments[name]
@@ -142,11 +111,9 @@ def make_work(
                     if not why_denied(case)
                 ]
                 cells |= dict.fromkeys(found)
-                if config.preset.whole and experiment.is_extrapolated:
-                    wholes |= {(paper.name, cell.experiment, profile.name): None for cell in found}
     first = _first_table(list(cells), runnable)
     spare = _spare(config, papers, list(cells), {one.name: one for one in every})
-    return Work(machine, config.preset, config.seed, papers, tuple(cells), tuple(wholes), first, spare)
+    return Work(machine, config.preset, config.seed, papers, tuple(cells), first, spare)
 
 
 def _spare(

@@ -5,10 +5,9 @@ measurements of one place is that of this checkout.
 import contextlib
 import hashlib
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -20,14 +19,14 @@ from respeed.inputs.registry import runs
 from respeed.machine.software import checksums
 from respeed.model.paper import Case, Experiment, Paper, command_of
 from respeed.paths import PAPERS, RoundId
-from respeed.protocol import REAL, SMOKE, Known, TimingProtocol
+from respeed.protocol import REAL, SMOKE, Probes, TimingProtocol
 from respeed.schedule.availability import read_answers, resolve_described, resolve_threads
 
 # The threads of a profile and the CPUs to run on; NotMeasurable where the machine cannot run it.
 Resolve = Callable[[Profile], tuple[int, tuple[int, ...]]]
-# Paper, experiment, profile, whether whole, and whether smoke; and the digest that records of these must have.
-Place = tuple[str, str, str, bool, bool]
-Digest = Callable[[str, str, str, bool, bool], str]
+# Paper, experiment, profile, and whether smoke; and the digest that records of these must have.
+Place = tuple[str, str, str, bool]
+Digest = Callable[[str, str, str, bool], str]
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class RoundSpec:
     threads: int
     cpus: tuple[int, ...]
     cases: tuple[Case, ...]
-    whole_steps: tuple[int, ...]
     timing: TimingProtocol
     seed: int
     digest: str
@@ -67,11 +65,7 @@ def make_spec(
     experiment = paper.experiments[round_id.experiment]
     profile = load_profile(round_id.profile)
     threads, cpus = (resolve or resolve_threads)(profile)
-    every = tuple(
-        _as_measured(case, experiment, round_id.whole)
-        for case in cases_of(experiment, profile, round_id.smoke)
-        if case.name not in experiment.sources
-    )
+    every = tuple(case for case in cases_of(experiment, profile, round_id.smoke) if case.name not in experiment.sources)
 
     def made_of(cases: tuple[Case, ...], digest: str) -> RoundSpec:
         return RoundSpec(
@@ -80,7 +74,6 @@ def make_spec(
             threads=threads,
             cpus=cpus,
             cases=cases,
-            whole_steps=tuple(math.ceil(experiment.steps(case)) for case in cases) if round_id.whole else (),
             timing=SMOKE if round_id.smoke else REAL,
             seed=seed,
             digest=digest,
@@ -125,13 +118,6 @@ def untimed(case: Case, status: str, reason: str | None = None) -> dict[str, Any
     }
 
 
-def _as_measured(case: Case, experiment: Experiment, whole: bool) -> Case:
-    """The case as it is, or with the parameters of a whole run in which nothing is extrapolated."""
-    if not (whole and experiment.whole_parameters):
-        return case
-    return replace(case, parameters={**case.parameters, **experiment.whole_parameters})
-
-
 def _digest(spec: RoundSpec) -> str:
     """A short checksum of all that decides what is measured, with all of the experiment's cases. When it changes, the
     experiment is measured again.
@@ -145,9 +131,8 @@ def _digest(spec: RoundSpec) -> str:
     for key in ("label", "package", "architecture", "requires", "optional"):
         del facts["profile"][key]
     # What a profile leaves to the machine is as it was before it could be said.
-    for key in ("cpus", "smt"):
-        if not facts["profile"][key]:
-            del facts["profile"][key]
+    if not facts["profile"]["cpus"]:
+        del facts["profile"]["cpus"]
     del facts["id"], facts["cpus"], facts["rehearsals"], facts["digest"]
     commands = [(case, command_of(case, spec.profile.architecture)) for case in spec.cases]
     if programs := {case.name: checksums(command, PAPERS / spec.id.paper) for case, command in commands if command}:
@@ -159,23 +144,23 @@ def current_digests(seed: int, papers: Mapping[str, Paper], resolve: Resolve | N
     """The digests that a machine's records must have now, each worked out once, of these papers."""
 
     @cache
-    def digest(paper: str, experiment: str, profile: str, whole: bool, smoke: bool) -> str:
-        round_id = RoundId("", paper, experiment, profile, 1, whole=whole, smoke=smoke)
+    def digest(paper: str, experiment: str, profile: str, smoke: bool) -> str:
+        round_id = RoundId("", paper, experiment, profile, 1, smoke=smoke)
         return make_spec(round_id, seed, paper=papers[paper], resolve=resolve).digest
 
     return digest
 
 
-def order_from_json(text: str) -> tuple[list[RoundSpec], Known]:
-    """The inverse of json.dumps({"specs": [asdict(spec), ...], "known": asdict(known)})."""
+def order_from_json(text: str) -> tuple[list[RoundSpec], Probes]:
+    """The inverse of json.dumps({"specs": [asdict(spec), ...], "probes": probes})."""
     order = json.loads(text)
-    return [_spec(**spec) for spec in order["specs"]], Known(**order["known"])
+    return [_spec(**spec) for spec in order["specs"]], order["probes"]
 
 
 def _spec(**data: Any) -> RoundSpec:
     data |= {"id": RoundId(**data["id"]), "profile": Profile(**data["profile"])}
     data |= {"timing": TimingProtocol(**data["timing"])}
-    data |= {key: tuple(data[key]) for key in ("cpus", "whole_steps")}
+    data["cpus"] = tuple(data["cpus"])
     data |= {key: tuple(Case(**case) for case in data[key]) for key in ("cases", "rehearsals")}
     return RoundSpec(**data)
 
@@ -192,7 +177,7 @@ def choose_current(
     if not doubtful:
         return list(records)
     resolve = partial(resolve_described, read_answers(machine, smoke))
-    digest = current_digests(load_config(strict=False).seed, papers, resolve)
+    digest = current_digests(load_config().seed, papers, resolve)
     current = {}
     for place in doubtful:
         with contextlib.suppress(UserError, NotMeasurable, KeyError):  # where it cannot be told
@@ -203,4 +188,4 @@ def choose_current(
 
 def _place(record: Mapping[str, Any]) -> Place:
     where = record["id"]
-    return where["paper"], where["experiment"], where["profile"], where["whole"], where["smoke"]
+    return where["paper"], where["experiment"], where["profile"], where["smoke"]

@@ -1,5 +1,5 @@
 """A configuration, resolved: the machines that a run measures, what is left to do on each, and what the rules of the
-workflow read and are told. What they make is in `outputs`.
+workflow read and are told.
 """
 
 import json
@@ -7,7 +7,6 @@ import math
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,7 +15,7 @@ from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import SlurmNode, load_told, told_of
+from respeed.inputs.machines import MACHINE_FILES, SlurmNode, told_of
 from respeed.inputs.profiles import Profile
 from respeed.machine.description import machine_slug
 from respeed.model.paper import Paper
@@ -27,20 +26,13 @@ from respeed.paths import (
     ROOT,
     description_path,
     hardware_path,
-    learning_path,
     next_session,
     record_paths,
     records_folder,
     results_folder,
     session_paths,
 )
-from respeed.records.store import (
-    read_description,
-    recorded_machines,
-    set_aside,
-    why_no_description,
-    why_no_learning,
-)
+from respeed.records.store import read_description, recorded_machines
 from respeed.schedule.availability import (
     check_same_machine,
     checksum,
@@ -53,7 +45,6 @@ from respeed.schedule.next_turn import Plan, read_plan
 from respeed.schedule.selection import (
     Work,
     choose_in_full,
-    chosen_experiments,
     make_work,
     papers_shown,
     profiles_shown,
@@ -68,7 +59,7 @@ PROFILE = "profiles/slurm"
 SPARE_MINUTES = 3
 # More often than it takes when all goes well, a machine's job is asked for again: nodes die, jobs are preempted.
 SPARE_RETRIES = 3
-# A job that only describes a machine, or lets programs learn for seconds.
+# A job that only describes a machine, or measures its hardware sheet.
 SHORT_MINUTES = 15
 
 
@@ -136,7 +127,7 @@ class Target:
     @cached_property
     def gauge_due(self) -> str | None:
         """Why its hardware sheet must be measured; None if it can be used."""
-        return why_due(self.hardware_sheet, self.machine, self._gauge, self.hardware if self.node else None)
+        return why_due(self.hardware_sheet, self._gauge, is_elsewhere=self.node is not None)
 
     @property
     def gauge_seconds(self) -> float:
@@ -180,21 +171,11 @@ class Target:
         measure. Records are no rule's output: nothing here can delete or repeat what was measured."""
         return [*session_paths(self.smoke, self.machine), *([self.session] if self.is_left else [])]
 
-    @property
-    def learning_records(self) -> list[Path]:
-        """What its programs learn, for every planned experiment that has something to learn."""
-        return [
-            learning_path(self.machine, paper, name, self.smoke)
-            for paper in self.config.papers
-            for name in chosen_experiments(self.config, self.papers[paper])
-            if self.papers[paper].experiments[name].learning
-        ]
-
     def check(self) -> None:
         """UserError if this is another machine than the name's records were made on, or if its job is too short for
         what comes next."""
         if self.node is None:
-            check_same_machine(self.machine, self.plan.made_on, self.hardware)
+            check_same_machine(self.machine, self.smoke, self.hardware)
         elif not self.asks_node and (turn := self.plan.next_turn()):
             needed = self.plan.seconds_of(turn.cells)
             if needed > _budget_seconds(self.node):
@@ -275,6 +256,17 @@ class Workflow:
         """All (paper, experiment) that are shown: each has a table, measured or not."""
         return [(paper.name, name) for paper in self.papers.values() for name in paper.experiments]
 
+    @property
+    def front_page(self) -> dict[str, str]:
+        """What report/captions/workflow.rst needs: a part of a page, and the figure below it, with its text."""
+        paper, experiment = self.experiments[0]
+        machine = self.machine if self.machine in self.machines or not self.machines else self.machines[0]
+        return {
+            "front": f"{self.results}/front.html",
+            "figure": f"{self.results}/figures/{paper}/{experiment}/{machine}-speedup.svg",
+            "figure_says": f"{self.papers[paper].experiments[experiment].title} on {machine}.",
+        }
+
     # What the commands are told that the rules call.
 
     @property
@@ -291,8 +283,7 @@ class Workflow:
     def how_to_measure(self, wildcards: Any) -> list[str]:
         """Where the machine is measured: within what time, and what --config said."""
         if not self.nodes:
-            shown = not self.smoke and any(target.work.first for target in self.targets)
-            return [*(["--report"] if shown else []), "--config", *self.settings]
+            return ["--config", *self.settings]
         there = {"machine": wildcards.machine, "cluster": False}
         budget = f"{_budget_seconds(self.nodes[wildcards.machine]):g}s"
         return ["--budget", budget, "--config", *_as_settings({**self.overrides, **there})]
@@ -308,29 +299,20 @@ class Workflow:
     @property
     def session_number(self) -> str:
         """A pattern of the number of each machine's next session: an earlier one is not measured again."""
-        found = [str(target.session).removesuffix(".json").rpartition("-") for target in self.targets]
+        found = [str(target.session).removesuffix(".done").rpartition("-") for target in self.targets]
         return "|".join(f"(?<={re.escape(place)}-){number}" for place, _, number in found)
 
     def clear_way(self, snakemake: Any, what: str) -> Callable[[Any], list[str]]:
-        """An input function without inputs: takes a description, hardware sheet or learning record (`what`) that
-        nothing can be read from out of the way of the job that makes another."""
+        """Return an input function without inputs, which removes what cannot be used, so that its job makes another:
+        the machine's description, or its hardware sheet, by `what`."""
 
         def clear(wildcards: Any) -> list[str]:
-            machine, reason = wildcards.machine, None
-            match what:
-                case "description":
-                    path = description_path(machine, self.smoke)
-                    reason = why_no_description(path)
-                case "hardware":
-                    path = hardware_path(machine, self.smoke)
-                    reason = f"{path}: {self.gauge_due[machine]}" if machine in self.gauge_due else None
-                case _:
-                    path = learning_path(machine, wildcards.paper, wildcards.experiment, self.smoke)
-                    reason = why_no_learning(path, self.smoke)
+            machine = wildcards.machine
             runs = snakemake.executor_plugin is not None and not snakemake.dryrun and not snakemake.touch
-            if runs and reason and path.exists():
-                set_aside(path)
-                print(f"respeed: set aside: {reason}", file=sys.stderr)
+            if runs and what == "hardware" and machine in self.gauge_due:
+                hardware_path(machine, self.smoke).unlink(missing_ok=True)
+            elif runs and what == "description" and read_description(machine, self.smoke) is None:
+                description_path(machine, self.smoke).unlink(missing_ok=True)
             return []
 
         return clear
@@ -344,10 +326,6 @@ class Workflow:
         # What a kernel leaves of the memory after its own start differs from boot to boot, and is no news.
         del facts["hardware"]["memory_bytes"]
         return facts
-
-    def learning_cases(self, wildcards: Any) -> str:
-        """What is to be learned: when it changes, it is learned again."""
-        return repr(self.papers[wildcards.paper].experiments[wildcards.experiment].learning)
 
     def resources(self, short: bool = False) -> dict[str, Callable[..., Any]]:
         """What a rule asks of Slurm so that its job runs on the machine of its wildcard, on a whole node: functions, as
@@ -388,13 +366,6 @@ class Workflow:
         told += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
         return [*own, *sorted(others), *sorted(os.path.relpath(path) for path in told if path.is_file())]
 
-    @property
-    def learning_records(self) -> list[Path]:
-        """What was learned that figures are drawn of: this run makes its machines', and reads that of others."""
-        found = [path for name in self.machines for path in Path(self.records).glob(f"{name}/*/*/learning.json")]
-        own = [path for target in self.targets for path in target.learning_records]
-        return [*own, *sorted(path for path in found if self._is_foreign(path))]
-
     def _is_foreign(self, path: Path) -> bool:
         """Whether the record or other file is of a machine that this run does not measure."""
         return path.relative_to(self.records).parts[0] not in self.measured
@@ -429,7 +400,7 @@ def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> 
     What a run `measures` must be right: UserError if not. One that measures nothing leaves out papers and profiles that
     are wrong, with a line.
     """
-    config = load_config(overrides=overrides, strict=measures)
+    config = load_config(overrides=overrides)
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
     profiles = profiles_shown(config.profiles if measures else ())
     if not measures:
@@ -445,7 +416,7 @@ def resolve_workflow(overrides: Mapping[str, Any], *, measures: bool = True) -> 
 
 def _nodes(only: str | None) -> dict[str, SlurmNode]:
     """The machines that Slurm has nodes of: all that are told of, or the one that config.yaml names."""
-    nodes = {machine: told.slurm for machine, told in load_told().items() if told.slurm}
+    nodes = {machine: told.slurm for machine, told in MACHINE_FILES.load_all().items() if told.slurm}
     if not nodes:
         raise UserError(
             f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "

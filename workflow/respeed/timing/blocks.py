@@ -4,9 +4,8 @@ device synchronised at both ends. Counters of energy are read at the ends of blo
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from respeed.machine.energy import EnergyCounter
@@ -17,11 +16,6 @@ from respeed.timing.disturbance import Probe, difference, take_snapshot
 # Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
 # than they are in a block, and blocks sized by that would be too short.
 AHEAD = 32
-# A counter that does not move for so long stands still: those of NVIDIA's devices move every 20 to 100 ms, RAPL's every
-# millisecond.
-STILL_SECONDS = 0.5
-# The first change seen ends a wait of unknown length; the periods are those after it.
-CHANGES = 4
 
 # Of each counter what it said, None for one that was gone; and when.
 Reading = tuple[tuple[float | None, ...], float]
@@ -85,18 +79,19 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 
 @dataclass(frozen=True)
 class Meter:
-    """The counters of a row, the slowest of which moves every `update_seconds`. Without any, every block has used
-    nothing that is known. `device` tells of the device's clock, as far as that is told."""
+    """What is read at both ends of a block: the energy `counters` of a row, and by `device` what a device tells of its
+    clock. RAPL's counters move every millisecond, those of NVIDIA's devices every 20 to 100 ms: the energy of one block
+    may be off by what is used in one such period, and that of many is right on average."""
 
     counters: tuple[EnergyCounter, ...] = ()
-    update_seconds: float = 0.0
     device: Callable[[], dict[str, float]] = dict
 
     def read(self) -> Reading:
+        """Read all counters."""
         return tuple(_read(counter) for counter in self.counters), seconds_now() if self.counters else 0.0
 
     def joules(self, before: Reading, after: Reading) -> dict[str, float]:
-        """What was used between two readings, by domain; empty where any of the counters does not tell."""
+        """Return what was used between two readings, by domain; nothing where any of the counters does not tell."""
         seconds = after[1] - before[1]
         used = {}
         for counter, first, last in zip(self.counters, before[0], after[0], strict=True):
@@ -108,34 +103,6 @@ class Meter:
 
 
 NO_METER = Meter()
-
-
-def make_meter(
-    counters: Sequence[EnergyCounter], why_not: str, device: Callable[[], dict[str, float]] = dict
-) -> tuple[Meter, dict[str, Any]]:
-    """The meter of a row, and its facts for the record: how often each counter moves, or why there is no meter."""
-    periods = {counter.domain: _period(counter) for counter in counters}
-    still = [domain for domain, period in periods.items() if period is None]
-    if still:
-        why_not = f"the counter of {still[0]} stands still"
-    slowest = max(filter(None, periods.values()), default=0.0)
-    meter = Meter(device=device) if why_not else Meter(tuple(counters), slowest, device)
-    return meter, {"update_seconds": {} if why_not else periods, "reason": why_not or None}
-
-
-def _period(counter: EnergyCounter) -> float | None:
-    """Seconds between two changes of the counter, the median of a few, as who polls may be kept from it for a moment;
-    None where it does not change."""
-    moments: list[float] = []
-    last, since = _read(counter), seconds_now()
-    while len(moments) < CHANGES:
-        value, now = _read(counter), seconds_now()
-        if value is None or now - since > STILL_SECONDS:
-            return None
-        if value != last:
-            moments.append(now)
-            last, since = value, now
-    return statistics.median(after - before for before, after in pairwise(moments))
 
 
 def _read(counter: EnergyCounter) -> float | None:
@@ -196,14 +163,6 @@ class Timer:
             if enough and len(blocks) >= protocol.least_blocks:
                 break
             blocks.append(self._block(per_block, blocks[-1].probe_seconds[1] if blocks else None))
-        return tuple(blocks)
-
-    def measure_whole(self, steps: int) -> tuple[Block, ...]:
-        """Exactly `steps` steps, nothing extrapolated. Samples last a block, so that a record of hours stays small."""
-        per_sample = min(steps, max(1, round(self.protocol.block_seconds / self.step_seconds)))
-        blocks = [self._samples(per_sample, steps // per_sample)]
-        if rest := steps % per_sample:
-            blocks.append(self._samples(rest, 1))
         return tuple(blocks)
 
     def _clean_seconds(self, blocks: list[Block]) -> float:

@@ -1,4 +1,4 @@
-"""What disturbed a block. What the kernel can tell: waiting, throttling, page faults, sleep, and the threads that ran.
+"""What disturbed a block. What the kernel can tell: waiting, throttling, page faults, and the threads that ran.
 And the reference probe, a product of fixed size, timed before and after each block, that sees what the kernel cannot.
 """
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from respeed.machine.limits import quota_throttles
-from respeed.timing.clock import computed_seconds, seconds_now, slept_seconds
+from respeed.timing.clock import computed_seconds, seconds_now
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
-SHORTEST_SLEEP = 0.1
 # Long enough that what stops the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
 # probe slow: of probes of 5 ms, 9 took more than 1.7 times a quiet one, beside blocks that were 1.01 times as long.
 PROBE_SECONDS = 0.01
@@ -38,7 +37,6 @@ class Snapshot:
     minor_faults: int
     quota_throttles: int | None
     clock_throttles: int | None
-    slept_seconds: float | None
 
 
 def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
@@ -47,8 +45,8 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
     `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is the reference
     probe."""
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    throttles = quota_throttles(), _clock_throttles()
-    return Snapshot(_threads(helpers), is_shared or bool(helpers), faults, *throttles, slept_seconds())
+    is_shared = is_shared or bool(helpers)
+    return Snapshot(_threads(helpers), is_shared, faults, quota_throttles(), _clock_throttles())
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
@@ -68,19 +66,11 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         "minor_faults": after.minor_faults - before.minor_faults,
         "quota_throttles": _change(before.quota_throttles, after.quota_throttles),
         "clock_throttles": _change(before.clock_throttles, after.clock_throttles),
-        "slept_seconds": _slept(before.slept_seconds, after.slept_seconds),
     }
 
 
 def _change(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
-
-
-def _slept(before: float | None, after: float | None) -> float | None:
-    """Two clocks are never read at quite the same moment; no machine falls asleep and wakes in a tenth of a second."""
-    if before is None or after is None:
-        return None
-    return round(after - before, 3) if after - before > SHORTEST_SLEEP else 0.0
 
 
 def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:

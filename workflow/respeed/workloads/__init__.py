@@ -28,8 +28,7 @@ It has
   it must read and write, and what the program keeps on the device.
 
 and, for a step that is timed in parts (`parts` of the program), part_weights(case): name -> how often the part counts
-in a step of the table. Where a part iterates until examples are done, the program has `iterations`: name -> how often
-an example was iterated when that part was done last.
+in a step of the table.
 
 A step that is a process of its own (program.py) has on_row(case, profile), the case with what the row says of it. Its
 first run is never timed, and its program has `run_seconds`, `told`, `happened` (timing.blocks.Timer) and `executables`,

@@ -358,6 +358,8 @@ class Inverse(WorkloadClass):
     PRECISIONS = ("fp32", "fp64")
     # None that the backend's `gemm` makes.
     PRODUCTS = False
+    # LAPACK's workspace, which SciPy makes anew: 64 rows.
+    ALLOCATES = ("fp64",)
     ASKS = ("factors", "inverse")
 
     program = _Inverted

@@ -10,7 +10,6 @@ prints. Its first run is for the disk, and for the check; it is never timed.
 """
 
 import contextlib
-import json
 import math
 import os
 import re
@@ -42,7 +41,7 @@ OPTIONS = {"batch": "whole", "flops": "real"}
 TESTS = {
     "smoke": {"program": {"paper": "", "command": ["true"]}},
     "odd": {"program": {"paper": "", "command": ["echo", "1"], "time_pattern": "(.+)", "time_unit": "microseconds"}},
-    "large": {"program": {"paper": "", "command": ["echo", "{threads}"], "must_print": "[0-9]"}},
+    "large": {"program": {"paper": "", "command": ["echo", "{threads}"]}},
 }
 PRODUCTS = False
 ALLOCATES = True
@@ -69,7 +68,6 @@ class Run(NamedTuple):
     """What a run printed, the seconds of all its CPUs, and those that its first thread waited for one, where told."""
 
     out: str
-    all_out: str
     cpu_seconds: float
     waited_seconds: float | None
 
@@ -92,7 +90,7 @@ class _Program:
         self.name = clip(command[0], 100)
         self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
         self.environment = environment(device)
-        self.counts_whole = not (self.spec.get("time_pattern") or self.spec.get("time_key"))
+        self.counts_whole = "time_pattern" not in self.spec
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
         self._waited: list[float | None] = []
@@ -106,16 +104,15 @@ class _Program:
         """One run, from its start to its end. ProgramFailed, and nothing of it goes on, where it does not end well."""
         if "file" in self.spec:
             Path(self.scratch, self.spec["file"]).unlink(missing_ok=True)
-        timeout = self.spec.get("timeout_seconds", TIMEOUT_SECONDS)
         try:
-            with within(timeout, f"{self.name} had not ended after {timeout:g} s (timeout_seconds)"):
+            with within(TIMEOUT_SECONDS, f"{self.name} had not ended after {TIMEOUT_SECONDS:g} s"):
                 run, code = self._run()
         except OSError as error:
             raise ProgramFailed(f"{self.name} cannot be run: {error.strerror}") from None
-        if code != self.spec.get("exit_code", 0):
+        if code:
             named = {one.value: one.name for one in signal.Signals}
             how = f"exit code {code}" if code >= 0 else named.get(-code, f"signal {-code}")
-            lines = [line for line in map(str.strip, run.all_out.splitlines()) if line]
+            lines = [line for line in map(str.strip, run.out.splitlines()) if line]
             last = f": {clip(printable(lines[-1]), 200)}" if lines else ""
             raise ProgramFailed(f"{self.name} ended with {how}{last}")
         self._runs.append(run)
@@ -135,8 +132,8 @@ class _Program:
                 self.close()
                 raise
             process.returncode = os.waitstatus_to_exitcode(status)
-        out, more_out = (bytes(one).decode(errors="replace") for one in said)
-        return Run(out, f"{out}\n{more_out}", used.ru_utime + used.ru_stime, waited), process.returncode
+        out = b"\n".join(said).decode(errors="replace")
+        return Run(out, used.ru_utime + used.ru_stime, waited), process.returncode
 
     def _said(self, process: subprocess.Popen[bytes]) -> tuple[bytearray, bytearray]:
         """What a run prints until it closes both."""
@@ -164,9 +161,6 @@ class _Program:
             raise WrongResult(f"took the time of {taken / seconds:.1f} CPUs, {self.threads} asked")
         # What it waited may have been in what does not count.
         self._waited += [run.waited_seconds if self.counts_whole else None for run in runs]
-        pattern = self.spec.get("must_print")
-        if pattern and not all(self._find(pattern, "must_print", run) for run in runs):
-            raise WrongResult(f"{self.name} printed nothing that matches must_print, {clip(pattern, 100)}")
         if self.counts_whole:
             return seconds
         said = UNITS[self.spec.get("time_unit", "seconds")] * sum(map(self._number, runs))
@@ -190,37 +184,20 @@ class _Program:
 
     def _number(self, run: Run) -> float:
         """The number that a run printed as its time; ProgramFailed if it printed none above 0."""
-        if pattern := self.spec.get("time_pattern"):
-            found = self._find(pattern, "time_pattern", run)
-            if not found:
-                raise ProgramFailed(f"{self.name} printed nothing that matches time_pattern, {clip(pattern, 100)}")
-            said: Any = found[1]
-        else:
-            said = self._under_key(run)
+        pattern = self.spec["time_pattern"]
+        why_not = f"time_pattern takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"
+        with within(PATTERN_SECONDS, why_not):
+            found = re.search(pattern, run.out, re.MULTILINE)
+        if not found:
+            raise ProgramFailed(f"{self.name} printed nothing that matches time_pattern, {clip(pattern, 100)}")
         try:
-            number = math.nan if isinstance(said, bool) else float(said)
-        except (TypeError, ValueError, OverflowError):
+            number = float(found[1])
+        except (TypeError, ValueError):
             number = math.nan
         if not (math.isfinite(number) and number > 0):
-            said = clip(printable(str(said)), 80)
+            said = clip(printable(str(found[1])), 80)
             raise ProgramFailed(f"{self.name} printed {said!r} as its time: no number above 0")
         return number
-
-    def _under_key(self, run: Run) -> Any:
-        key = self.spec["time_key"]
-        try:
-            found = json.loads(run.out)
-        except (ValueError, RecursionError):
-            raise ProgramFailed(f"{self.name} printed what is no JSON; time_key needs it") from None
-        for part in key.split("."):
-            if not isinstance(found, dict) or part not in found:
-                raise ProgramFailed(f"{self.name} printed JSON without {clip(key, 100)} (time_key)")
-            found = found[part]
-        return found
-
-    def _find(self, pattern: str, key: str, run: Run) -> re.Match[str] | None:
-        with within(PATTERN_SECONDS, f"{key} takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"):
-            return re.search(pattern, run.all_out, re.MULTILINE)
 
 
 build = _Program

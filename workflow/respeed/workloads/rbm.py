@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from respeed.backends import Array, BackendContract, Draws, Step
-from respeed.data import natural_patches
 from respeed.model.paper import Case
 from respeed.workloads import Arrays, Expected, Inputs, Product
 from respeed.workloads._common import Drawn, MiniBatches, WorkloadClass, checked_rows, sigmoid, sizes, small_biases
@@ -25,8 +24,6 @@ TESTS = {
 
 # Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
 BATCHES = 4
-# Patches that are learned for the pictures.
-LEARNED = 20000
 # Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
 CHUNK, CHUNKS = 8, 3
 
@@ -106,17 +103,6 @@ class RbmProgram(LayerProgram):
         hidden = found["hidden"]
         return found | {"h0": hidden[rows], "v1": found["visible"][B + rows], "h1": hidden[B + rows]}
 
-    def left_over(self) -> float:
-        """Mean square of what the reconstruction misses, over the examples' variance."""
-        visible, B = self.backend.host(self.visible), len(self.v0)
-        return float(((visible[:B] - visible[B:]) ** 2).mean() / visible[:B].var())
-
-    def pictures(self) -> np.ndarray:
-        """The weights of each hidden unit as a picture."""
-        weights = self.backend.host(self.weights)
-        side = round(len(weights) ** 0.5)
-        return weights.T.reshape(-1, side, side)
-
 
 class LayerWorkload(WorkloadClass):
     def half(self, case: Case) -> float:
@@ -157,14 +143,6 @@ class Rbm(LayerWorkload):
     ASKS: tuple[str, ...] = ("dense_layer", "sample_layer", "draws")
 
     program = RbmProgram
-
-    def build_learner(self, backend: BackendContract, case: Case) -> RbmProgram:
-        """A program that learns patches of natural images in black and white: units are binary, and pixels are 1 where
-        they are brighter than their patch."""
-        V, _, B = _sizes(case)
-        patches = natural_patches(LEARNED // B * B, round(V**0.5), seed=1, whiten=False)
-        examples = (patches > 0).astype(np.float32).reshape(-1, B, V)
-        return RbmProgram(backend, case, {**self.inputs(case, seed=1), "examples": examples})
 
     def half(self, case: Case) -> float:
         """Of a standard deviation of 0.01."""

@@ -95,8 +95,6 @@ class SparseProgram(ABC):
         self.correlations = backend.zeros(self.timed, n)  # X B^T
         self.second, self.cross = backend.zeros(n, n), backend.zeros(n, k)  # S^T S and S^T X
         self.count = 0
-        # A pass starts from the same bases as the last one did, so that all are alike; who learns goes on instead.
-        self.restart = True
 
     @property
     def parts(self) -> Mapping[str, Callable[[], None]]:
@@ -122,10 +120,11 @@ class SparseProgram(ABC):
         self.count += 1
 
     def _now(self) -> tuple[Array, Array, Array]:
-        """This batch, and the bases and Gram matrix it is coded with."""
+        """This batch, and the bases and Gram matrix it is coded with: every pass starts from the same bases."""
         place = self.count % len(self.x)
-        first = self.count == 0 or (place == 0 and self.restart)
-        return self.x[place], self.start_bases if first else self.bases, self.start_gram if first else self.gram
+        if place == 0:
+            return self.x[0], self.start_bases, self.start_gram
+        return self.x[place], self.bases, self.gram
 
     @abstractmethod
     def solve(self, gram: Array, correlations: Array, coefficients: Array, x: Array) -> None:
@@ -154,25 +153,6 @@ class SparseProgram(ABC):
     def coded(self, found: np.ndarray) -> Arrays:
         """What the `found` coefficients of the checked examples are worth."""
         return {"objective": objective(self.first[self.rows], self.first_bases, found, self.penalty)}
-
-    def left_over(self) -> float:
-        """The objective of the last step's batch over that of no bases at all, 1/2 ||X||^2."""
-        return self._share_left(self.x[(self.count - 1) % len(self.x)], self.bases)
-
-    def left_over_now(self) -> float:
-        """The same between the two halves of a step."""
-        x, bases, _ = self._now()
-        return self._share_left(x, bases)
-
-    def _share_left(self, x: Array, bases: Array) -> float:
-        host = self.backend.host
-        found = objective(host(x), host(bases), host(self.coefficients), self.penalty)
-        return float(2 * found.sum() / np.square(host(x), dtype=np.float64).sum())
-
-    def pictures(self) -> np.ndarray:
-        """The bases as pictures."""
-        side = round(self.first.shape[1] ** 0.5)
-        return self.backend.host(self.bases).reshape(-1, side, side)
 
     def learned(self) -> Arrays:
         """What more the check of the bases has to see."""
@@ -217,12 +197,6 @@ class SparseCoding(WorkloadClass):
     above it by the share `excess`."""
 
     excess = 0.0
-
-    def build_learner(self, backend: BackendContract, case: Case) -> SparseProgram:
-        """A program that goes on learning from pass to pass."""
-        program: SparseProgram = self.build(backend, case, self.inputs(case, seed=1))
-        program.restart = False
-        return program
 
     def inputs(self, case: Case, seed: int) -> Inputs:
         """Patches (batches, m, k), bases (n, k) that are patches too, scaled to norm 1, their Gram matrix, the
@@ -324,7 +298,7 @@ class SparseDescent(SparseCoding):
     """
 
     ASKS = ("workers",)
-    BACKENDS = ("openblas", "accelerate", "mkl", "blis", "netlib")
+    BACKENDS = ("openblas", "accelerate", "mkl", "blis")
     program = _Descent
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
@@ -408,7 +382,7 @@ class SparseFeatureSign(SparseCoding):
     # The Lagrange dual solves systems whose size changes from one Newton step to the next, by LAPACK, which returns
     # arrays.
     ALLOCATES = True
-    BACKENDS = ("openblas", "accelerate", "mkl", "blis", "netlib")
+    BACKENDS = ("openblas", "accelerate", "mkl", "blis")
     program = _FeatureSign
 
     def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
@@ -431,8 +405,6 @@ class _Parallel(SparseProgram):
     # By how much an iteration must lower an example's objective, as shares of it and of its penalty's term; and how
     # long a projected-gradient step is.
     least, least_of_norm, rate = LEAST, 0.0, staticmethod(basis_rate)
-    # The part of a step that is being done.
-    coding = "coefficients"
 
     def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
         super().__init__(backend, case, inputs)
@@ -445,8 +417,6 @@ class _Parallel(SparseProgram):
         self.objective, self.going = backend.zeros(timed, 1), backend.zeros(timed, 1)
         self.diagonals = {id(gram): backend.zeros(n) for gram in (self.start_gram, self.gram)}
         self.product = backend.zeros(n, inputs["bases"].shape[1])
-        # Of each half that iterates, as it was done last: how many times an example was in a product.
-        self.iterations: dict[str, float] = {}
         # From either bases that a batch begins with. (What goes on for the coefficients is another number of rows from
         # one answer of the device to the next: no step that could be captured.)
         self.descend = {
@@ -461,10 +431,8 @@ class _Parallel(SparseProgram):
         backend.copy(self.at_zero[self.count % len(self.x)], self.objective)
         backend.copy(self.one, self.going)
         rows = np.arange(self.timed)  # which examples are worked on, in the first rows of the arrays
-        multiplied = 0
         for iteration in range(1, MAX_ITERATIONS + 1):
             self._iterate(gram, diagonal, len(rows))
-            multiplied += len(rows)
             if iteration % ASK_EVERY == 0:
                 on = np.flatnonzero(backend.host(self.going)[: len(rows), 0])
                 if len(on) == 0:
@@ -474,7 +442,6 @@ class _Parallel(SparseProgram):
                     self._close_ranks(on)
                     rows = rows[on]
         backend.put_rows(self.going_on[: len(rows)], rows, coefficients)
-        self.iterations[self.coding] = multiplied / self.timed
 
     def _iterate(self, gram: Array, diagonal: Array, count: int) -> None:
         """Every example that goes on, once: its direction, and as far along it as its objective falls."""
@@ -566,7 +533,6 @@ class _Published(_Parallel):
             part()
 
     def code(self) -> None:
-        self.coding = _parts(len(self.x))[2 * (self.count % len(self.x))]
         self.backend.copy(self._now()[1], self.coded_with)
         super().code()
 

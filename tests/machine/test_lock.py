@@ -1,0 +1,86 @@
+"""The lock of measurements: who waits for whom, and what is said meanwhile."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from respeed.cli import machine as doctor
+from respeed.errors import UserError
+from respeed.machine.lock import lock_path, machine_lock, who_measures
+
+# Holds the lock, says so, and lets go when its standard input ends.
+HOLD = """
+import sys
+from respeed.machine.lock import machine_lock
+with machine_lock(0) as held:
+    HOW
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+# A child that inherits the lock outlives its parent, which is killed.
+CHILD = """import os, signal, subprocess
+    subprocess.Popen(["sleep", "2"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)"""
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@contextlib.contextmanager
+def held(how: str = "pass") -> Iterator[subprocess.Popen[str]]:
+    """By another process."""
+    command = [sys.executable, "-c", HOLD.replace("HOW", how)]
+    with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == "mine\n"
+        yield other
+        if not other.stdin.closed:
+            other.communicate("")
+
+
+def test_a_measurement_that_does_not_wait_says_who_measures_since_when() -> None:
+    with held() as other:
+        with pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"), machine_lock(0):
+            pass
+        assert str(who_measures()).startswith(f"pid {other.pid}, since 20")
+        assert "another measurement is running" in next(doctor._lock_and_steadiness()).found
+    assert who_measures() is None
+    with machine_lock(0) as mine:
+        assert len(mine) == 1
+
+
+def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_done() -> None:
+    told: list[str] = []
+    with held() as other:
+
+        def say(text: str) -> None:
+            told.append(text)
+            other.stdin.close()
+
+        with machine_lock(60, say):
+            assert other.wait() == 0
+    (line,) = told
+    assert line.startswith("respeed: another measurement runs on this machine; waiting for it, for at most 60 s: pid ")
+
+
+def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> None:
+    with held(CHILD) as other:
+        other.kill()
+        other.wait()
+        assert who_measures()
+        with machine_lock(60, lambda _: None):
+            pass
+    assert who_measures() is None
+
+
+def test_where_no_lock_can_be_had_a_line_says_so_and_the_measurement_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock_path().parent.write_text("no folder")
+    told: list[str] = []
+    with machine_lock(0, told.append) as mine:
+        assert mine == ()
+    assert "no lock can be had" in told[0]
+    assert who_measures() is None
