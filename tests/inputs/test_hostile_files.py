@@ -16,7 +16,7 @@ from respeed.inputs.files import from_here, read_bounded, read_yaml
 from respeed.inputs.papers import COLUMNS
 from respeed.inputs.registry import WorkloadFacts, read_facts
 from respeed.paths import HARDWARE, ROOT
-from respeed.records.store import read_json
+from respeed.records.store import read_file
 from tests.inputs.written import FILES, read
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["yaml"]
@@ -107,7 +107,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     **{FILES[kind].name: line_of(FILES[kind].read) for kind in ("config", "cpu", "machine", "draft")},
     "draft/published.csv": line_of(FILES["printed"].read),
     "mine.py": line_of(lambda path: read_facts(path, WorkloadFacts)),
-    "round-01.json": line_of(read_json),
+    "box/raina2009/rbm/torch-1/round-01.json": line_of(lambda path: read_file(path, smoke=False)),
 }
 
 
@@ -129,7 +129,7 @@ IRREGULAR: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("make", IRREGULAR)
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str, make: str) -> None:
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     IRREGULAR[make](path)
     line = READERS[name](path)
     assert path.name in line
@@ -140,7 +140,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str, m
 @pytest.mark.parametrize("name", READERS)
 def test_no_more_is_read_of_a_huge_file_than_any_needs(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.truncate(2**40)  # without a byte on the disk
     assert "larger than" in READERS[name](path)
