@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import make_claims
+from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.totals import make_totals
@@ -246,7 +247,7 @@ def test_what_stands_beside_a_table_is_measured_again_alone_when_it_is_changed()
     ("times", "reason", "cells", "last"),
     [
         (steady, None, set(), 0),
-        (where("576x1024", losing(2, 4, 7), profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 9),
+        (where("576x1024", losing(1, 2, 4, 5, 7), profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 8),
         (where("1024x4096", close(0.03)), UNDECIDED, {(name, "1024x4096") for name in TWO}, 12),
         (where("1024x4096", close(0.001)), None, set(), 0),  # no number of rounds that it may have would do
         (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 12),
@@ -266,7 +267,7 @@ def noisy_cores(cell: CellKey, number: int) -> float:
     """Two cores bring what the paper says of them, and every cell is settled; but each ratio is not, as surely as a
     claim about four of them needs it."""
     printed = PAPERS["raina2009"].speedup("rbm", cell.case, "multi-cpu", ("single-cpu",)) or 1.0
-    noise = 0.045 * random.Random(f"{cell.case}/{cell.profile}/{number}").uniform(-1.5, 1.5)
+    noise = 0.07 * random.Random(f"{cell.case}/{cell.profile}/{number}").uniform(-1.5, 1.5)
     return 10.0 / (printed if cell.profile == "openblas-all" else 1.0) * (1 + noise)
 
 
@@ -288,12 +289,12 @@ def claim_verdicts(plan: Plan) -> dict[str, str]:
 
 
 def test_a_cell_that_loses_its_interval_after_the_look_is_measured_again() -> None:
-    """As where quieter probes, later, show one of its rounds to have been disturbed."""
+    """As where quieter probes, later, show most of its rounds to have been disturbed."""
     asked = work(**RBM, minutes=60)
     _, plan = run(asked)
     assert plan.next_turn() is None
-    record = next(one for one in plan.records.values() if one["id"]["profile"] == "torch-1")
-    record["cases"][0]["blocks"][0]["probe_seconds"] = [0.04, 0.04]
+    for record in [one for one in plan.records.values() if one["id"]["profile"] == "torch-1"][: 7 - FEWEST_ROUNDS]:
+        record["cases"][0]["blocks"][0]["probe_seconds"] = [0.04, 0.04]
     taken, after = run(asked, earlier=plan)
     assert [(turn.profile, [cell.case for cell in turn.cells], turn.again) for turn in taken] == [
         ("torch-1", [record["cases"][0]["case"]], NO_INTERVAL)
@@ -301,13 +302,13 @@ def test_a_cell_that_loses_its_interval_after_the_look_is_measured_again() -> No
     assert after.next_turn() is None
 
 
-def test_a_case_that_failed_in_one_round_is_measured_again_in_the_time_that_is_left() -> None:
+def test_a_case_that_failed_in_most_rounds_is_measured_again_in_the_time_that_is_left() -> None:
     """As one that left its process without the device: it has no second attempt in its turn."""
     plan = run(work(**RBM, minutes=60), turns=12)[1]
-    record = next(iter(plan.records.values()))
-    first, *others = record["cases"]
-    lost = first | {"status": "failed", "reason": "CUDA error", "warmup": None, "blocks": []}
-    plan.add(record | {"cases": [lost, *others]})
+    for record in [one for one in plan.records.values() if one["id"]["profile"] == "torch-1"][: 7 - FEWEST_ROUNDS]:
+        first, *others = record["cases"]
+        lost = first | {"status": "failed", "reason": "CUDA error", "warmup": None, "blocks": []}
+        plan.add(record | {"cases": [lost, *others]})
     turn = planned(plan.work, plan).next_turn()
     assert turn is not None
     assert (turn.profile, [cell.case for cell in turn.cells]) == (record["id"]["profile"], [first["case"]])
@@ -331,7 +332,7 @@ def test_a_cell_is_not_chosen_for_one_more_round_which_would_settle_nothing() ->
     ("times", "minutes", "cells", "longest"),
     [
         (loose, 0.1, set(), 48.0),
-        (where("576x1024", losing(3), loose, ("torch-1",)), 48 / 60, {("torch-1", "576x1024")}, 1.2 * 48),
+        (where("576x1024", losing(1, 3, 4, 6), loose, ("torch-1",)), 48 / 60, {("torch-1", "576x1024")}, 1.2 * 48),
         # One that is never clean does not keep a run going.
         (where("576x1024", losing(), profiles=("torch-1",)), 48 / 60, {("torch-1", "576x1024")}, 1.2 * 48),
     ],
@@ -396,7 +397,7 @@ def test_another_session_measures_everything_as_often_again_and_a_run_after_it_n
 @pytest.mark.parametrize(
     ("times", "turns"),
     [
-        (steady, 2), (where("576x1024", losing(3), profiles=("torch-1",)), 12),
+        (steady, 2), (where("576x1024", losing(1, 3, 4, 6), profiles=("torch-1",)), 12),
         (where("1024x4096", close(0.03)), 12), (loose, 12), (noisy_cores, 12),
     ],
 )  # fmt: skip

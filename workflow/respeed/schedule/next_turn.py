@@ -338,7 +338,8 @@ def _unsettled(plan: Plan) -> list[tuple[str, set[CellKey]]]:
     judged = plan.judge(rounds)
     compared = compare_to_fastest_cpu(judged, Samples(rounds)).assign(without=_lacks_interval(judged))
     pairs = []
-    for cell in rows_of(compared[compared["verdict"].isin(["unproven", "indistinguishable"])]):
+    # What is unproven lacks an interval, or is beside one that does: of the two that one alone is measured again.
+    for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
         key, needed = key_of(cell), _rounds_needed(cell)
         if needed <= plan.work.preset.most:
             pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
@@ -366,8 +367,6 @@ def _lacks_interval(judged: pd.DataFrame) -> "pd.Series[bool]":
 
 def _rounds_needed(cell: Any) -> float:
     """About how many rounds would tell the two apart, if their ratio is what it seems."""
-    if cell.speedup_low is None:
-        return 0.0
     apart = abs(math.log(cell.speedup))
     width = math.log(cell.speedup_high / cell.speedup_low)
     return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf
