@@ -139,7 +139,7 @@ Rbm.inputs, OnHost.sync = inputs, sync
     assert len((tmp_path / "processes").read_text().split()) == processes
 
 
-@pytest.mark.parametrize(("attempts", "clean"), [(0, True), (2, True), (5, False)])
+@pytest.mark.parametrize(("attempts", "clean"), [(0, True), (1, True), (5, False)])
 def test_rounds_of_a_profile_share_a_process_and_what_was_disturbed_is_measured_again_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, clean: bool
 ) -> None:
@@ -169,7 +169,7 @@ case._measure = measure
         cases = sum(case["wall_seconds"] for case in record["cases"])
         assert cases <= record["wall_seconds"] == pytest.approx(cases + start, abs=1.0)
     again = [what for what in begun if what[2]]
-    assert again == [("rbm", "64x256", True)] * min(attempts, 2)
+    assert again == [("rbm", "64x256", True)] * min(attempts, 1)
     assert begun[len(begun) - len(again) :] == again  # after everything else of the turn
     assert [one.experiment for one, _ in told] == ["rbm", "matmul", *["rbm"] * len(again)]
     (case,) = [case for case in dict(told)[specs[0].id]["cases"] if case["case"] == "64x256"]
