@@ -66,7 +66,8 @@ def test_a_curve_has_every_count_its_ideal_and_nothing_on_anything(
     make_record: MakeRecord, counts: tuple[int, ...]
 ) -> None:
     figure = draw_chart(chart_scaling("box", scaling_of(hardware_sheet(make_record, counts))), "")
-    assert {"1 thread", "ideal", "RBM step, 576x1024", *map(str, counts[1:])} <= texts_of(figure)
+    texts = {" ".join(text.split()) for text in texts_of(figure)}
+    assert {"1 thread", "ideal", "RBM step, 576x1024", *map(str, counts[1:])} <= texts
     assert_legible(figure)
 
 

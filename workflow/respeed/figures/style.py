@@ -95,10 +95,11 @@ def new_figure(title: str, note: str, lines: int, stamp: str) -> tuple[Figure, A
     A `stamp` says that the numbers are no measurement.
     """
     set_look()
-    figure = Figure(figsize=(WIDTH, max(HEIGHT, LINE * lines + 1.0)), layout="constrained")
+    told = fold(note, NOTE_LETTERS)
+    figure = Figure(figsize=(WIDTH, max(HEIGHT, LINE * (lines + len(told.splitlines())) + 1.0)), layout="constrained")
     axes = figure.add_subplot()
     figure.suptitle(fold(title, TITLE_LETTERS), x=0.01, ha="left")
-    figure.supxlabel(fold(note, NOTE_LETTERS), x=0.01, ha="left", color=QUIET)
+    figure.supxlabel(told, x=0.01, ha="left", color=QUIET)
     if stamp:
         axes.text(0.5, 0.5, STAMP_TEXT, fontsize=34, color="#d9d9d9", zorder=0.5, ha="center", va="center",
                   transform=axes.transAxes)  # fmt: skip
