@@ -131,8 +131,8 @@ MISTAKES = (
     ),
     Mistake(
         "the last case's arrays stay while the next is built",
-        "measure/case.py", "    gc.collect()\n    reason",
-        "    reason", LET_GO,
+        "measure/case.py", "    gc.collect()\n    if reason",
+        "    if reason", LET_GO,
     ),
     Mistake(
         "pinned memory is pageable",

@@ -20,7 +20,7 @@ print(json.dumps(measure_spec(make_spec(RoundId("box", "raina2009", "rbm", sys.a
 
 def record_in(told: str) -> Any:
     """Libraries may say something beside it."""
-    return json.loads(told[told.index('{"schema"') :].splitlines()[0])
+    return json.loads(told[told.index('{"id"') :].splitlines()[0])
 
 
 def measured_on(project: Project, *command: str, memory: int | None = None) -> str:

@@ -62,7 +62,7 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
     environment = environment_of(head, slurm)
     told = head.snakemake(*ASK, "experiments=matmul", "--", "all", **environment).stdout
     assert "respeed: gpu-node, preset smoke" in told
-    assert told.count("not looked at yet: its first job finds out") == 2
+    assert told.count("  its first job finds out what is left") == 2
     # What each was told to measure, as far as its node can; nothing of the head.
     assert where_records_are(head) == {
         "old-node/raina2009/matmul/openblas-1",

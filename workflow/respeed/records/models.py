@@ -256,7 +256,7 @@ class Provenance(Facts):
     versions: dict[str, str] = Field(default_factory=dict)
     libraries: list[Library] = Field(default_factory=list)
     environment: dict[str, str] = Field(default_factory=dict)
-    energy: Energy | None = None
+    energy: Energy = Energy(reason=None)
     accelerator: Accelerator | None = None
     threads_proof: ThreadsProof | None = None
 
