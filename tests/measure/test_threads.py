@@ -152,6 +152,7 @@ def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_o
     assert found == complaint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks(threads: int) -> None:
