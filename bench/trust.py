@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 from simulated import CLAIMS, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
 
-from respeed.analysis.claim_rules import NOT_SETTLED, REPRODUCED
+from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
 from respeed.analysis.estimates import estimate_values
 from respeed.analysis.rounds import read_rounds
 from respeed.measure.turn import measure_spec
@@ -103,10 +103,10 @@ def whole() -> None:
     spec = _one_case("torch-1", "576x1024")
     rounds = [replace(spec, id=replace(spec.id, index=index)) for index in range(1, 9)]
     records = [measure_spec(one) for one in rounds[:4]]
-    lasts = 5209 * read_rounds(records)["seconds"].mean()
+    lasts = 5209 * read_rounds(records)["step_seconds"].mean()
     long = measure_spec(replace(spec, timing=replace(spec.timing, measure_seconds=lasts, measure_cap=1.0)))
     records += [measure_spec(one) for one in rounds[4:]]
-    seconds = read_rounds(records)["seconds"].dropna()
+    seconds = read_rounds(records)["step_seconds"].dropna()
     extrapolated = estimate_values(list(seconds)).value
     blocks = [Block(**block) for block in long["cases"][0]["blocks"]]
     ran = sum(block.seconds for block in blocks) / sum(block.steps for block in blocks)
@@ -120,7 +120,7 @@ def _one_case(profile: str, case: str) -> RoundSpec:
 
 def _median(record: dict[str, Any]) -> float | None:
     """Seconds a step of a round by itself; None if all of its blocks were discarded."""
-    (seconds,) = read_rounds([record])["seconds_median"]
+    (seconds,) = read_rounds([record])["step_seconds_median"]
     return None if math.isnan(seconds) else float(seconds)
 
 

@@ -1,22 +1,22 @@
 """Tables derived from records that tests make up."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import TABLES, make_frame, rows_of
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, make_speedups
-from respeed.analysis.totals import make_totals
+from respeed.analysis.speedups import Samples, add_totals, make_speedups
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
 from respeed.model.paper import Paper, PublishedRow
-from respeed.output.published import FoldedTable, fold, make_published
+from respeed.output.layout import Shown, lay_out_published
+from respeed.output.table import Table
 
 MakeRecord = Callable[..., dict[str, Any]]
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
@@ -35,7 +35,7 @@ Records = list[dict[str, Any]]
 
 def derive(records: Iterable[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
     """The rows of cells and of speedups."""
-    made, ratios, _ = frames_of(records)
+    made, ratios, *_ = frames_of(records)
     return list(rows_of(made)), list(rows_of(ratios))
 
 
@@ -53,17 +53,29 @@ def noisy(make_record: MakeRecord, seconds: float, **facts: Any) -> list[dict[st
     return seven(make_record, [seconds * noise for noise in NOISE], **facts)
 
 
-def table_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: Paper = PAPER) -> pd.DataFrame:
+def shown_of(
+    records: Iterable[dict[str, Any]] = (),
+    papers: Mapping[str, Paper] = PAPERS,
+    on: Sequence[str] = ("box",),
+    **tables: pd.DataFrame,
+) -> Shown:
+    """What is laid out of these records, and of other tidy tables as they are given."""
+    made, ratios, rounds, _ = frames_of(records, papers)
+    known = {"cells": made, "speedups": ratios, "rounds": rounds} | tables
+    return Shown(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
+
+
+def table_of(
+    records: Iterable[dict[str, Any]], experiment: str = "rbm", paper: Paper = PAPER, machines: Sequence[str] = ("box",)
+) -> Table:
     """In the paper's shape."""
-    made, ratios, _ = frames_of(records, {paper.name: paper})
-    return make_published(paper, paper.experiments[experiment], made, ratios, smoke=False)
+    return lay_out_published(shown_of(records, {paper.name: paper}, machines), paper, paper.experiments[experiment])
 
 
-def folded_of(records: Iterable[dict[str, Any]], experiment: str = "rbm", **facts: Any) -> FoldedTable:
-    """The same for people."""
-    return fold(
-        table_of(records, experiment), PAPER, PAPER.experiments[experiment], False, **{"summaries": {}, **facts}
-    )
+def texts_of(table: Table) -> dict[str, list[str]]:
+    """The texts of each line by what it is called."""
+    labels = table.frame.index.get_level_values("label")
+    return dict(zip(labels, table.frame.map(lambda value: value.text).to_numpy().tolist(), strict=True))
 
 
 def of_case(records: Records, paper: Paper, experiment: str, case: str, **facts: Any) -> Records:
@@ -91,8 +103,7 @@ def every_case(make_record: MakeRecord, seconds: float, **facts: Any) -> list[di
 def claims_of(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The paper's own claims, by name, each as a whole."""
     made = frames_of(records)
-    totals = make_totals(made.cells, made.samples, PAPERS, smoke=False)
-    claims = make_claims(made.cells, made.samples, PAPERS, totals)
+    claims = make_claims(made.cells, made.samples, PAPERS)
     return {row.claim: row for row in rows_of(claims) if not row.case}
 
 
@@ -111,29 +122,19 @@ def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
     return records
 
 
-def their_total(make_record: MakeRecord, row: str) -> float:
-    """Seconds of the paper's row for the network, at its own rates."""
-    made = frames_of(every_case(make_record, 1.0, **ALL))
-    totals = make_totals(made.cells, made.samples, PAPERS, smoke=False)
-    (one,) = totals.loc[(totals["machine"] == "paper") & (totals["profile"] == row), "seconds"]
-    return float(one)
-
-
 class Made(NamedTuple):
     cells: pd.DataFrame
     speedups: pd.DataFrame
     rounds: pd.DataFrame
-
-    @property
-    def samples(self) -> Samples:
-        return Samples(self.rounds)
+    samples: Samples
 
 
 def frames_of(records: Iterable[dict[str, Any]], papers: Mapping[str, Paper] = PAPERS) -> Made:
     """Cells, speedups and rounds."""
     rounds = read_rounds(records)
-    made = make_cells(rounds, papers, PROFILES, SHEET, smoke=False)
-    return Made(made, make_speedups(made, Samples(rounds), papers), rounds)
+    samples = Samples(rounds)
+    made = add_totals(make_cells(rounds, papers, PROFILES, SHEET, smoke=False), samples, papers, smoke=False)
+    return Made(made, make_speedups(made, samples, papers), rounds, samples)
 
 
 def machine_of(records: list[dict[str, Any]], machine: str = "box") -> str:

@@ -7,11 +7,10 @@ import pytest
 
 from respeed.analysis.cells import in_unit
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.decomposition import make_why
+from respeed.analysis.columns import rows_of
+from respeed.analysis.why import make_why
 from respeed.model.paper import UNITS, Paper
-from respeed.output.published import fold
-from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of
+from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of, texts_of
 from tests.inputs.written import DRAFT, draft
 
 
@@ -32,16 +31,16 @@ def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Any]:
 
 def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
     made = frames_of(records, {"draft": paper})
-    return next(rows_of(make_claims(made.cells, made.samples, {"draft": paper}, make_frame([], "totals"))))
+    return next(rows_of(make_claims(made.cells, made.samples, {"draft": paper})))
 
 
 def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:
     paper = draft(tmp_path)
     records = measured(make_record, {"small": 0.01, "large": 0.1})
     table = table_of(records, "rbm", paper)
-    assert fold(table, paper, paper.experiments["rbm"], False, {}).unit == "examples a second, larger is better"
+    assert table.caption.startswith("Examples a second, larger is better.")
     # 60 examples in 0.01 s; of the large case 6000 in 100 steps of 0.1 s.
-    assert list(table.query("source == 'box' and text != ''")["text"]) == ["6,000", "600"]
+    assert ["6,000", "600"] in texts_of(table).values()
     found = {cell.case: cell for cell in made_of(paper, records) if cell.seconds}
     assert found["small"].seconds == pytest.approx(0.01, rel=0.01)
     assert found["large"].seconds == pytest.approx(10.0, rel=0.01)
@@ -54,17 +53,15 @@ def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record
 
 
 def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_path: Path) -> None:
-    table = table_of([], "rbm", draft(tmp_path))
-    assert list(table.query("source == 'paper' and kind == 'seconds'")["architecture"].unique()) == [
-        "Theano, one core, fp64", "NumPy", "Theano, GTX 285, fp32", "Theano, GTX 480, fp32",
-    ]  # fmt: skip
+    labels = [label for label in texts_of(table_of([], "rbm", draft(tmp_path))) if not label.startswith("Speedup")]
+    assert labels == ["Theano, one core, fp64", "NumPy", "Theano, GTX 285, fp32", "Theano, GTX 480, fp32"]
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp_path: Path) -> None:
     paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
-    ratios = table_of([], "rbm", paper).query("source == 'paper' and kind == 'speedup'").drop_duplicates("row")
-    assert list(ratios["text"]) == ["5.83x", "6.08x"]
-    assert ratios["architecture"].str.contains("fp32 over fp64").all()
+    ratios = {label: row for label, row in texts_of(table_of([], "rbm", paper)).items() if "Speedup" in label}
+    assert [row[0] for row in ratios.values()] == ["5.83x", "6.08x"]
+    assert all("fp32 over fp64" in label for label in ratios)
     both = [*measured(make_record, {"small": 0.01}), *measured(make_record, {"small": 0.001}, **GPU)]
     found = claim_of(paper, both)
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")

@@ -31,7 +31,7 @@ def test_a_round_and_case_is_a_row_with_its_facts(make_record: MakeRecord) -> No
     (row,) = read_rounds([make_record([0.1, 0.2, 0.3], index=3)]).itertuples()
     assert (row.machine, row.experiment, row.case, row.algorithm) == ("box", "rbm", "576x1024", "rbm")
     assert (row.profile, row.round, row.session, row.library, row.commit) == ("torch-1", 3, 0, "torch 2", "unknown")
-    assert (row.seconds, row.seconds_median) == pytest.approx((0.2, 0.2))
+    assert (row.step_seconds, row.step_seconds_median) == pytest.approx((0.2, 0.2))
     assert (row.status, row.blocks, row.discarded, row.causes) == ("measured", 1, 0, "")
     assert (row.peak_gflops, row.bandwidth_gbytes) == (1e4, 10)
     assert read_rounds([]).empty
@@ -40,7 +40,7 @@ def test_a_round_and_case_is_a_row_with_its_facts(make_record: MakeRecord) -> No
 def test_a_probe_is_slow_beside_those_of_its_own_profile(make_record: MakeRecord) -> None:
     """A product takes twice as long on one core: nothing of that row is disturbed."""
     found = read_rounds([*rounds(make_record, [0.1] * 6, probe=2.0), *rounds(make_record, [0.05] * 6, **ALL)])
-    assert dict(found.groupby("profile")["seconds"].count()) == {"torch-1": 6, "torch-all": 6}
+    assert dict(found.groupby("profile")["step_seconds"].count()) == {"torch-1": 6, "torch-all": 6}
 
 
 def test_what_is_quiet_is_known_from_all_cases_of_a_session(make_record: MakeRecord) -> None:
@@ -51,7 +51,7 @@ def test_what_is_quiet_is_known_from_all_cases_of_a_session(make_record: MakeRec
         slow["blocks"][0]["probe_seconds"] = [0.008, 0.008]
         record["cases"] = [slow, quiet]
     found = read_rounds(records)
-    assert dict(found.groupby("case")["seconds"].count()) == {"576x1024": 0, "1024x4096": 6}
+    assert dict(found.groupby("case")["step_seconds"].count()) == {"576x1024": 0, "1024x4096": 6}
     assert set(found["causes"]) == {"slow reference probe in 1", ""}
 
 
@@ -100,7 +100,7 @@ def test_the_clean_blocks_of_a_round_count_by_their_steps(make_record: MakeRecor
     disturbed = first | {"sample_seconds": [0.9], "run_delay_seconds": 0.9}
     record["cases"][0]["blocks"] = [first, disturbed, first | {"sample_seconds": [0.2]}]
     (row,) = read_rounds([record]).itertuples()
-    assert (row.seconds, row.seconds_median) == (pytest.approx(0.125), pytest.approx(0.1))
+    assert (row.step_seconds, row.step_seconds_median) == (pytest.approx(0.125), pytest.approx(0.1))
     assert (row.blocks, row.discarded, row.causes) == (3, 1, "waited for a core in 1")
 
 

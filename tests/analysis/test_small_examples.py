@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.analysis.claim_rules import Compared, judge_crossover
-from respeed.analysis.claims import make_claims
+from respeed.analysis.claims import Compared, judge_crossover, make_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import RATIO_LEVEL, Estimate, estimate_ratio, estimate_sum, level_among
 from respeed.analysis.rounds import read_rounds, step_seconds
@@ -42,8 +41,8 @@ def test_the_median_of_a_round_has_its_parts_as_often_as_they_count() -> None:
     parts = ((0.05, 0.1, 0.15), (0.15, 0.3, 0.45))
     block = Block(2, BLOCK.sample_seconds, (0.004, 0.004), 0.0, 1, 0, 0, 0, part_seconds=parts)
     found = step_seconds([block], {"code": 10.0, "bases": 1.0})
-    assert found["seconds_median"] == pytest.approx((10 * 0.1 + 0.3) / 2)
-    assert found["seconds"] == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)
+    assert found["step_seconds_median"] == pytest.approx((10 * 0.1 + 0.3) / 2)
+    assert found["step_seconds"] == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)
 
 
 def test_discarded_blocks_are_those_that_are_not_clean(make_record: MakeRecord) -> None:
@@ -102,7 +101,7 @@ def test_of_several_numbers_the_widest_interval_is_shown(make_record: MakeRecord
             block = record["cases"][0]["blocks"][0]
             block["sample_seconds"] = [0.01 * (time / 0.01) ** 8 for time in block["sample_seconds"]]
     made = frames_of([*cpu, *gpu])
-    rows = rows_of(make_claims(made.cells, made.samples, PAPERS, made.cells.iloc[:0]))
+    rows = rows_of(make_claims(made.cells, made.samples, PAPERS))
     whole, *cases = (row for row in rows if row.claim == "rbm-speedup")
     widths = {row.here.split("±")[1] for row in cases}
     assert len(widths) > 1
@@ -115,7 +114,7 @@ def test_each_case_of_a_claim_about_limits_pays_for_the_others(make_record: Make
     for threads, case in enumerate(("1-core", "2-cores", "4-cores", "8-cores", "16-cores"), start=1):
         records += moved(noisy(make_record, 1.0 / threads, **ALL), "lectures", "cores-sum", case)
     made = frames_of(records, OTHERS)
-    rows = rows_of(make_claims(made.cells, made.samples, OTHERS, made.cells.iloc[:0]))
+    rows = rows_of(make_claims(made.cells, made.samples, OTHERS))
     found = next(row for row in rows if (row.claim, row.case) == ("cores-sum", "2-cores"))
     ratio = estimate_ratio({0: np.array(NOISE)}, {0: np.array(NOISE) / 2}, 1 - (1 - RATIO_LEVEL) / 4)[0]
     assert (found.speedup_low, found.speedup_high) == pytest.approx((ratio.low, ratio.high))

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.speedups import Samples
-from respeed.analysis.totals import make_totals
+from respeed.analysis.speedups import Samples, add_totals
 from respeed.model.paper import Case
 from tests.derived import PAPERS, MakeRecord, derive, frames_of
 
@@ -47,13 +46,10 @@ def dbn_records(make_record: MakeRecord, cases: tuple[Case, ...]) -> list[dict[s
     return records
 
 
-def totals_of(records: list[dict[str, Any]]) -> list[Any]:
-    made = frames_of(records)
-    return list(rows_of(make_totals(made.cells, made.samples, PAPERS, smoke=False)))
-
-
 def ours_of(records: list[dict[str, Any]]) -> Any:
-    return next(total for total in totals_of(records) if (total.machine, total.profile) == ("box", "torch-1"))
+    cells = frames_of(records).cells.query("case == 'total' and profile == 'torch-1'")
+    (total,) = rows_of(cells)
+    return total
 
 
 def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by(make_record: MakeRecord) -> None:
@@ -69,9 +65,9 @@ def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by(make_record
 
 def test_a_row_that_cannot_run_every_case_has_no_total_and_is_not_the_faster_for_it(make_record: MakeRecord) -> None:
     made = frames_of(dbn_records(make_record, DBN.cases))
-    short = made.cells[(made.cells["experiment"] != "dbn") | (made.cells["case"] != DBN.cases[0].name)]
-    totals = make_totals(short, Samples(made.rounds), PAPERS, smoke=False)
-    (ours,) = (one for one in rows_of(totals) if (one.machine, one.profile) == ("box", "torch-1"))
+    short = made.cells.query(f"case != 'total' and not (experiment == 'dbn' and case == '{DBN.cases[0].name}')")
+    made_again = add_totals(short, Samples(made.rounds), PAPERS, smoke=False)
+    (ours,) = rows_of(made_again.query("case == 'total' and profile == 'torch-1'"))
     assert (ours.seconds, ours.reason) == (None, f"{DBN.cases[0].name}: cannot run on this row")
 
 
@@ -86,14 +82,37 @@ def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds(make
             seconds = [0.1 * (1 + place) * draw.gauss(1, 0.03)]
             facts["blocks"] = [facts["blocks"][0] | {"sample_seconds": seconds, "run_delay_seconds": delay}]
     ours, (cells, _) = ours_of(records), derive(records)
-    mine = [cell.seconds for cell in cells if (cell.experiment, cell.profile) == ("dbn", "torch-1") and cell.seconds]
+    mine = [
+        cell.seconds
+        for cell in cells
+        if (cell.experiment, cell.profile) == ("dbn", "torch-1") and cell.seconds and cell.case != "total"
+    ]
     assert len(mine) == len(DBN.cases) == 7
     assert (ours.seconds, ours.rounds) == (pytest.approx(sum(mine)), 6)
     assert ours.seconds_low < ours.seconds < ours.seconds_high
 
 
 def test_a_total_with_a_missing_part_says_which(make_record: MakeRecord) -> None:
-    totals = totals_of(dbn_records(make_record, DBN.cases[:2]))
-    ours = next(total for total in totals if total.profile == "torch-1")
+    ours = ours_of(dbn_records(make_record, DBN.cases[:2]))
     assert ours.seconds is None
     assert ours.reason.startswith("4096x2048: ")
+
+
+def test_a_total_is_compared_like_any_other_case(make_record: MakeRecord) -> None:
+    """Of two rows, one twice as fast in all cases, the total is twice as fast, with an interval of its own."""
+    slow, fast = dbn_records(make_record, DBN.cases), dbn_records(make_record, DBN.cases)
+    draw = random.Random(2)
+    for place, record in enumerate((*slow, *fast)):
+        is_fast = place >= len(slow)
+        record["id"]["profile"] = "torch-all" if is_fast else "torch-1"
+        record["profile"]["architecture"] = "multi-cpu" if is_fast else "single-cpu"
+        for facts in record["cases"]:
+            seconds = [0.1 * draw.gauss(1, 0.02) / (2 if is_fast else 1)]
+            facts["blocks"] = [facts["blocks"][0] | {"sample_seconds": seconds}]
+    speedups = frames_of([*slow, *fast]).speedups.query("case == 'total'").set_index("profile")
+    slower = speedups.loc["torch-1"]
+    assert (slower["base_profile"], slower["verdict"]) == ("torch-all", "slower")
+    assert slower["speedup_low"] < 0.5 < slower["speedup_high"]
+    assert slower["published"] == pytest.approx(313251 / 553814)
+    beside = frames_of(slow).cells.query("case == 'total' and profile == 'torch-1'")
+    assert (beside["published_row"].item(), beside["published_seconds"].item()) == ("single-cpu", 553814)

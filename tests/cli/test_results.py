@@ -72,6 +72,6 @@ def test_each_claim_stands_with_its_verdict(capsys: Capture) -> None:
 
 def test_a_claim_of_which_nothing_was_printed_says_no_number() -> None:
     claim = SimpleNamespace(
-        says="It is faster.", verdict="not testable here", published="", here="", reason="no CUDA device", instead=""
+        says="It is faster.", verdict="not testable here", published="", here="", reason="no CUDA device"
     )
     assert _lines(claim)[1].strip() == "not testable here"

@@ -1,6 +1,5 @@
 """Records of machines that measured everything a paper has, to draw figures of."""
 
-from pathlib import Path
 from typing import Any
 
 from respeed.inputs.papers import load_papers
@@ -20,11 +19,10 @@ RATES |= dict(zip(DOUBLE, (5e10, 9e10), strict=True))
 
 def write_machine(
     make_record: MakeRecord, profiles: tuple[str, ...], *, machine: str = "box", label: str = "", rounds: int = 6,
-    speed: float = 1.0, watts: dict[str, float] | None = None, paper: str = "raina2009",
+    speed: float = 1.0, paper: str = "raina2009",
 ) -> None:  # fmt: skip
     """Write all rounds of a machine in the working directory; `label` stands in front of every row's. `speed` is that
-    of all rows over others' machines; `watts` are those of each domain whose energy it reads; its GPU's only rows that
-    use it."""
+    of all rows over others' machines."""
     known = load_profiles()
     write_json(description_path(machine, False), description())
     for one in load_papers([paper]).values():
@@ -41,9 +39,6 @@ def write_machine(
                         device=profile.device, precision=profile.precision, peak=1.5 * RATES[name],
                     )  # fmt: skip
                     record["cases"] = made
-                    if watts:
-                        own = {name: power for name, power in watts.items() if name != "GPU" or not profile.is_cpu}
-                        read_energy(record, own)
                     record["id"] |= {"paper": paper, "experiment": experiment.name}
                     told = {"package": profile.package, "backend": profile.backend}
                     record["profile"] |= told | {"label": label + profile.label}
@@ -69,8 +64,3 @@ def read_energy(record: dict[str, Any], watts: dict[str, float]) -> None:
     for case in record["cases"]:
         for block in case["blocks"]:
             block["joules"] = {domain: power * sum(block["sample_seconds"]) for domain, power in watts.items()}
-
-
-def drawn(folder: str = "results/figures") -> dict[str, bytes]:
-    """All figures there are."""
-    return {str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*.*"))}

@@ -1,96 +1,118 @@
-"""The figures of a machine: its roofline, and what its hardware sheet says."""
+"""The figures of a machine: its roofline, a paper's history, and what its hardware sheet says."""
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from pypdf import PdfReader
 
-from respeed.analysis.hardware_sheet import why_no_curve
-from respeed.analysis.roofline import POINT, paper_roofs
-from respeed.figures import build_figures
+from respeed.analysis.cells import PAPER
+from respeed.figures import machine
 from respeed.figures.charts import draw_chart
-from respeed.figures.machine import chart_rates, chart_scaling, draw_roofline
-from respeed.figures.style import save_figure
+from respeed.figures.style import STAMP_TEXT, THEIRS, color_packages
 from respeed.inputs.papers import load_paper
-from respeed.output import build_tables
-from respeed.report import build_report
-from tests.conftest import ROOT, MakeRecord, write_machines
-from tests.derived import changed
+from respeed.model.paper import TOTAL
+from respeed.output import build_tables, load_shown
+from tests.conftest import MakeRecord
+from tests.derived import ALL as ALL_CORES
+from tests.derived import changed, frames_of, seven
 from tests.figures.boxes import assert_legible, texts_of
-from tests.sheets import ACCELERATOR, hardware_sheet, rates_of, scaling_of, write_sheet
+from tests.figures.machines import DOUBLE, write_machine
+from tests.sheets import ACCELERATOR, hardware_sheet, rates_of, scaling_of
 
-PAPER = load_paper("raina2009")
-COLORS = {("PyTorch", True): "#e69f00"}
-
-
-def points_of(*labels: str) -> pd.DataFrame:
-    """A case of the paper's, far below each of its roofs, and one on rows of ours with these labels."""
-    ours = [
-        {"machine": "box", "paper": "raina2009", "profile": f"torch-{place}", "label": label, "package": "PyTorch",
-         "architecture": ("single-cpu", "multi-cpu")[place], "precision": "fp32", "peak_gflops": 170 + 5 * place,
-         "bandwidth_gbytes": 14 * (1 + place), "gflops": 100 + 50 * place}
-        for place, label in enumerate(labels)
-    ]  # fmt: skip
-    found = pd.concat([paper_roofs(PAPER).assign(gflops=5.0), pd.DataFrame(ours)], ignore_index=True)
-    return found.assign(experiment="rbm", case="576x1024", intensity=47.0)[POINT]
+RAINA = load_paper("raina2009")
 
 
-def test_every_roof_has_its_name_and_peak() -> None:
-    figure = draw_roofline(PAPER, points_of("PyTorch, one core", "PyTorch, all cores"), COLORS, "")
-    assert {"PyTorch, one core: 170", "PyTorch, all cores: 175", "GPU, 2009: 622"} <= texts_of(figure)
+def test_a_roof_has_the_numbers_of_its_cells_the_highest_where_they_differ(make_record: MakeRecord) -> None:
+    cells = frames_of([*seven(make_record, 0.1, peak=2e11), *seven(make_record, 0.1, peak=4e11, **ALL_CORES)]).cells
+    later = cells[cells["profile"] == "torch-1"].assign(peak_gflops=300.0, bandwidth_gbytes=5.0)
+    cells = pd.concat([cells, later], ignore_index=True)
+    figure = machine.draw_roofline(RAINA, "box", cells, color_packages(cells), "")
+    told = texts_of(figure)
+    assert {"PyTorch, one core: 300 GFLOP/s, 10.0 GB/s", "GeForce GTX 280, 2009: 622 GFLOP/s, 142 GB/s"} <= told
+    assert {"FLOP per byte", "GFLOP/s", "Densely connected RBM"} <= told
+    lines = {str(line.get_label()).split(":")[0]: line for line in figure.axes[0].get_lines()}
+    assert list(lines["PyTorch, one core"].get_xydata()[1]) == pytest.approx([30, 300])
+    assert {300, 400, 622} <= {round(max(line.get_ydata())) for line in lines.values() if len(line.get_ydata())}
+    assert {lines[name].get_linestyle() for name in ("PyTorch, one core", "one core at 3.16 GHz, 2009")} == {"--"}
+    assert lines["GeForce GTX 280, 2009"].get_color() == THEIRS
     assert_legible(figure)
 
 
-def test_without_a_measurement_the_papers_roofs_are_drawn_all_the_same() -> None:
-    assert "GPU, 2009: 622" in texts_of(draw_roofline(PAPER, points_of()[:0], COLORS, ""))
+@pytest.mark.parametrize(("ours", "theirs", "intensities"), [("fp64", "fp32", {50}), ("fp32", "fp64", {25, 50})])
+def test_an_intensity_is_that_of_the_precision_of_its_row_and_ours_are_in_fp32(
+    make_record: MakeRecord, ours: str, theirs: str, intensities: set[float]
+) -> None:
+    records = seven(make_record, 0.1, profile=f"openblas-1{'-fp64' * (ours == 'fp64')}", precision=ours)
+    for record in records:
+        record["cases"][0]["traffic_bytes"] = {"fp32": 2e7, "fp64": 4e7}[ours]
+    paper = replace(RAINA, rows=tuple(changed(row, precision=theirs) for row in RAINA.rows))
+    points, _ = machine.make_roofline(frames_of(records, {paper.name: paper}).cells, paper, "box")
+    assert set(points["intensity"]) == intensities
+    gpu = points.set_index("profile").loc["gpu"]
+    # A step is 1 GFLOP; 38.6 seconds are printed for 1,000,000 / 192 of them.
+    assert gpu["gflops"] == pytest.approx(1e6 / 192 / 38.6)
+    assert gpu["share"] == pytest.approx(gpu["gflops"] / 622, rel=1e-2)
 
 
-def test_a_paper_without_hardware_and_a_machine_without_measurements_make_an_empty_figure(tmp_path: Path) -> None:
-    bare = replace(PAPER, rows=tuple(changed(row, hardware=None) for row in PAPER.rows))
-    save_figure(draw_roofline(bare, points_of()[:0], {}, "no measurement"), tmp_path / "empty")
-    assert (tmp_path / "empty.svg").exists()
+def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_and_a_total_none(
+    make_record: MakeRecord,
+) -> None:
+    cells = frames_of(seven(make_record, 0.1)).cells
+    for without, there in (("flops", []), ("traffic_bytes", []), ("peak_gflops", [PAPER]), ("", ["box", PAPER])):
+        points, _ = machine.make_roofline(cells.assign(**{without: None}) if without else cells, RAINA, "box")
+        assert list(points["machine"].unique()) == there, without
+    assert machine.make_roofline(cells.assign(case=TOTAL), RAINA, "box")[0].empty
+    bare = replace(RAINA, rows=tuple(changed(row, hardware=None) for row in RAINA.rows))
+    cells = cells.assign(peak_gflops=None)
+    axes = machine.draw_roofline(bare, "box", cells, color_packages(cells), "a smoke run").axes[0]
+    assert ([*axes.get_lines()], [text.get_text() for text in axes.texts]) == ([], [STAMP_TEXT])
 
 
-def test_the_same_points_give_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        save_figure(draw_roofline(PAPER, points_of("a", "b"), COLORS, ""), tmp_path / name)
-    for ending in (".svg", ".pdf", ".png"):
-        assert (tmp_path / f"first{ending}").read_bytes() == (tmp_path / f"second{ending}").read_bytes()
+def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device(make_record: MakeRecord) -> None:
+    _, roofs = machine.make_roofline(frames_of(seven(make_record, 0.1)).cells, load_paper("bergstra2010"), "box")
+    core = "one core at 3.16 GHz"
+    names = [f"{core}, single precision, 2010", f"{core}, double precision, 2010", "GeForce GTX 285, 2010"]
+    assert list(roofs["label"]) == names
 
 
-@pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
-def test_a_curve_has_every_count_its_ideal_and_nothing_on_anything(
+def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(make_record: MakeRecord) -> None:
+    names = ("box", "intel-xeon-platinum-9999x2-64c-h200-8")
+    for place, name in enumerate(names):
+        for profile in (*DOUBLE, "gpu"):
+            write_machine(make_record, (profile,), machine=name, rounds=1, speed=1 - 0.3 * place, paper="check-blas")
+    build_tables(smoke=False, papers=["check-blas"])
+    results = load_shown(smoke=False, papers=["check-blas"])
+    paper, cells, rounds = results.papers["check-blas"], results.table("cells"), results.table("rounds")
+    points = machine.make_history(paper, cells, rounds)
+    assert set(points["machine"]) == {PAPER, *names}
+    assert set(machine.make_history(paper, cells.assign(case="1-thread-small"), rounds)["machine"]) == {PAPER}
+    rates = points.set_index(["label", "kind"])["rate"]
+    assert rates["GTX Titan Black", "accelerator, fp32"] == pytest.approx(2.5e3 / 0.64)
+    assert rates["X5550, goto2 1.13", "one thread, fp64"] == pytest.approx(160 / 14.37)
+    assert rates["X5550, goto2 1.13", "more threads, fp64"] == pytest.approx(160 / 1.94)
+    seconds = cells[(cells["machine"] == "box") & (cells["experiment"] == "single-5000")]["seconds"].min()
+    assert rates["box", "accelerator, fp32"] == pytest.approx(2.5e3 / seconds)
+    figure = machine.draw_history(paper, cells, rounds, color_packages(cells), "")
+    shown = texts_of(figure)
+    assert {"GTX 680", "GTX Titan Black", "year", "GFLOP/s"} <= shown
+    assert not shown & {"8500 GT", "i7 950, OpenBLAS"}
+    assert "box, accelerator, fp32:" in " ".join(shown)
+    assert_legible(figure)
+
+
+@pytest.mark.parametrize("counts", [(1,), (1, 2), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
+def test_a_curve_has_every_count_and_one_core_has_none_and_says_so(
     make_record: MakeRecord, counts: tuple[int, ...]
 ) -> None:
-    figure = draw_chart(chart_scaling("box", scaling_of(hardware_sheet(make_record, counts))), "")
-    texts = {" ".join(text.split()) for text in texts_of(figure)}
-    assert {"1 thread", "ideal", "RBM step, 576x1024", *map(str, counts[1:])} <= texts
+    figure = draw_chart(machine.chart_scaling("box", scaling_of(hardware_sheet(make_record, counts))), "")
+    curve = {"1 thread", "ideal", "RBM step, 576x1024", *map(str, counts[1:])}
+    assert (curve if len(counts) > 1 else {"one core: no curve"}) <= texts_of(figure)
     assert_legible(figure)
-
-
-def test_one_core_has_no_curve_and_says_so(make_record: MakeRecord) -> None:
-    rows = scaling_of(hardware_sheet(make_record, (1,)))
-    assert why_no_curve(rows) == "one core: no curve"
-    assert "one core: no curve" in texts_of(draw_chart(chart_scaling("box", rows), ""))
 
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_products_are_dots_by_library_and_precision(make_record: MakeRecord, gpu: bool) -> None:
-    figure = draw_chart(chart_rates("box", rates_of(hardware_sheet(make_record, gpu=gpu))), "")
+    figure = draw_chart(machine.chart_rates("box", rates_of(hardware_sheet(make_record, gpu=gpu))), "")
     assert {"one core", "all 2 cores"} <= texts_of(figure)
     assert (ACCELERATOR in texts_of(figure)) == gpu
     assert_legible(figure)
-
-
-def test_the_report_has_a_page_for_a_machine(make_record: MakeRecord) -> None:
-    shutil.copytree(ROOT / "report", "report", ignore=shutil.ignore_patterns("*.pdf", "facts"))
-    write_machines(make_record, 1, rounds=1)
-    write_sheet(hardware_sheet(make_record, machine="box-00", gpu=True))
-    for build in (build_tables, build_figures, build_report):
-        build(smoke=False)
-    text = " ".join(" ".join(page.extract_text() for page in PdfReader("report/report.pdf").pages).split())
-    for wanted in ("What this machine can do: box-00", "1.80x (90 %)", "Speedup over one thread on box-00"):
-        assert wanted in text, wanted

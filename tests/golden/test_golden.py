@@ -1,7 +1,8 @@
-"""The records of two synthetic machines, and what was made of them: a change of any number or word shows here.
+"""The records of three machines, and what was made of them: a change of any number or word shows here.
 
-records.tar.xz: the rounds of a real machine, their times scaled and jittered. `desk` has an accelerator besides, its
-rounds those of PyTorch on all cores at a multiple of their speed; `laptop` has the real one's hardware sheet.
+records.tar.xz: `server` is a real machine after a default run. Two are synthetic, the rounds of another real one with
+their times scaled and jittered: `desk` has an accelerator besides, its rounds those of PyTorch on all cores at a
+multiple of their speed; `laptop` has the real one's hardware sheet.
 What this code makes of them is written anew by: ./run python -m tests.golden.test_golden
 """
 

@@ -177,7 +177,7 @@ case._measure = measure
     # What was disturbed stays in the record, and the cell counts the round once.
     (row,) = read_rounds([dict(told)[specs[0].id]]).query("case == '64x256'").itertuples()
     assert row.cause_counts["CPU quota used up"] == (row.discarded if attempts else 0)
-    assert (row.seconds > 0) == clean
+    assert (row.step_seconds > 0) == clean
 
 
 def test_a_kill_is_perhaps_for_want_of_memory() -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from respeed.text import (
     NO_INTERVAL,
     Value,
-    format_duration,
     format_measured,
     format_number,
     group_thousands,
+    measured_time,
     measured_value,
 )
 
@@ -50,10 +50,11 @@ def test_the_interval_that_is_shown_reaches_the_farther_end(value: float, share:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(30.0, "30.0 seconds"), (5400, "1.50 hours"), (86400, "1.00 days"), (30 * 86400, "4.29 weeks")],
+    [(3.51e-4, "351 µs"), (0.0716, "71.6 ms"), (2.0, "2.00 s"), (544, "544 s"), (1306, "21.8 min"), (7200, "2.00 h")],
 )
-def test_a_duration_is_said_in_the_unit_that_people_use(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text
+def test_a_time_is_said_in_a_unit_that_gives_it_few_digits(seconds: float, text: str) -> None:
+    assert measured_time(seconds, 0.99 * seconds, 1.01 * seconds) == Value(text, "±1 %")
+    assert measured_time(None, None, None) == Value()
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.figures.results import load_results
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
-from respeed.output import build_tables
+from respeed.output import build_tables, load_shown
 from respeed.records.store import read_file, read_records
 from respeed.report.context import make_context
 from respeed.schedule.next_turn import Plan, read_plan
@@ -37,7 +36,7 @@ def show() -> None:
     found.next_turn()
     found.probes("torch-1", "2026-01-01T00:00:00+00:00")
     build_tables(False)
-    json.dumps(make_context(load_results(False)), allow_nan=False)
+    json.dumps(make_context(load_shown(False)), allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import CellKey, read_rounds
-from respeed.analysis.speedups import Samples
-from respeed.analysis.totals import make_totals
+from respeed.analysis.speedups import Samples, add_totals
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.papers import load_papers
 from respeed.inputs.profiles import load_profiles
@@ -282,9 +281,9 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
 
 def claim_verdicts(plan: Plan) -> dict[str, str]:
     rounds = read_rounds(plan.records.values())
-    cells = make_cells(rounds, PAPERS, {}, {}, smoke=False)
     samples = Samples(rounds)
-    claims = make_claims(cells, samples, PAPERS, make_totals(cells, samples, PAPERS, smoke=False))
+    cells = add_totals(make_cells(rounds, PAPERS, {}, {}, smoke=False), samples, PAPERS, smoke=False)
+    claims = make_claims(cells, samples, PAPERS)
     return {row.claim: row.verdict for row in claims[claims["case"] == ""].itertuples()}
 
 

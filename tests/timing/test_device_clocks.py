@@ -150,7 +150,7 @@ def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_nei
     # What counts is the time at the clock that the load leaves, from the first step of a block to the last.
     expected = STEP * (slower if kind == "capped" else 1.0)
     heavy = rounds["case"].isin(["case-1", "case-3"]) & ~lost
-    assert rounds.loc[heavy, "seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
+    assert rounds.loc[heavy, "step_seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
     facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)}
     told = facts["clocks under load"]
     assert told.startswith("label of gpu ran at ")

@@ -104,11 +104,12 @@ def test_it_begins_with_the_claims_and_a_picture_and_not_with_the_graph_of_rules
     text = page.evaluate("document.querySelector('#app .prose').innerText")
     assert "Raina, Madhavan and Ng (ICML 2009)" in text
     assert "No measurement" in text
-    assert "What came out on " in text
+    assert "Large-scale Deep Unsupervised Learning" in text
     with (measured.folder / "results/smoke/tables/claims.csv").open() as file:
         claims = [row for row in csv.DictReader(file) if not row["case"]]
-    assert all(claim["says"] in text and claim["verdict"] in text for claim in claims)
-    assert claims
+    # At tiny sizes no claim can be tested: the tables that they are about stand in one line.
+    assert {claim["verdict"] for claim in claims} == {"not testable here"}
+    assert "Not testable here" in text
     assert page.evaluate("document.querySelector('#app .prose figure svg').getBoundingClientRect().width") > 300
     assert not page.evaluate("!!document.querySelector('#app #rulegraph')")
     assert page.evaluate("document.querySelector('#app').innerText").count("System Message") == 0

@@ -83,8 +83,8 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
     assert described["gpu-node"]["not_measurable"]["gpu"] == "no CUDA device"
     pages = PdfReader(head.folder / "report/smoke.pdf").pages
     text = " ".join(" ".join(page.extract_text() for page in pages).split())
-    assert "What came out on gpu-node" in text
-    assert "What came out on old-node" in text
+    assert "On gpu-node" in text
+    assert "On old-node" in text
 
     before = head.records()
     told = head.snakemake(*ASK, "experiments=matmul", **environment).stdout

@@ -1,10 +1,11 @@
 """Texts and numbers for people: what of a text from a file, such as a label or the name of a CPU, can be printed;
-significant digits, thousands, and an interval beside what has one; durations.
+significant digits, thousands, and an interval beside what has one; times in a unit that suits them.
 """
 
 import math
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeGuard
@@ -91,14 +92,15 @@ NO_INTERVAL = "(no interval)"
 # What stands where there is no number.
 NOTHING = "–"
 
-_LENGTHS = {"weeks": 7 * 86400.0, "days": 86400.0, "hours": 3600.0, "minutes": 60.0}
+# Below how many seconds a time stands in which unit, and how long that is.
+_TIMES = ((1e-3, "µs", 1e-6), (1.0, "ms", 1e-3), (1000.0, "s", 1.0), (6000.0, "min", 60.0), (math.inf, "h", 3600.0))
 
 
 @dataclass(frozen=True)
 class Value:
     """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), so that this can be set in
-    small type. Without a number, `mark` is that of the note that says why. On HTML pages `kind` may be words, range or
-    verdict, with the reason in place of the interval."""
+    small type. Without a number, `mark` is that of the note that says why. A field of words has `kind` words or
+    verdict, and in place of the interval what is said in small type."""
 
     text: str = ""
     interval: str = ""
@@ -141,6 +143,15 @@ def measured_value(
     return Value(text, margin or NO_INTERVAL)
 
 
+def measured_time(seconds: float | None, low: float | None, high: float | None) -> Value:
+    """A time with its interval, in the unit in which it has few digits: 351 µs ±4 %. Empty without a number."""
+    if not is_known(seconds):
+        return Value()
+    unit, length = next((unit, length) for below, unit, length in _TIMES if seconds < below)
+    value, low, high = (one / length if is_known(one) else None for one in (seconds, low, high))
+    return measured_value(value, low, high, unit=f" {unit}")
+
+
 def format_measured(
     value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
 ) -> str:
@@ -160,15 +171,10 @@ def format_whole_share(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def format_duration(seconds: float | None) -> str:
-    """A long time in the unit that people would use: 3.2 days, 5.1 weeks."""
-    if not is_known(seconds):
-        return ""
-    for unit, length in _LENGTHS.items():
-        # Ten days are ten days: weeks begin at two.
-        if seconds >= length * (2 if unit == "weeks" else 1):
-            return f"{format_number(seconds / length)} {unit}"
-    return f"{format_number(seconds)} seconds"
+def format_span(values: Iterable[float], digits: int = 3) -> str:
+    """The smallest to the largest of some numbers: 12.9 to 72.6; one where both read the same."""
+    found = sorted(values)
+    return " to ".join(dict.fromkeys(format_number(one, digits) for one in (found[0], found[-1])))
 
 
 def format_speedup(value: float | None) -> str:
@@ -180,8 +186,3 @@ def group_thousands(text: str) -> str:
     """The digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
     whole, point, rest = text.strip().partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()
-
-
-def format_range(low: float | None, high: float | None) -> str:
-    """An interval for people."""
-    return f"{format_number(low)} to {format_number(high)}" if is_known(low) and is_known(high) else "no interval"

@@ -7,9 +7,9 @@ rule tables:
     output:
         report(
             directory(f"{RESPEED.results}/tables"),
-            patterns=["{name}.{kind,html|csv}"],
+            patterns=["{name}.csv"],
             caption="../../report/captions/tables.rst",
-            category=lambda wildcards: "1 Tables" if wildcards.kind == "html" else "3 Data",
+            category="3 Data",
             labels={"Table": "{name}"},
         ),
         f"{RESPEED.results}/front.html",
@@ -32,6 +32,13 @@ rule figures:
             caption="../../report/captions/figures.rst",
             category="2 Figures",
             labels={"Figure": "{name}"},
+        ),
+        # The page of all tables has the figures in it.
+        report(
+            f"{RESPEED.results}/tables.html",
+            caption="../../report/captions/tables.rst",
+            category="1 Tables",
+            labels={"Table": "tables"},
         ),
     log:
         f"{RESPEED.results}/logs/figures.log",

@@ -10,12 +10,11 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
-from respeed.analysis.decomposition import make_why
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, compare_machines, make_speedups
-from respeed.analysis.totals import make_totals
+from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
+from respeed.analysis.why import make_why
 from respeed.inputs.machines import Told
 from respeed.inputs.profiles import Profile
 from respeed.model.paper import Paper
@@ -72,16 +71,15 @@ def make_tables(
         if description:
             descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
-    cells, samples = make_cells(rounds, papers, profiles, descriptions, smoke, prices), Samples(rounds)
-    speedups, totals = make_speedups(cells, samples, papers), make_totals(cells, samples, papers, smoke)
-    why = make_why(cells, samples, speedups, papers, smoke)
+    samples = Samples(rounds)
+    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, smoke, prices), samples, papers, smoke)
+    speedups = make_speedups(cells, samples, papers)
     found = {
         "rounds": rounds,
         "cells": cells,
         "speedups": speedups,
-        "claims": make_claims(cells, samples, papers, totals, why),
-        "why": why,
-        "totals": totals,
+        "claims": make_claims(cells, samples, papers),
+        "why": make_why(cells, samples, speedups, papers, smoke),
         "machines": compare_machines(cells, samples),
     }
     return Tables(papers, smoke, found | {name: make_frame(rows, name) for name, rows in of_machines.items()})

@@ -15,7 +15,7 @@ from respeed.inputs.machines import Price
 from respeed.inputs.profiles import Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
-from respeed.text import is_known
+from respeed.text import counted, is_known
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
@@ -36,15 +36,15 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
     step, step_low, step_high, step_median
                           seconds of a step over rounds, for totals; NaN where no time may be shown
-    peak_share            the rate over the highest of a bare product in the same sessions, the estimate over rounds
+    peak_share            the rate over the highest of a bare product on the profile
     rounds, sessions      how many have a clean block, and in how many sessions these are
     discarded, error, flops, traffic_bytes, threads, precision, is_cpu, parameters
                           of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
     peak_gflops, bandwidth_gbytes
-                          the ceilings in the sessions that measured it, the median over rounds
+                          the ceilings of the profile
     """
     number = rounds.groupby(CELL, sort=False).ngroup()
-    of_cell, timed = rounds.groupby(number), rounds[rounds["seconds"].notna()]
+    of_cell, timed = rounds.groupby(number), rounds[rounds["step_seconds"].notna()]
     of_timed = timed.groupby(number[timed.index])
     last = ["flops", "traffic_bytes", "threads", "precision", "is_cpu"]
     cells = of_cell[CELL].first().join(of_cell[last].last())
@@ -56,13 +56,13 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     cells["rounds"], cells["sessions"] = of_timed.size(), of_timed["session"].nunique()
     counts = ["rounds", "sessions"]
     cells[counts] = cells[counts].fillna(0).astype(int)
-    cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].median()
-    cells["step_median"] = of_timed["seconds"].median()
-    cells[["step", "step_low", "step_high"]] = estimate_cells(timed["seconds"], number[timed.index], timed["session"])
-    flops = number[timed.index].map(cells["flops"])
-    shares = (flops / 1e9 / timed["seconds"] / timed["peak_gflops"]).dropna()
-    cells[["peak_share", "share_low"]] = estimate_cells(shares, number[shares.index])[["value", "low"]]
-    cells["share_rounds"] = shares.groupby(number[shares.index]).size()
+    cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].last()
+    cells["step_median"] = of_timed["step_seconds"].median()
+    cells[["step", "step_low", "step_high"]] = estimate_cells(
+        timed["step_seconds"], number[timed.index], timed["session"]
+    )
+    rate = cells["flops"] / 1e9 / cells["peak_gflops"]
+    cells["peak_share"], cells["share_low"] = rate / cells["step"], rate / cells["step_high"]
     untimed = rounds[rounds["status"] != "measured"]
     failures: dict[int, dict[str, str]] = {}
     for cell, status, reason in zip(number[untimed.index], untimed["status"], untimed["reason"], strict=True):
@@ -97,8 +97,7 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
         text = f"{cell.peak_share:.0%} of the highest rate that a bare product reached here"
         if cell.share_low > MAX_PEAK_SHARE:
             return "failed", f"{text}: the time or the FLOP count is wrong"
-        plural = f"{cell.share_rounds:.0f} round{'s' if cell.share_rounds > 1 else ''}"
-        return "contaminated", f"{text}; {plural} cannot tell whether that is noise or a mistake"
+        return "contaminated", f"{text}; {counted(cell.rounds, 'round')} cannot tell whether that is noise or a mistake"
     if 2 * cell.unsettled > cell.rounds:
         return "wide", f"the step had not settled after warm-up in {cell.unsettled} of {cell.rounds} rounds"
     missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values(), cell.sessions)
@@ -258,22 +257,29 @@ def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
     return any(row.name in names for row in beside)
 
 
+def published_beside(
+    paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
+) -> dict[str, Any]:
+    """Return the best of the published rows that a cell stands beside, `published_row`, and its `published_seconds`.
+
+    `work` is FLOP and bytes, at 4 bytes a number, which the seconds of a printed rate follow from.
+    """
+    beside = rows_beside(paper, experiment, architecture, algorithm)
+    row = paper.fastest(experiment, case, [one.name for one in beside])
+    seconds = paper.seconds(experiment, case, row.name, *work) if row else None
+    return {"published_row": row.name if row else "", "published_seconds": seconds or np.nan}
+
+
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """With the best of the published rows that each cell stands beside, and its number in seconds."""
+    """Add the published number that each cell stands beside, and the names of its row."""
     width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
-    best: dict[tuple[str, ...], PublishedRow | None] = {}
-    names, times = list[str](), list[float]()
-    columns = [cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm", "flops")]
-    for *where, flops, moved in zip(*columns, cells["traffic_bytes"] * width, strict=True):
-        paper, experiment, case, architecture, algorithm = where
-        if tuple(where) not in best:
-            beside = rows_beside(papers[paper], experiment, architecture, algorithm)
-            best[tuple(where)] = papers[paper].fastest(experiment, case, [row.name for row in beside])
-        row, work = best[tuple(where)], (None if np.isnan(amount) else amount for amount in (flops, moved))
-        names.append(row.name if row else "")
-        times.append((papers[paper].seconds(experiment, case, row.name, *work) if row else None) or np.nan)
+    work = pd.DataFrame({"flops": cells["flops"], "moved": cells["traffic_bytes"] * width}).astype(object)
+    work = work.where(work.notna(), None)
+    names = [cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm")]
+    keys = list(zip(*names, work["flops"], work["moved"], strict=True))
+    best = {key: published_beside(papers[key[0]], *key[1:]) for key in set(keys)}
     label, is_cpu = cells["label"] + cells["of_algorithm"], cells["device"] == "cpu"
-    return cells.assign(published_row=names, published_seconds=times, label=label, is_cpu=is_cpu)
+    return cells.join(pd.DataFrame([best[key] for key in keys], cells.index)).assign(label=label, is_cpu=is_cpu)
 
 
 # The machine of what is the paper's own, in tables that have both.

@@ -1,152 +1,335 @@
 """results/tables/claims.csv: what a paper claims, and whether it holds on each machine.
 
-A claim is about two published rows. Ours beside them are compared case by case (`compare_claim`), the rules of
-claim_rules judge what came out.
+A claim is about ratios: the seconds of our row beside the published rows `over`, by those of our row beside `row`. Each
+test says in which band they must lie:
+
+    each        within the rounding of the printed number
+    faster      above 1
+    limited     above 1, and somewhere clearly below the ideal
+    memory      above 0.8 of the bytes that a copy moves
+    crossover   the first below 1, the last above 1
+    growth      the last above the first, and none clearly below one before it
+
+An interval lies inside, above or below its band, or it leaves that open. A number settles nothing that its interval
+leaves open.
 """
 
 import itertools
 import math
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis import claim_rules as rules
-from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, is_beside
-from respeed.analysis.claim_rules import Compared
+from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.decomposition import COMPARISONS
-from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARGIN, Estimate
-from respeed.analysis.rounds import CellKey, key_of
+from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARGIN, Estimate, what_is_missing
+from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model.paper import Claim, Paper
-from respeed.text import NO_INTERVAL, format_number, format_share, format_speedup, format_whole_share
+from respeed.model.paper import INFERRED, Claim, Paper
+from respeed.text import NO_INTERVAL, format_share, format_speedup, format_whole_share, join_words
 
-# Rows of the frame of cells, or of that of totals.
+REPRODUCED = "reproduced"
+LARGER = "larger"
+SMALLER = "smaller"
+ANOTHER_SHAPE = "trend not reproduced"
+NOT_SETTLED = "not settled"
+NOT_TESTABLE = "not testable here"
+VERDICTS = (REPRODUCED, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABLE)
+
+# What a case is without that the smoke preset, say, has not.
+NOT_MEASURED = "nothing of the paper's sizes was measured"
+# A program that moves so much of what a plain copy of the same session does is bound by memory. A copy is timed on
+# another number of arrays, and its best time counts: sums of long vectors were seen at 0.84 to 1.2.
+NEAR_COPY = 0.8
+# So near the ideal, the number of threads say, nobody would speak of a limit.
+NEAR_IDEAL = 0.95
+
+UNMEASURED = Estimate(math.nan)
+# Rows of the frame of cells.
 Cells = Sequence[Any]
-# The tests of claims that are about published numbers.
-NUMBERED = ("each", "largest", "growth", "total")
+# A verdict and the reason for it.
+Verdict = tuple[str, str]
 
 
-def make_claims(
-    cells: pd.DataFrame,
-    samples: Samples,
-    papers: Mapping[str, Paper],
-    totals: pd.DataFrame,
-    why: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """For every machine and claim a row for the claim, then one for each of its cases (where it has several).
+@dataclass(frozen=True)
+class Compared:
+    """One case of a claim, and what came out.
+
+    `words` is what people call the case, `column` the printed one that it answers, `text` what is printed there, and
+    `rounding` how far that may be off, relative to it; a claim that names no number has none. `row` and `base` are our
+    cells, `here` their ratio and `rounds` those of the one that has fewer. Without a ratio `here` is NaN, `missing`
+    says why, and `may_come` if that is only disturbed or not measured yet. `ideal` is what a claim about a limit is
+    held against.
+    """
+
+    case: str
+    column: str = ""
+    words: str = ""
+    published: float | None = None
+    text: str = ""
+    rounding: float = 0.0
+    row: Any = None
+    base: Any = None
+    here: Estimate = UNMEASURED
+    rounds: int = 0
+    missing: str = ""
+    may_come: bool = False
+    ideal: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return self.words or self.case
+
+    @property
+    def is_measured(self) -> bool:
+        return not math.isnan(self.here.value)
+
+    @property
+    def open(self) -> str:
+        """What its interval still needs to be settled; empty where it is."""
+        return what_is_missing(self.here, self.rounds)
+
+    def place(self, least: float = 1.0) -> str:
+        """Return where the interval lies: inside, above or below the band, or open.
+
+        The band is the printed number as far as it was rounded, or all from `least` on where none is printed. An
+        interval that meets a printed number is inside if it is narrow: a wide one would meet anything near.
+        """
+        if self.published is None:
+            return "inside" if self.here.is_above(least) else "below" if self.here.is_below(least) else "open"
+        if self.here.is_above(self.published * (1 + self.rounding)):
+            return "above"
+        if self.here.is_below(self.published * (1 - self.rounding)):
+            return "below"
+        return "open" if self.open else "inside"
+
+
+def level_for(cases: int) -> float:
+    """Return the confidence of each case's interval, so that a claim about so many is falsely refused in at most 5 %
+    (Bonferroni)."""
+    return 1 - (1 - RATIO_LEVEL) / max(1, cases)
+
+
+def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
+    """Judge a claim from all of its cases; those that have no time are named in the reason."""
+    absent = [one for one in compared if not one.is_measured]
+    fewest = min((one.rounds for one in compared if one.is_measured), default=0)
+    measured = [replace(one, rounds=fewest) for one in compared if one.is_measured]
+    # Between which sizes a crossover lies, the ends decide.
+    needed = absent if not measured else [one for one in (compared[0], compared[-1]) if one in absent]
+    if not measured or (claim.test == "crossover" and needed):
+        whys = dict.fromkeys(one.missing for one in needed) if not measured else [_name(needed[0])]
+        return _untested(needed), "; ".join(whys) or NOT_MEASURED
+    kind, why = RULES.get(claim.test, judge_all)(measured)
+    # A case without a time may yet make the claim fail. Of several cases that answer one printed column, one that is
+    # reproduced is enough.
+    answered = {one.column for one in measured if one.published and one.place() == "inside"}
+    absent = [one for one in absent if one.column not in answered or claim.test != "each"]
+    if kind != ANOTHER_SHAPE and any(one.may_come for one in absent):
+        kind, why = NOT_SETTLED, why if kind == NOT_SETTLED else ""
+    return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
+
+
+def judge_case(claim: Claim, one: Compared) -> Verdict:
+    """Judge what one case alone says."""
+    if not one.is_measured:
+        return _untested([one]), one.missing
+    if claim.test == "crossover":
+        kind = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}[one.place()]
+        return kind, (one.open or "near 1") if kind == NOT_SETTLED else ""
+    # Of growth a case alone has its printed number, or none: then on which side of 1 it is.
+    return (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
+
+
+def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
+    """Judge a claim that says the same of every case, or names a number for each.
+
+    What is larger in some and smaller in others has another trend, whatever the open ones turn out to be. Of what is
+    left, one open case leaves the claim open; but one below settles a claim that all are above something.
+    """
+    is_numbered = measured[0].published is not None
+    columns: dict[str, set[str]] = defaultdict(set)
+    alone = Counter(one.column for one in measured)
+    for one in measured:
+        columns[one.column if is_numbered and alone[one.column] > 1 else one.name].add(one.place(least))
+    places = {column: _place_of_alternatives(found) for column, found in columns.items()}
+    above, below, unknown = (
+        [column for column, place in places.items() if place == kind] for kind in ("above", "below", "open")
+    )
+    if above and below:
+        return ANOTHER_SHAPE, f"larger at {join_words(above)}, smaller at {join_words(below)}"
+    if unknown and (is_numbered or not below):
+        return NOT_SETTLED, _why_open(
+            [one for one in measured if one.column in unknown or one.name in unknown], columns
+        )
+    if some := above or below:
+        others = [column for column in places if column not in some]
+        agree = ["", f"; {others[0]} agrees", "; the others agree"][min(len(others), 2)] if others else ""
+        is_told = (is_numbered or len(measured) > 1) and (others or not is_numbered)
+        where = f"{'' if is_numbered else 'slower '}at {join_words(some)}{agree if is_numbered else ''}"
+        return (LARGER if above else SMALLER), where if is_told else ""
+    margin = max(one.here.margin or 0.0 for one in measured)
+    # Two numbers may lie at opposite ends of their intervals.
+    return REPRODUCED, f"a difference of {format_share(2 * margin)} would show" if is_numbered else ""
+
+
+def _place_of_alternatives(found: Collection[str]) -> str:
+    """Return the place of cases of which one was published, and it is not known which: one that is inside is enough."""
+    return next((place for place in ("inside", "open") if place in found), min(found) if len(found) == 1 else "open")
+
+
+def judge_growth(measured: Sequence[Compared]) -> Verdict:
+    """Judge whether a number grows from case to case, as the published one does.
+
+    It grows if the last interval lies above the first, and each step is known: up, or level. Level are two settled
+    numbers of which the second is at most 10 % below the first. The trend is not reproduced if one is further below any
+    before it, and its interval below that one's; or if the last cannot be told from the first and is at most 10 % above
+    it, both settled. Of one case nothing can be said.
+    """
+    first, last = measured[0], measured[-1]
+    if first is last:
+        return NOT_SETTLED, f"only {first.name} was measured; growth needs two cases"
+    grows = last.here.is_above(first.here.high)
+    for before, after in itertools.combinations(measured, 2):
+        if before.here.is_above(after.here.high) and after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+            in_all = f"larger at {last.name} than at {first.name}, but " if grows else ""
+            return ANOTHER_SHAPE, f"{in_all}it falls from {before.name} to {after.name}"
+    if not grows and not (first.open or last.open) and last.here.value <= first.here.value * (1 + SETTLED_MARGIN):
+        return ANOTHER_SHAPE, f"no larger at {last.name} than at {first.name}"
+    for before, after in [(first, last), *itertools.pairwise(measured)]:
+        if after.here.is_above(before.here.high):
+            continue
+        if why := before.open or after.open:
+            return NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {why}"
+        if after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+            return NOT_SETTLED, f"it may fall from {before.name} to {after.name}: the intervals leave it open"
+    return (REPRODUCED, "") if grows else (NOT_SETTLED, f"whether {last.name} lies above {first.name} is left open")
+
+
+def judge_crossover(measured: Sequence[Compared]) -> Verdict:
+    """Judge whether ratios begin below 1 and end above it; they are larger, or smaller, if both ends lie on one
+    side."""
+    first, last = measured[0], measured[-1]
+    if unknown := [one for one in dict.fromkeys((first, last)) if one.place() == "open"]:
+        return NOT_SETTLED, _why_open(unknown)
+    if first.place() == "inside":
+        both = last.place() == "inside"
+        return (LARGER, f"faster already at {first.name}") if both else (
+            ANOTHER_SHAPE, f"faster at {first.name}, slower at {last.name}")  # fmt: skip
+    if last.place() == "below":
+        return SMALLER, f"slower even at {last.name}"
+    faster = itertools.takewhile(lambda one: one.place() == "inside", reversed(measured))
+    return REPRODUCED, f"faster from {list(faster)[-1].name} on"
+
+
+def judge_limited(measured: Sequence[Compared]) -> Verdict:
+    """Judge whether each ratio is above 1, and one clearly below its ideal; the reason says which share is reached."""
+    kind, why = judge_all(measured)
+    if kind != REPRODUCED:
+        return kind, why.replace("slower", "no faster")
+    shares = [one.here.value / one.ideal for one in measured]
+    reached = f"efficiency {' to '.join(dict.fromkeys(map(format_whole_share, (min(shares), max(shares)))))}"
+    if any(one.here.is_below(NEAR_IDEAL * one.ideal) for one in measured):
+        return REPRODUCED, reached
+    unknown = [one for one in measured if not one.here.is_above(NEAR_IDEAL * one.ideal)]
+    return (NOT_SETTLED, _why_open(unknown)) if unknown else (LARGER, f"{reached}: nearly no limit shows")
+
+
+def judge_memory(measured: Sequence[Compared]) -> Verdict:
+    """Judge whether a program moves its bytes nearly as fast as a copy; the number is its share of the copy's rate."""
+    kind, why = judge_all(measured, NEAR_COPY)
+    return kind, "something else than the memory limits it" if kind == SMALLER else why
+
+
+# The rules of tests that look at all cases together; `judge_all` is that of all others.
+RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
+    "growth": judge_growth,
+    "crossover": judge_crossover,
+    "limited": judge_limited,
+    "memory": judge_memory,
+}
+
+
+def _untested(absent: Sequence[Compared]) -> str:
+    return NOT_SETTLED if any(one.may_come for one in absent) else NOT_TESTABLE
+
+
+def _name(absent: Compared) -> str:
+    return ": ".join(filter(None, [absent.name, absent.missing]))
+
+
+def _why_open(unknown: Sequence[Compared], alternatives: Mapping[str, Collection[str]] | None = None) -> str:
+    """Return each reason once, behind the cases that it is of."""
+    of: dict[str, list[str]] = defaultdict(list)
+    for one in unknown:
+        both = {"above", "below"} <= set((alternatives or {}).get(one.column, ()))
+        why = "larger if one was run, smaller if another, and it is not known which" if both else one.open
+        of[why or "its interval leaves it open"].append(one.name)
+    return "; ".join(f"{join_words(cases)}: {why}" for why, cases in of.items())
+
+
+def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """Make a row for every machine and claim, then one for each of its cases (where it has several).
 
     Of a claim about several cases, `published_low` and `published_high` are the range of what was printed,
     `speedup_low` and `speedup_high` that of our intervals, and `speedup` is missing. `published` and `here` are the
     same as texts for people ("12.9x to 72.6x"). Of a claim about memory the numbers are shares of what a copy moves.
-    Where a claim about every case has no number, `instead` says how fast the machine's CPU is, from the table `why`.
     """
-    rows = [
-        {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says} | row
-        for machine, paper, claim, evidence in _with_evidence(cells, samples, papers, totals)
-        for row in _rows(claim, paper, evidence)
-    ]
-    made = make_frame(rows, "claims")
-    if why is not None:
-        _say_instead(made, papers, why)
-    return made
+    rows = []
+    for machine, paper, claim, mine in _on_machines(cells, papers):
+        compared = compare_claim(claim, paper, mine, samples)
+        judged = [("", compared, judge_claim(claim, compared))]
+        if len(compared) > 1:
+            judged += [(one.case, [one], judge_case(claim, one)) for one in compared]
+        where = {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says}
+        rows += [where | _row(claim, *one) for one in judged]
+    return make_frame(rows, "claims")
 
 
-def _say_instead(made: pd.DataFrame, papers: Mapping[str, Paper], why: pd.DataFrame) -> None:
-    for paper in papers.values():
-        for claim in paper.claims:
-            if claim.test == "each" and not claim.threads:
-                untested = (made["paper"] == paper.name) & (made["claim"] == claim.name) & (made["here"] == "")
-                table = why[(why["paper"] == paper.name) & (why["experiment"] == claim.experiment)]
-                for place, machine in made.loc[untested & (made["case"] == ""), "machine"].items():
-                    made.loc[place, "instead"] = say_how_fast_the_cpu_is(table[table["machine"] == machine])
+def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> list[tuple[float, set[CellKey]]]:
+    """Find every claim that was measured and is not settled.
 
-
-def say_how_fast_the_cpu_is(why: pd.DataFrame) -> str:
-    """Say how many times as fast as the paper's rows the CPU of a machine is, the least and the most over the cases of
-    a table; `why` are the rows of why.csv of both, empty where nothing was measured."""
+    Returns
+    -------
+    list of (rounds, cells)
+        About how many rounds would settle it, if numbers stay as they are, and the cells that need them.
+    """
     found = []
-    for comparison, (_, base) in COMPARISONS.items():
-        speedups = why.loc[why["comparison"] == comparison, "speedup"]
-        if comparison.startswith("cpu over") and len(speedups):
-            span = _range([format_number(value) for value in (speedups.min(), speedups.max())])
-            found.append(f"{span} times as fast as {base}")
-    return f"The CPU here is {' and '.join(found)}." if found else ""
-
-
-def open_claims(
-    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
-) -> list[tuple[float, set[CellKey]]]:
-    """Of every claim that was measured and is not settled: about how many rounds would settle it, if numbers stay as
-    they are, and the cells that need them."""
-    found = []
-    for _, paper, claim, evidence in _with_evidence(cells, samples, papers, totals):
-        measured = [one for one in compare_claim(claim, paper, evidence) if one.is_measured]
-        if not measured or rules.judge_claim(claim, measured)[0] != rules.NOT_SETTLED:
+    for _, paper, claim, mine in _on_machines(cells, papers):
+        measured = [one for one in compare_claim(claim, paper, mine, samples) if one.is_measured]
+        if not measured or judge_claim(claim, measured)[0] != NOT_SETTLED:
             continue
-        left = [one for one in measured if one.open or rules.judge_case(claim, one)[0] == rules.NOT_SETTLED]
-        chosen = {_row_of(cell) for one in left for cell in (one.row, one.base)}
-        cases = {one.case for one in left}
-        keys = {key_of(cell) for cell in evidence.cells if _row_of(cell) in chosen and cases & {cell.case, ""}}
-        found.append((max((_rounds_needed(one) for one in left), default=math.inf), keys))
+        left = [one for one in measured if one.open or judge_case(claim, one)[0] == NOT_SETTLED]
+        keys = {key for one in left for cell in (one.row, one.base) for key in samples.keys_of(cell)}
+        found.append((max(map(_rounds_needed, left), default=math.inf), keys))
     return found
 
 
 def _rounds_needed(one: Compared) -> float:
-    """For an interval of ±10 %; at least one more than there are."""
-    margin = one.here.margin or 0.0
-    return max(one.rounds + 1, one.rounds * (margin / SETTLED_MARGIN) ** 2)
+    """Return the rounds for an interval of ±10 %; at least one more than there are."""
+    return max(one.rounds + 1, one.rounds * ((one.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a machine measured of a table: its cells, and of all machines the samples and the totals."""
-
-    cells: Cells
-    samples: Samples
-    totals: Cells
-
-
-def _with_evidence(
-    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], totals: pd.DataFrame
-) -> Iterator[tuple[str, Paper, Claim, Evidence]]:
-    """Every claim on every machine."""
+def _on_machines(
+    cells: pd.DataFrame, papers: Mapping[str, Paper]
+) -> Iterator[tuple[str, Paper, Claim, Cells]]:  # fmt: skip
+    """Yield every claim on every machine, with the cells of its table."""
     of: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for cell in rows_of(cells):
         of[cell.machine, cell.paper, cell.experiment].append(cell)
-    known = samples, list(rows_of(totals))
-    for machine in cells["machine"].unique():
-        for paper in papers.values():
-            for claim in paper.claims:
-                yield machine, paper, claim, Evidence(of[machine, paper.name, claim.experiment], *known)
+    for machine, paper in itertools.product(cells["machine"].unique(), papers.values()):
+        for claim in paper.claims:
+            yield machine, paper, claim, of[machine, paper.name, claim.experiment]
 
 
-class _Missing(Exception):
-    """Why one of the rows that a claim is about is not there."""
-
-    def __init__(self, reason: str, may_come: bool = False) -> None:
-        super().__init__(reason)
-        self.may_come = may_come
-
-
-def _rows(claim: Claim, paper: Paper, evidence: Evidence) -> Iterator[dict[str, Any]]:
-    compared = compare_claim(claim, paper, evidence)
-    yield _row(claim, "", compared, rules.judge_claim(claim, compared))
-    for one in compared if len(compared) > 1 else ():
-        yield _row(claim, one.case, [one], rules.judge_case(claim, one))
-
-
-def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: rules.Verdict) -> dict[str, Any]:
+def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
     measured = [one for one in compared if one.is_measured]
-    about, shown = compared, [one.here for one in measured]
-    if claim.test == "largest" and compared:
-        about = [max(compared, key=lambda one: one.published or 0.0)]
-        shown = [rules.largest(measured)] if measured else []
-    printed = sorted(((one.published, one.text) for one in about if one.published), key=itemgetter(0))
+    shown = [one.here for one in measured]
+    printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
     lows, highs = [one.low for one in shown if one.low], [one.high for one in shown if one.high]
     have_intervals = shown and len(lows) == len(shown)
     return {
@@ -162,19 +345,19 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: rules.V
         "base_profile": " or ".join(dict.fromkeys(one.base.profile for one in measured)),
         # Of two that are printed alike, 10 and 10.0, one.
         "published": _range(list({format_speedup(value): text for value, text in printed}.values())),
-        "here": _here(claim, shown, measured),
+        "here": _here(claim, measured),
     }
 
 
-def _here(claim: Claim, shown: Sequence[Estimate], measured: Sequence[Compared]) -> str:
-    """Our numbers for people: from the smallest to the largest, with the widest of their intervals."""
-    if not shown:
+def _here(claim: Claim, measured: Sequence[Compared]) -> str:
+    """Return our numbers for people: from the smallest to the largest, with the widest of their intervals."""
+    if not measured:
         return ""
     say = format_whole_share if claim.test == "memory" else format_speedup
-    margins = [one.margin for one in shown if one.margin is not None]
-    interval = f"±{format_share(max(margins))}" if len(margins) == len(shown) else NO_INTERVAL
+    margins = [one.here.margin for one in measured if one.here.margin is not None]
+    interval = f"±{format_share(max(margins))}" if len(margins) == len(measured) else NO_INTERVAL
     marks = dict.fromkeys(across_precisions(one.row.precision, [one.base.precision]) for one in measured)
-    text = _range([say(value) for value in sorted(one.value for one in shown)])
+    text = _range([say(value) for value in sorted(one.here.value for one in measured)])
     return " ".join([text, interval, *(f"({mark})" for mark in marks if mark)])
 
 
@@ -182,62 +365,55 @@ def _range(texts: list[str]) -> str:
     return " to ".join(dict.fromkeys([texts[0], texts[-1]])) if texts else ""
 
 
-def compare_claim(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compared]:
-    """Every case of the claim, on the machine whose cells these are; of a claim that names numbers, every case of which
-    one was published."""
+def compare_claim(claim: Claim, paper: Paper, cells: Cells, samples: Samples) -> list[Compared]:
+    """Compare every case of the claim, on the machine whose cells these are.
+
+    Of a claim that names numbers these are the cases that one was published of; of one about memory the last.
+    """
     experiment = paper.experiments[claim.experiment]
-    names, numbered = experiment.case_names(), claim.test in NUMBERED
-    if claim.test == "total":
-        return _compare_totals(claim, paper, evidence)
-    if claim.test == "memory":
-        return [_compare_case(claim, paper, Compared(names[-1]), evidence)]
+    numbered = claim.test in ("each", "growth")
+    words = experiment.column_words()
+    names = [case for case in words if case != claim.over_case]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     asked = []
-    for case in names:
+    for case in names[-1:] if claim.test == "memory" else names:
         published = published_speedup(paper, claim.experiment, case, claim.row, claim.over) if numbered else None
-        if case != claim.over_case and (published or not numbered):
-            one = Compared(case, experiment.columns.get(case, case), published, _printed(claim, paper, case, published))
+        if published or not numbered:
+            column = experiment.columns.get(case, case)
+            one = Compared(case, column, words[case], published, _printed(claim, paper, case, published))
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
             ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
             asked.append(replace(one, rounding=rounding, ideal=ideal))
-    confidence = rules.confidence_for(len(asked))
-    return [_compare_case(claim, paper, one, evidence, confidence) for one in asked]
+    level = level_for(len(asked))
+    return [_compare_case(claim, paper, one, cells, samples, level) for one in asked]
+
+
+class _Missing(Exception):
+    """Why one of the rows that a claim is about is not there."""
+
+    def __init__(self, reason: str, may_come: bool = False) -> None:
+        super().__init__(reason)
+        self.may_come = may_come
 
 
 def _compare_case(
-    claim: Claim, paper: Paper, one: Compared, evidence: Evidence, confidence: float = RATIO_LEVEL
-) -> Compared:
-    """With our rows and their ratio; of a total that of all cases."""
-    slow, fast = list[Any](), list[Any]()
+    claim: Claim, paper: Paper, one: Compared, cells: Cells, samples: Samples, level: float
+) -> Compared:  # fmt: skip
+    """Return the case with our rows and their ratio."""
     try:
-        row, base = _choose_rows(claim, paper, one.case, evidence.cells)
-        if claim.test == "total":
-            slow, fast = ([cell for cell in evidence.cells if _row_of(cell) == _row_of(end)] for end in (base, row))
-            here = evidence.samples.sum(slow, fast, confidence)
-        elif claim.test == "memory":
+        row, base = _choose_rows(claim, paper, one.case, cells)
+        if claim.test == "memory":
             here = _share_of_copy(row)
         else:
-            here, _ = evidence.samples.ratio(base, row, confidence)
+            here, _ = samples.ratio(base, row, level)
             here = here.times(times_the_work(base, row) if claim.over_case else 1.0)
     except _Missing as why:
         return replace(one, missing=str(why), may_come=why.may_come)
-    return replace(one, row=row, base=base, here=here, rounds=min(cell.rounds for cell in (row, base, *slow, *fast)))
-
-
-def _compare_totals(claim: Claim, paper: Paper, evidence: Evidence) -> list[Compared]:
-    """The whole table as one case: the paper's totals are derived from its own rates."""
-    where = (PAPER, paper.name, claim.experiment)
-    theirs = {one.profile: one.seconds for one in evidence.totals if (one.machine, one.paper, one.experiment) == where}
-    slow, fast = [theirs[name] for name in claim.over if theirs.get(name)], theirs.get(claim.row)
-    if not (slow and fast):
-        return []
-    published = min(slow) / fast
-    whole = Compared("", published=published, text=f"{format_speedup(published)} (from its own rates)")
-    return [_compare_case(claim, paper, whole, evidence)]
+    return replace(one, row=row, base=base, here=here, rounds=min(row.rounds, base.rounds))
 
 
 def _share_of_copy(row: Any) -> Estimate:
-    """The bytes that a cell moves a second, over those of a copy in the same sessions."""
+    """Return the bytes that a cell moves a second, over those of a copy on the same row."""
     if not (row.bandwidth_gbytes and row.traffic_bytes):
         raise _Missing("no copy was timed")
     share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
@@ -245,16 +421,16 @@ def _share_of_copy(row: Any) -> Estimate:
 
 
 def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
-    """The fastest of our rows beside the claim's `row` in a case (of "": in all cases together), and what it is
-    compared with: the fastest beside `over`, or that row itself in `over_case`, or of neither itself.
+    """Return the fastest of our rows beside the claim's `row` in a case, and what it is compared with: the fastest
+    beside `over`, or that row itself in `over_case`, or of neither itself.
 
     Only programs that answer a published row count: of several algorithms the paper's own for that row; rows in its
     precision where such were measured, or else in fp32. Of two CPU rows both are of one package, so that the claim is
     about cores and not about libraries.
     """
-    mine = [cell for cell in cells if case in ("", cell.case)]
+    mine = [cell for cell in cells if cell.case == case]
     if not mine:
-        raise _Missing(rules.NOT_MEASURED)
+        raise _Missing(NOT_MEASURED)
     fast = _candidates(paper, (claim.row,), claim.threads, mine)
     if claim.over_case:
         first = {_row_of(cell): cell for cell in cells if cell.case == claim.over_case}
@@ -270,15 +446,14 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     if fast[0] in slow:  # one of the two rows is not in fp32, and fp32 would stand in for it
         other = {paper.row(name).precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
         raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
-    for row in fast:
-        for base in slow:
-            if not row.is_cpu or row.package == base.package:
-                return row, base
+    for row, base in itertools.product(fast, slow):
+        if not row.is_cpu or row.package == base.package:
+            return row, base
     raise _Missing(f"no row of {fast[0].package} answers {' or '.join(claim.over)}")
 
 
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
-    """Cells with a time beside the published rows `names`, the fastest first (of a total, one cell of each column)."""
+    """Return the cells with a time beside the published rows `names`, the fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     theirs = {paper.row(name).precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
@@ -286,50 +461,40 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
         alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
     if not alike:
         raise _Missing(f"no hardware profile here answers the paper's row {' or '.join(names)}")
-    columns: dict[tuple[str, str], list[Any]] = {}
-    for cell in alike:
-        columns.setdefault(_row_of(cell), []).append(cell)
-    # A row that cannot run all cases of a total has a shorter column, and would look fast.
-    most = max(map(len, columns.values()))
-    whole = [one for one in columns.values() if len(one) == most and all(cell.seconds for cell in one)]
-    if not whole:
-        absent = [cell for cell in alike if not cell.seconds]
-        to_come = next(filter(_may_come, absent), None)
-        reason = (to_come or absent[-1]).reason if absent else "no row here runs all cases"
-        raise _Missing(reason, to_come is not None)
-    fitting = [column for column in whole if threads in (None, column[0].threads)]
+    timed = [cell for cell in alike if cell.seconds]
+    if not timed:
+        absent = next(filter(_may_come, alike), alike[-1])
+        raise _Missing(absent.reason, _may_come(absent))
+    fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:
-        counts = " and ".join(map(str, sorted({column[0].threads or 0 for column in whole})))
+        counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
         text = f"no row of {threads} threads was measured, only of {counts}"
         raise _Missing(f"{text}; add a hardware profile with `threads: {threads}`")
-    return [column[0] for column in sorted(fitting, key=lambda column: sum(cell.seconds for cell in column))]
+    return sorted(fitting, key=lambda cell: cell.seconds)
 
 
 def _may_come(cell: Any) -> bool:
-    """Whether it has no time only because it was disturbed, or not measured yet."""
-    return bool(cell.status == "contaminated" or cell.reason == NOT_YET)
+    """Return whether it has no time only because it was disturbed, or not measured yet."""
+    return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
 
 
 def _row_of(cell: Any) -> tuple[str, str]:
-    """The row of its table: how it ran and, where the table tells algorithms apart, which."""
+    """Return the row of its table: how it ran and, where the table tells algorithms apart, which."""
     return cell.profile, cell.label
 
 
 def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
-    """As it was printed, where it was: the paper's speedups are over its fastest CPU row."""
+    """Return a number as it was printed, where it was: the paper's speedups are over its fastest CPU row."""
     if value is None:
         return ""
     printed = paper.printed_speedup(claim.experiment, case, claim.row)
     slow = paper.fastest(claim.experiment, case, claim.over)
     fastest = paper.fastest(claim.experiment, case, paper.cpu_rows)
     text = f"{printed.text}x" if printed and slow == fastest else format_speedup(value)
+    fast = paper.printed(claim.experiment, case, claim.row)
+    text = INFERRED * bool(fast and fast.text.startswith(INFERRED)) + text
     across = across_precisions(paper.row(claim.row).precision, [slow.precision]) if slow else ""
     return f"{text} ({across})" if across else text
-
-
-VERDICTS = (
-    rules.REPRODUCED, rules.LARGER, rules.SMALLER, rules.ANOTHER_SHAPE, rules.NOT_SETTLED, rules.NOT_TESTABLE
-)  # fmt: skip
 
 
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
@@ -338,32 +503,15 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     The second text is empty where no cell has a time.
     """
     mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
-    mine = mine[mine["measured_in"] == mine["experiment"]]
     if not (mine["seconds"] > 0).any():
         return "Nothing of this paper has been measured on this machine yet.", ""
     whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
     counts = claims.loc[whole, "verdict"].value_counts()
     verdicts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
     settled = (mine["status"] == "settled").sum()
-    margin = format_share(SETTLED_MARGIN)
+    margin, timed = format_share(SETTLED_MARGIN), mine.loc[mine["seconds"] > 0, "rounds"]
+    rounds = " to ".join(dict.fromkeys(map(str, (timed.min(), timed.max()))))
     return (
         f"Claims: {', '.join(verdicts)}." if verdicts else "",
-        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better.",
+        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better; {rounds} rounds each.",
     )
-
-
-def fold_claims(verdicts: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Of claims.csv the claims as a whole. That about every case and that about the largest of them say the same where
-    each machine has one verdict for both: they are one row with two sentences."""
-    whole = verdicts[verdicts["case"] == ""].copy()
-    for paper in papers.values():
-        for claim, top in itertools.product(paper.claims, repeat=2):
-            if (claim.test, top.test, _about(claim)) == ("each", "largest", _about(top)):
-                one, other = (whole[(whole["paper"] == paper.name) & (whole["claim"] == c.name)] for c in (claim, top))
-                if list(one["verdict"]) == list(other["verdict"]):
-                    whole.loc[one.index, "says"] += f" {top.says}"
-                    whole = whole.drop(other.index)
-    return whole
-
-
-_about = attrgetter("experiment", "row", "over", "threads")

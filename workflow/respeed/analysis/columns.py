@@ -177,7 +177,7 @@ print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["secon
 
 rounds = respeed.load_rounds()  # where every statistic begins
 by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
-print(by_cell["seconds"].agg(["median", "std", "count"]))
+print(by_cell["step_seconds"].agg(["median", "std", "count"]))
 ```
 
 A count is a whole number, a flag True or False. An empty field becomes NaN in a column of numbers, and an empty text in

@@ -93,7 +93,7 @@ def judge_gauged(records: Iterable[Record], absent: Iterable[Record] = ()) -> It
         if 0 < ((one["provenance"].get("threads_proof") or {}).get("threads_ran") or 0) < one["threads"]
     }
     rounds = read_rounds(dict(one) for one in records)
-    times = seconds_by_round(rounds, "seconds_median")
+    times = seconds_by_round(rounds, "step_seconds_median")
     for cell in rows_of(judge_cells(rounds)):
         record = ran[cell.profile]
         backend = record["provenance"].get("backend", {})

@@ -57,8 +57,8 @@ def key_of(cell: Any) -> CellKey:
 def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
     """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
-    Of a cell measured in several ways (a size added, other threads), the latest counts. `seconds` and `seconds_median`
-    are NaN where no block is clean.
+    Of a cell measured in several ways (a size added, other threads), the latest counts. `step_seconds` and
+    `step_seconds_median` are NaN where no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in latest_measurement(records):
@@ -73,9 +73,9 @@ def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
     return rounds[rounds.groupby(CELL).cumcount() < number]
 
 
-def seconds_by_round(rounds: pd.DataFrame, of: str = "seconds") -> dict[CellKey, dict[int, float]]:
+def seconds_by_round(rounds: pd.DataFrame, of: str = "step_seconds") -> dict[CellKey, dict[int, float]]:
     """Of each cell the mean seconds a step of its rounds, or their median, by number of the round."""
-    timed = rounds[rounds["seconds"].notna()]
+    timed = rounds[rounds["step_seconds"].notna()]
     found: dict[CellKey, dict[int, float]] = defaultdict(dict)
     for *cell, number, seconds in zip(*(timed[name].tolist() for name in [*CELL, "round", of]), strict=True):
         found[CellKey(*cell)][number] = seconds
@@ -101,10 +101,11 @@ def _probed(session: int, record: Mapping[str, Any]) -> ProbedRow:
     return session, record["id"]["profile"], record["threads"], library_of(record)
 
 
-def _ceilings_by_row(numbered: Numbered) -> dict[ProbedRow, dict[str, float]]:
-    """The highest rate of a bare product, and that of a copy, of each profile and session.
+def _ceilings_by_row(numbered: Numbered) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Return the highest rate of a bare product and that of a copy, of each profile with its threads and library.
 
-    Of each product it is the median over rounds of its best in a round: the highest of all rises with their number.
+    Of a product it is the median over the rounds of a session of its best in a round, as the highest of all rises with
+    their number; then the highest of all products and sessions.
     """
     rates: dict[ProbedRow, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for session, record in numbered:
@@ -116,16 +117,17 @@ def _ceilings_by_row(numbered: Numbered) -> dict[ProbedRow, dict[str, float]]:
             if case["workload"] in BARE_PRODUCTS and case["blocks"]:
                 seconds = min(min(block["sample_seconds"]) / block["sample_steps"] for block in case["blocks"])
                 found[record["id"]["experiment"], case["case"]].append(case["flops"] / seconds)
-    ceilings = {}
-    for row, found in rates.items():
-        copy = statistics.median(found.pop("bytes_per_second", [math.nan]))
-        product = max(map(statistics.median, found.values()), default=math.nan)
-        ceilings[row] = {"peak_gflops": product / 1e9 or math.nan, "bandwidth_gbytes": copy / 1e9 or math.nan}
+    ceilings: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+    for (_, *row), found in rates.items():
+        highest = ceilings[tuple(row)]
+        for name, seen in found.items():
+            ceiling = "bandwidth_gbytes" if name == "bytes_per_second" else "peak_gflops"
+            highest[ceiling] = max(highest.get(ceiling, 0.0), statistics.median(seen) / 1e9)
     return ceilings
 
 
 def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
-    """Those of one machine; each with the ceilings of its profile in its session."""
+    """Yield those of one machine; each with the ceilings of its profile."""
     rows: dict[ProbedRow, list[Record]] = defaultdict(list)
     for session, record in numbered:
         rows[_probed(session, record)].append(record)
@@ -141,7 +143,7 @@ def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
         for case in record["cases"]:
             yield (
                 {"session": session}
-                | ceilings[row]
+                | ceilings[row[1:]]
                 | _round(record, case, quiet.get((row, compared_as(record, case)), math.inf))
             )
 
@@ -200,15 +202,15 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
     if not weights:
         samples = [time / block.sample_steps for block in clean for time in block.sample_seconds]
         mean = sum(block.seconds for block in clean) / steps
-        return {"seconds": mean, "seconds_median": statistics.median(samples)}
+        return {"step_seconds": mean, "step_seconds_median": statistics.median(samples)}
     parts = [
         weight * sum(math.fsum(block.part_seconds[index]) for block in clean) / steps
         for index, weight in enumerate(weights.values())
     ]
     times = [np.array(list(weights.values())) @ np.array(block.part_seconds) / block.sample_steps for block in clean]
     return {
-        "seconds": math.fsum(parts),
-        "seconds_median": statistics.median(np.concatenate(times).tolist()),
+        "step_seconds": math.fsum(parts),
+        "step_seconds_median": statistics.median(np.concatenate(times).tolist()),
     }
 
 

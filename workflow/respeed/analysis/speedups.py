@@ -1,17 +1,22 @@
-"""Cells beside one another: how many times as fast one is as another, from the rounds of both.
+"""Cells together: one over another, and the sum of a table.
 
-speedups.csv: the fastest CPU row in fp32 of the same machine over every cell, as papers have it. machines.csv: in each
-case the fastest row in fp32 of the fastest machine over that of every machine, whatever the algorithm.
+Two cells make a ratio, the seconds of the base over those of the row, in one place: `Samples.ratio`. What is compared
+with what are the tables made here:
+
+    speedups.csv   every cell over the fastest CPU row in fp32 of its machine and case, as papers have it
+    machines.csv   of each case the fastest row in fp32 of each machine, over that of the fastest machine
+    cells.csv      of a table whose cases add up, a case more: their total
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import across_precisions, rows_beside
-from respeed.analysis.columns import apply_dtypes, rows_of
+from respeed.analysis.cells import across_precisions, published_beside, rows_beside
+from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
     FULL_PRECISION,
@@ -24,6 +29,7 @@ from respeed.analysis.estimates import (
     estimate_sum,
     level_among,
     verdict_of,
+    what_is_missing,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
 from respeed.model.paper import Paper
@@ -40,32 +46,48 @@ class Samples:
     a row of the table of cells."""
 
     def __init__(self, rounds: pd.DataFrame) -> None:
-        self.timed = timed = rounds[rounds["seconds"].notna()]
+        timed = rounds[rounds["step_seconds"].notna()]
         self._by_round = seconds_by_round(timed)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        names = [*CELL, "session", "seconds_median"]
+        self._parts: dict[CellKey, list[Any]] = {}
+        names = [*CELL, "session", "step_seconds_median"]
         for *cell, session, seconds in zip(*(timed[name].tolist() for name in names), strict=True):
             self._by_session[CellKey(*cell)][session].append(seconds)
 
     def by_session(self, cell: Any) -> Sessions:
-        """The median seconds a step of its rounds, by session: for speeds."""
+        """Return the median seconds a step of its rounds, by session: for speeds."""
         return self._by_session[key_of(cell)]
 
+    def keys_of(self, cell: Any) -> list[CellKey]:
+        """Return whose rounds a cell has: its own, or of a total those of its parts."""
+        return [key_of(one) for one in self._parts.get(key_of(cell), [cell])]
+
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
-        """t_base / t_cell, and whether it is from rounds of the same sessions; of two machines it never is."""
+        """Estimate t_base / t_cell, and say whether it is from rounds of the same sessions; of two machines it never
+        is."""
+        if key_of(cell) in self._parts:
+            over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
+            return self.sum(over, parts, confidence)
         is_one = base.machine == cell.machine
         return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
 
-    def sum(self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL) -> Estimate:
-        """The seconds of several cells together; over those of others, if any. What sessions differ by is in it where
-        there are several; of a ratio only where the two share none."""
+    def total(self, total: CellKey, parts: list[Any]) -> Estimate:
+        """Estimate the seconds of several cells together, and remember them as the parts of that total."""
+        self._parts[total] = parts
+        return self.sum(parts)[0]
+
+    def sum(
+        self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL
+    ) -> tuple[Estimate, bool]:
+        """Estimate the seconds of several cells together, over those of others if any, and say whether it is from one
+        session, or both sides from the same. What sessions differ by is in it where they are not."""
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
-        is_within = days[0].keys() & days[1].keys() if over else len(days[0]) == 1
-        return found if is_within else add_sessions(found, days, confidence)
+        is_within = bool(days[0].keys() & days[1].keys()) if over else len(days[0]) == 1
+        return (found if is_within else add_sessions(found, days, confidence)), is_within
 
     def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[int, float]]]:
-        """The mean seconds of each cell by round: a mapping for each group of cells that one process measured."""
+        """Return the mean seconds of each cell by round: a mapping for each group that one process measured."""
         groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
         for cell in cells:
             means = self._by_round[key_of(cell)]
@@ -74,21 +96,73 @@ class Samples:
 
 
 def times_the_work(base: Any, cell: Any) -> float:
-    """How much more of what the table's unit counts a step of the cell does than one of the base; 1 if none."""
+    """Return how much more of what the table's unit counts a step of the cell does than one of the base; 1 if none."""
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
-def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
-    """Every cell beside the base, which is the fastest of those that may be it and agree in `by`:
+def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+    """Add to every table whose cases add up a case more on each row that runs them: their sum.
 
-    base_machine, base_algorithm, base_profile
-    speedup, speedup_low, speedup_high, confidence
-                          seconds of the base over those of the cell
-    verdict, reason       base, what may be said of the speedup, and why not more; none without a base or seconds
-    together              whether it is from rounds of the same sessions
+    Without a time of each case a total has none, and `reason` names the first that is missing.
+    """
+    totals = []
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
+            name = experiment.total_case(smoke)
+            for _, column in mine.groupby(["machine", "profile"], sort=False) if experiment.total else ():
+                parts = list(rows_of(column))
+                total = {
+                    **{key: getattr(parts[0], key) for key in _OF_A_ROW},
+                    **{key: column[key].sum(min_count=1) for key in _ADDED},
+                    **published_beside(paper, experiment.name, name, parts[0].architecture, parts[0].algorithm),
+                    "case": name,
+                    "measured_in": experiment.name,
+                    "work": experiment.total,
+                    "steps": 1.0,
+                    "rounds": int(column["rounds"].min()),
+                }
+                missing = [part for part in parts if not part.seconds]
+                whys = {part.reason for part in missing}
+                if absent := set(experiment.case_names(smoke)) - {name, *column["case"]}:
+                    total |= {"status": "not-run", "reason": f"{min(absent)}: cannot run on this row"}
+                elif missing:
+                    which = "" if len(missing) == len(parts) and len(whys) == 1 else f"{missing[0].case}: "
+                    total |= {"status": missing[0].status, "reason": f"{which}{missing[0].reason}"}
+                else:
+                    estimate = samples.total(_total_key(total), parts)
+                    why = what_is_missing(estimate, total["rounds"])
+                    total |= estimate.columns("seconds") | {"status": "wide" if why else "settled", "reason": why}
+                    total["gflops"] = total["flops"] / estimate.value / 1e9
+                    total["peak_share"] = total["gflops"] / (total["peak_gflops"] or math.nan)
+                totals.append(total)
+    return pd.concat([cells, make_frame(totals, "cells")], ignore_index=True) if totals else cells
+
+
+_OF_A_ROW = [
+    "machine", "paper", "experiment", "algorithm", "profile", "architecture", "package", "precision", "label", "is_cpu",
+    "device", "threads", "peak_gflops", "bandwidth_gbytes", "currency",
+]  # fmt: skip
+_ADDED = ["seconds_median", "flops", "traffic_bytes", "joules", "cost", "discarded"]
+
+
+def _total_key(total: Mapping[str, Any]) -> CellKey:
+    names = ("machine", "paper", "measured_in", "case", "algorithm", "profile")
+    return CellKey(*(str(total[name]) for name in names))
+
+
+def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
+    """Compare every cell with the base, which is the fastest of those that may be it and agree in `by`.
 
     The best of several cells that are equally good is the luckiest: its rivals are compared with more confidence, so
     that each is falsely called slower in at most 5 %.
+
+    Returns
+    -------
+    DataFrame
+        base_machine, base_algorithm, base_profile; speedup, speedup_low, speedup_high, confidence: seconds of the base
+        over those of the cell; verdict (base, what may be said of the speedup, or none without a base or seconds) and
+        reason; together: whether it is from rounds of the same sessions.
     """
     best = cells[may_be_base & cells["seconds"].notna()].groupby(by)["seconds"].idxmin()
     base = cells[by].join(best.rename("base"), on=by)["base"]
@@ -120,15 +194,15 @@ def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[s
 
 
 def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """The cells, each compared with the fastest CPU row in fp32 of its machine and case."""
+    """Return the cells, each compared with the fastest CPU row in fp32 of its machine and case."""
     may_be_base = cells["is_cpu"] & (cells["precision"] == FULL_PRECISION)
     return cells.drop(columns="reason").join(compare_to_best(cells, samples, COLUMN, may_be_base))
 
 
 def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A speedup for every cell. A row of another precision than fp32 has one, and is no base."""
+    """Make a speedup for every cell. A row of another precision than fp32 has one, and is no base."""
     compared = compare_to_fastest_cpu(cells, samples)
-    published = [published_speedup_of(cell, papers[cell.paper]) for cell in rows_of(cells)]
+    published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
     columns = ["published", "published_precisions"]
     compared[columns] = pd.DataFrame(published, compared.index, columns)
     without = compared["verdict"] == "none"
@@ -141,17 +215,17 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
-    """The paper's own, over its fastest row of `over`, or else of its CPU rows: what its numbers make, or what it
-    prints, which is over its fastest CPU row."""
+    """Return the paper's own, over its fastest row of `over`, or else of its CPU rows: what its numbers make, or what
+    it prints, which is over its fastest CPU row."""
     over = over or paper.cpu_rows
     made = paper.speedup(experiment, case, row, over)
     printed = paper.printed_speedup(experiment, case, row)
     return made or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
 
 
-def published_speedup_of(cell: Any, paper: Paper) -> tuple[float | None, str]:
-    """That of the best of the published rows that the cell stands beside, and a mark where it is across precisions; of
-    rows that print nothing else, that of the first."""
+def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
+    """Return that of the best of the published rows that the cell stands beside, and a mark where it is across
+    precisions; of rows that print nothing else, that of the first."""
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
     found = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
@@ -162,17 +236,12 @@ def published_speedup_of(cell: Any, paper: Paper) -> tuple[float | None, str]:
     return value, across_precisions(paper.row(cell.published_row).precision, [base.precision])
 
 
-def fastest_rows(cells: pd.DataFrame) -> pd.DataFrame:
-    """Of every measured case and machine the fastest row in fp32, and how many `machines` measured the case."""
+def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """Make a row for every machine and case that more than one machine measured: the fastest machine's seconds over
+    its, of each the fastest row in fp32. A machine whose verdict is indistinguishable shares the first place."""
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
-    return fastest.assign(machines=fastest.groupby(CASE)["machine"].transform("size"))
-
-
-def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """A row for every machine and case that more than one machine measured: the fastest machine's seconds over its. A
-    machine whose verdict is indistinguishable shares the first place."""
-    fastest = fastest_rows(cells).query("machines > 1").drop(columns="reason")
+    fastest = fastest[fastest.groupby(CASE)["machine"].transform("size") > 1].drop(columns="reason")
     compared = compare_to_best(fastest, samples, CASE, pd.Series(True, fastest.index))
     case = fastest.groupby(CASE, sort=False).ngroup()
     return apply_dtypes(fastest.join(compared).loc[case.sort_values(kind="stable").index], "machines")

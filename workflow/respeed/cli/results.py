@@ -89,7 +89,7 @@ def show_claims(smoke: bool, machine: str | None) -> None:
 def _lines(one: Any) -> list[str]:
     numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
     lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
-    lines += [_wrapped(text, "    ") for text in (one.reason, one.instead) if text]
+    lines += [_wrapped(text, "    ") for text in (one.reason,) if text]
     return [*lines, ""]
 
 
@@ -99,8 +99,8 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
-    """Build tables, figures and the report's PDF from the records that exist, or only one of these parts from what is
-    there, and print where the PDF is."""
+    """Build tables, figures with the page that shows them, and the report's PDF from the records that exist, or only
+    one of these parts from what is there, and print where the PDF is."""
     for part in [only] if only else PARTS:
         # Each imports what the others do without: Seaborn, Typst.
         if part == "tables":
@@ -111,6 +111,10 @@ def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequ
             from respeed.figures import build_figures
 
             build_figures(smoke, machine, papers)
+            # The page has the figures in it.
+            from respeed.output import build_page
+
+            build_page(smoke, machine, papers)
         else:
             from respeed.report import build_report
 

@@ -1,29 +1,47 @@
-"""Charts of rows and cases: a mark for each row in every case, joined by a line where the cases have an order."""
+"""Charts of rows and cases: a mark for each row in every case, joined by a line where the cases have an order.
 
-import math
-from dataclasses import dataclass, replace
+That of a table shows how many times as fast each row is as one base. Colour tells the package, hollow marks and broken
+lines one core, grey the paper, a mark's shape the row.
+"""
 
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from respeed.analysis.cells import PAPER, label_row, reference
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.figures.style import (
     LABEL_LETTERS,
+    MARKERS,
+    ONE_CORE,
     QUIET,
+    THEIR_MARKERS,
     THEIRS,
+    Colors,
     Look,
-    add_legend,
+    finish,
     fold,
-    legend_lines,
+    look_of,
     new_figure,
-    set_log,
 )
+from respeed.model.paper import Experiment, Paper, number_bytes
+from respeed.output.layout import Shown
 
 # Of a frame of points: the key of its row, the case, and a number with its 95 % interval.
 POINT = ["row", "case", "value", "low", "high"]
 # Letters of the names of all cases that stand beside one another.
 NAME_LETTERS = 64
-# An axis shows at least such a factor: what noise does to equal numbers is no picture.
-LEAST_FACTOR = 1.5
+# An axis shows at least such a factor: of the numbers 1, 2, 5, 10, ... two lie within it wherever it begins.
+LEAST_FACTOR = 6.0
+# More of the paper's rows than these would hide ours.
+MOST_THEIRS = 12
+# Two cases nearer than this factor have no order that a line could show.
+APART = 1.15
 
 
 @dataclass(frozen=True)
@@ -39,60 +57,207 @@ class Row:
 class Chart:
     """What a figure of rows and cases shows.
 
-    `cases` are all columns in their order, `rows` those with `points` (POINT), `base` what lies at 1, `suffix` stands
-    behind each number of the axis. Lines join the points of a row if it `is_ordered`. With nothing to show, `why_empty`
-    says so.
+    `cases` are all columns in their order, in the words of the axis; `rows` have `points` (POINT). Lines join the
+    points of a row if it `is_ordered`; with `has_base` there is a line at 1. With nothing to show, `why_empty` says so.
     """
 
     title: str
     note: str
+    x_title: str
+    y_title: str
     cases: tuple[str, ...]
     rows: tuple[Row, ...]
     points: pd.DataFrame
     is_ordered: bool = False
-    suffix: str = ""
-    base: str = ""
+    has_base: bool = False
     why_empty: str = "nothing measured yet"
 
 
 def draw_chart(chart: Chart, stamp: str) -> Figure:
     """Draw the rows of a chart along its cases, with bars for their intervals."""
-    base = [(chart.base, Look(THEIRS))] if chart.base and chart.rows else []
-    looks = [row.look if chart.is_ordered else replace(row.look, line="") for row in chart.rows]
-    entries = [*zip([row.label for row in chart.rows], looks, strict=True), *base]
-    figure, axes = new_figure(chart.title, chart.note, legend_lines([label for label, _ in entries]), stamp)
+    figure, axes = new_figure(chart.title, chart.note, stamp)
     if not chart.rows:
         axes.set_axis_off()
         axes.text(0.5, 0.5, chart.why_empty, ha="center", va="center", color=QUIET, transform=axes.transAxes)
         return figure
-    for place, (row, look) in enumerate(zip(chart.rows, looks, strict=True)):
+    for place, row in enumerate(chart.rows):
         points = chart.points[chart.points["row"] == row.key]
+        look = row.look if chart.is_ordered else row.look | {"linestyle": ""}
         # Where no line joins them, the rows of a case stand beside one another.
         shift = 0.0 if chart.is_ordered else 0.8 * ((place + 0.5) / len(chart.rows) - 0.5)
         x = points["case"].map(chart.cases.index) + shift
         bars = [(points["value"] - points["low"]).fillna(0), (points["high"] - points["value"]).fillna(0)]
-        axes.errorbar(x, points["value"], bars, elinewidth=2.5, markersize=4.5, linewidth=1.2, **look.marks)
-    if chart.base:
+        axes.errorbar(x, points["value"], bars, fmt="none", elinewidth=2.5, ecolor=look["color"])
+        axes.plot(x, points["value"], label=fold(row.label), **look)
+    if chart.has_base:
         axes.axhline(1.0, color=THEIRS, linewidth=0.9, zorder=1)
-    low, high = _ends(chart)
-    axes.set(yscale="log", ylim=(low, high), xlim=(-0.6, len(chart.cases) - 0.4))
-    set_log(axes.yaxis, chart.suffix)
+    numbers = np.append(chart.points[POINT[2:]].to_numpy(float), [1.0] * chart.has_base)
+    low, high = numbers[numbers > 0].min(), numbers[numbers > 0].max()
+    room = max((LEAST_FACTOR * low / high) ** 0.5, (high / low) ** 0.06)
+    axes.set(yscale="log", ylim=(low / room, high * room), xlim=(-0.6, len(chart.cases) - 0.4))
     letters = NAME_LETTERS // len(chart.cases)
-    is_long = max(map(len, chart.cases)) > 2 * letters
-    names = [fold(case, LABEL_LETTERS if is_long else letters) for case in chart.cases]
-    axes.set_xticks(range(len(names)), names, rotation=30 if is_long else 0, ha="right" if is_long else "center")
-    if is_long:
-        for label in axes.get_xticklabels():
-            label.set_rotation_mode("anchor")
+    is_long = any(len(word) > letters for case in chart.cases for word in case.split())
+    angle, side, letters = (30, "right", LABEL_LETTERS) if is_long else (0, "center", letters)
+    names = [fold(case, letters) for case in chart.cases]
+    axes.set_xticks(range(len(names)), names, rotation=angle, ha=side, rotation_mode="anchor")
     axes.grid(visible=False, axis="x")
-    add_legend(figure, entries)
-    return figure
+    return finish(figure, chart.x_title, chart.y_title)
 
 
-def _ends(chart: Chart) -> tuple[float, float]:
-    """Return the ends of an axis that shows all numbers."""
-    every = chart.points[["value", "low", "high"]].to_numpy(float).ravel()
-    numbers = [number for number in (*every, *[1.0] * bool(chart.base)) if number > 0]
-    low, high = min(numbers), max(numbers)
-    room = max(math.sqrt(LEAST_FACTOR * low / high), (high / low) ** 0.06, 1.0)
-    return low / room, high * room
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of one table on one machine."""
+
+    results: Shown
+    paper: Paper
+    experiment: Experiment
+    machine: str
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return of a tidy table the rows of this one on this machine."""
+        return self.results.table(name, machine=self.machine, paper=self.paper.name, experiment=self.experiment.name)
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Return the names of the table's cases."""
+        return self.experiment.case_names(self.results.smoke)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Return its cells. `row` tells its rows apart: a profile, and where the table tells several algorithms apart,
+        one of them."""
+        cells = self.table("cells")
+        return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
+
+
+def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
+    """Return how many times as fast each row of a table is as one base.
+
+    That is the paper's fastest CPU row, or of a table that prints none its fastest row; where the paper prints nothing,
+    the fastest CPU row of this machine, or in a table about cores or replicas each row's own first case.
+    """
+    cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
+    work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
+    # Of the sizes that the smoke preset tries, and of their total, the paper prints nothing.
+    theirs = printed_cells(outcome.paper, work[:0] if outcome.results.smoke else work)
+    theirs["row"] = f"{PAPER} " + theirs["profile"]
+    if outcome.experiment.algorithms:
+        full = cells[cells["precision"] == FULL_PRECISION]
+        cells = cells[cells["row"].isin(_fastest(full, ["algorithm", "is_cpu"]))]
+        note.append("Of each algorithm the rows that are fastest in most cases.")
+    points, base = _over_own(outcome, cells) if theirs.empty else _over_theirs(theirs, cells)
+    if len(theirs):
+        note.append(f"Grey: {reference(outcome.paper)}.")
+    if (count := theirs["row"].nunique()) > MOST_THEIRS:
+        theirs = theirs[theirs["row"].isin(_fastest(theirs, ["year"]))]
+        note.append(f"Of the paper's {count} rows the fastest of each year.")
+    theirs = theirs.assign(label=theirs["label"] + ", " + theirs["year"].astype(str))
+    rows = [
+        Row(row.row, row.label, look_of(row, colors, marker))
+        for shown, markers in ((theirs, THEIR_MARKERS), (cells, MARKERS))
+        for row, marker in zip(rows_of(shown.drop_duplicates("row")), cycle(markers), strict=False)
+    ]
+    points = points[points["row"].isin([row.key for row in rows]) & (points["value"] > 0)]
+    cases, is_ordered = order_cases(outcome, work)
+    shown = [case for case in cases if case in set(points["case"])]
+    is_total = shown == [outcome.experiment.total_case(outcome.results.smoke)]
+    words = outcome.experiment.column_words(outcome.results.smoke)
+    return Chart(
+        title=f"{outcome.experiment.title} on {outcome.machine}",
+        note=" ".join(note),
+        x_title=(outcome.experiment.total if is_total else outcome.experiment.axis) or "case",
+        y_title=f"times as fast as {base}",
+        cases=tuple(words[case] for case in shown),
+        rows=tuple(row for row in rows if row.key in set(points["row"])),
+        points=points.assign(case=points["case"].map(words))[POINT],
+        is_ordered=is_ordered,
+        has_base=True,
+        why_empty="nothing to compare yet",
+    )
+
+
+def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
+    """Return the cases in the order of an axis, and whether lines may join them.
+
+    They stand by their FLOP, or where these are not all known as the paper has them; the total comes last. Lines join
+    one workload at several sizes, if no two of them are nearly alike, and never lead to a total.
+    """
+    experiment, total = outcome.experiment, outcome.experiment.total_case(outcome.results.smoke)
+    flops = work[work["case"] != total].set_index("case")["flops"]
+    if flops.isna().any():
+        return [*flops.index, total], False
+    flops = flops.sort_values(kind="stable")
+    every = experiment.smoke_cases if outcome.results.smoke else experiment.cases
+    kinds = {(case.workload, *(one for one in case.parameters.values() if isinstance(one, str))) for case in every}
+    growth = flops.div(flops.shift()).iloc[1:]
+    return [*flops.index, total], bool(len(kinds) == 1 and not experiment.total and growth.min() > APART)
+
+
+def published_rows(paper: Paper) -> pd.DataFrame:
+    """Return the paper's rows in the columns of cells; `hardware`, peak and bandwidth where its file knows them."""
+    rows = []
+    for row in paper.rows:
+        # A row that stands beside more than one core too has not one alone.
+        architecture = next((one for one in row.beside if one != ONE_CORE), ONE_CORE)
+        rows.append({
+            "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year,
+            "package": row.package, "architecture": architecture, "is_cpu": row.is_cpu,
+            "precision": row.precision or FULL_PRECISION,
+            "hardware": row.hardware.label if row.hardware else "",
+            "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else np.nan,
+            "bandwidth_gbytes": row.hardware.bytes_per_second / 1e9 if row.hardware else np.nan,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
+    """Return what the paper prints of the cases of `work`, in seconds and in the columns of cells.
+
+    Of a rate of operations or of bytes, how many these are must be known: as they were counted here.
+    """
+    cells = published_rows(paper).merge(work, how="cross")
+    places = zip(*(cells[name] for name in ("experiment", "case", "profile", "flops", "traffic_bytes")), strict=True)
+    cells["seconds"] = pd.Series([paper.seconds(*place) for place in places], cells.index, float)
+    return cells[cells["seconds"] > 0]
+
+
+def work_of(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the FLOP of each case, and the bytes that it moves at 4 bytes a number, as any machine counted them."""
+    width = cells["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
+    counted = cells.assign(traffic_bytes=cells["traffic_bytes"] / width)
+    return counted.groupby(["experiment", "case"], sort=False, as_index=False)[["flops", "traffic_bytes"]].first()
+
+
+def _fastest(cells: pd.DataFrame, by: list[str]) -> set[str]:
+    """Return of each group the row that is fastest in most cases."""
+    best = cells.loc[cells.groupby([*by, "case"], sort=False)["seconds"].idxmin()]
+    return set(best.groupby(by)["row"].agg(lambda rows: rows.value_counts().index[0]))
+
+
+def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return all rows over the paper's fastest, which is known exactly, and what that is called."""
+    has_cpu, every = bool(theirs["is_cpu"].any()), pd.concat([theirs, cells], ignore_index=True)
+    base = theirs[theirs["is_cpu"] | (not has_cpu)].groupby("case")["seconds"].min()
+    return _over(every, every["case"].map(base)), f"the paper's fastest {'CPU ' * has_cpu}row"
+
+
+def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return each cell over the machine's fastest CPU row, or over the same row's first case, where a claim of the
+    table is about that; and what the base is called."""
+    claims = (claim for claim in outcome.paper.claims if claim.experiment == outcome.experiment.name)
+    first = next((claim.over_case for claim in claims if claim.over_case), "")
+    if not first:
+        names = dict(zip(["speedup", "speedup_low", "speedup_high"], POINT[2:], strict=True))
+        speedups = outcome.table("speedups").rename(columns=names)[["case", "algorithm", "profile", *names.values()]]
+        return cells.merge(speedups), "this machine's fastest CPU row"
+    # Of cases that process more and more, as those of replicas, it is the rates that are compared.
+    pace = cells.assign(pace=cells["seconds"] / cells["amount"].fillna(1.0))
+    base = pace[pace["case"] == first].set_index("row")["pace"]
+    over = cells["row"].map(base) * cells["amount"].fillna(1.0)
+    return _over(cells, over), outcome.experiment.column_words(outcome.results.smoke)[first]
+
+
+def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
+    """Return the cells with how many times as fast they are as so many seconds."""
+    times = cells[["seconds", "seconds_high", "seconds_low"]].rdiv(base, axis=0)
+    return cells.assign(**times.set_axis(POINT[2:], axis=1))

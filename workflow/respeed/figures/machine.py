@@ -1,118 +1,162 @@
-"""What a machine can do at most: its roofline, log-log, with every case a point beneath and the paper's in grey; the
-history of a paper's rows by years, which ends with the machines; and its hardware sheet.
+"""What a machine can do: its roofline, with every case a point beneath and the paper's in grey; the history of a
+paper's rows by years, which ends with the machines; and its hardware sheet.
 
-In a roofline colour tells the package, a broken line and hollow markers one core, a marker's shape the table that the
-case is of.
+A roofline shows how fast each case ran, and how fast its row could have been:
+
+    roof = min(peak, intensity * bandwidth)
+
+with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
+4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
+are those of its hardware (paper.yaml), its cases have the intensities of ours, in the precision of its rows. A case
+without a FLOP count has no place there.
+Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
 from itertools import cycle
-from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from respeed.analysis.cells import PAPER
+from respeed.analysis.cells import PAPER, reference
 from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.hardware_sheet import PRODUCT, STEP, place_of, why_no_curve
-from respeed.analysis.roofline import corners, hardware_roofs, highest_roofs
-from respeed.figures.charts import POINT, Chart, Row
+from respeed.figures.charts import POINT, Chart, Row, printed_cells, published_rows, work_of
 from respeed.figures.style import (
     COLORS,
     INK,
     MARKERS,
+    ONE_CORE,
     PALE,
     THEIRS,
-    Look,
-    add_legend,
-    legend_lines,
+    Colors,
+    finish,
+    fold,
+    look_of,
+    make_look,
     new_figure,
-    set_log,
 )
-from respeed.figures.timings import ONE_CORE
-from respeed.model.paper import CPU_ARCHITECTURES, Paper
+from respeed.model.paper import SMOKE_TOTAL, TOTAL, Paper, number_bytes
 from respeed.text import format_number
 
-# What the axes show if there is neither a roof nor a point.
-WITHOUT = [1.0, 1000.0]
-# How far an axis goes beyond what it shows.
-ROOM = 1.4
+# What the axes of a roofline show if there is neither a roof nor a point, and how far they go beyond what they show.
+WITHOUT, ROOM = [1.0, 1000.0], 1.4
+CEILINGS = ["peak_gflops", "bandwidth_gbytes"]
 
 
-def draw_roofline(
-    paper: Paper, points: pd.DataFrame, colors: Mapping[tuple[str, bool], str], stamp: str
-) -> Figure:  # fmt: skip
-    """Draw the `points` of a paper and of one machine, as `make_roofline` gives them, beneath their roofs."""
-    theirs = points["machine"] == PAPER
-    roofs = pd.concat([hardware_roofs(paper), highest_roofs(points[~theirs])], ignore_index=True)
-    tables = dict.fromkeys([*points.loc[~theirs, "experiment"], *points.loc[theirs, "experiment"]])
-    markers = dict(zip(tables, cycle(MARKERS), strict=False))
-    entries = [(f"{roof.label}: {format_number(roof.peak_gflops)}", _look(roof, colors)) for roof in rows_of(roofs)]
-    entries += [(paper.experiments[name].title, Look(INK, mark, line="")) for name, mark in markers.items()]
-    note = (
-        "GFLOP/s by FLOP for each byte that a step must move. A line is the most that a row can do; the paper in grey. "
-        "Broken lines and open marks: one core."
-    )
-    title = f"{paper.year} and now: how near each case came to its roof"
-    figure, axes = new_figure(title, note, legend_lines([label for label, _ in entries]), stamp)
-    ridges = roofs["peak_gflops"] / roofs["bandwidth_gbytes"]
-    x, y = [*ridges, *points["intensity"]] or WITHOUT, [*roofs["peak_gflops"], *points["gflops"]] or WITHOUT
+def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a paper's roofline on a machine: the points of its cases, the paper's last, and the roofs above them.
+
+    Parameters
+    ----------
+    cells : pd.DataFrame
+        The table of cells, of all machines: what the paper's cases have to do is known from any that measured them.
+    paper : Paper
+        The paper.
+    machine : str
+        The machine, whose rows in fp32 are drawn.
+
+    Returns
+    -------
+    points : pd.DataFrame
+        A row for each case of a row: `intensity` in FLOP a byte, `gflops`, and `share`, which is that of its roof.
+    roofs : pd.DataFrame
+        A row for each of our rows with a point, and for each hardware of the paper's: `label`, and CEILINGS.
+    """
+    mine = (cells["paper"] == paper.name) & (cells["seconds"] > 0) & ~cells["case"].isin([TOTAL, SMOKE_TOTAL])
+    counted = cells[mine & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]
+    here = (counted["machine"] == machine) & (counted["precision"] == FULL_PRECISION)
+    ours = counted[here & (counted["measured_in"] == counted["experiment"])].dropna(subset=CEILINGS)
+    theirs = printed_cells(paper, work_of(counted)).dropna(subset=CEILINGS)
+    width = theirs["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
+    points = pd.concat([ours, theirs.assign(traffic_bytes=theirs["traffic_bytes"] * width)], ignore_index=True)
+    points["intensity"] = points["flops"] / points["traffic_bytes"]
+    points["gflops"] = points["flops"] / points["seconds"] / 1e9
+    slope = points["intensity"] * points["bandwidth_gbytes"]
+    points["share"] = points["gflops"] / np.minimum(points["peak_gflops"], slope)
+    # Several programs of one device have the same roof.
+    hardware = published_rows(paper).dropna(subset=CEILINGS).drop_duplicates(["hardware", "year", *CEILINGS])
+    hardware["label"] = hardware["hardware"] + ", " + hardware["year"].astype(str)
+    roofs = pd.concat([hardware, ours]).groupby(["machine", "profile"], sort=False, as_index=False)
+    # Of a table of several algorithms the label says which one, after the words that all tables share.
+    first = dict.fromkeys(["package", "is_cpu", "architecture"], "first")
+    return points, roofs.agg({"label": "min", **first, **dict.fromkeys(CEILINGS, "max")})
+
+
+def draw_roofline(paper: Paper, machine: str, cells: pd.DataFrame, colors: Colors, stamp: str) -> Figure:
+    """Draw the roofline of a paper on a machine (`make_roofline`); a mark's shape tells the table of its case."""
+    points, roofs = make_roofline(cells, paper, machine)
+    note = f"A line is the most that a row can do. Hollow, broken: one core. Grey: {reference(paper)}."
+    figure, axes = new_figure(f"How near each case came to its roof on {machine}", note, stamp)
+    x = [*points["intensity"], *(roofs["peak_gflops"] / roofs["bandwidth_gbytes"])] or WITHOUT
+    y = [*points["gflops"], *roofs["peak_gflops"]] or WITHOUT
     left, right = min(x) / ROOM, max(x) * ROOM
     for roof in rows_of(roofs):
-        axes.plot(*zip(*corners(roof, left, right), strict=True), linewidth=1.2, **_look(roof, colors).marks)
-    # Theirs on top: there are few.
-    for point in rows_of(points.sort_values("machine", key=lambda names: names == PAPER, kind="stable")):
-        look = replace(_look(point, colors), marker=markers[point.experiment], line="")
-        axes.plot(point.intensity, point.gflops, markersize=4.5, zorder=3, **look.marks)
+        bends = np.clip([left, roof.peak_gflops / roof.bandwidth_gbytes, right], left, right)
+        heights = np.minimum(roof.peak_gflops, bends * roof.bandwidth_gbytes)
+        rates = f"{format_number(roof.peak_gflops)} GFLOP/s, {format_number(roof.bandwidth_gbytes)} GB/s"
+        axes.plot(bends, heights, label=f"{fold(roof.label)}:\n{rates}", **look_of(roof, colors))
+    markers = dict(zip(points["experiment"].unique(), cycle(MARKERS), strict=False))
+    for name, marker in markers.items():
+        axes.plot([], [], label=fold(paper.experiments[name].title), **make_look(INK, marker, line=""))
+    for (_, _, name), some in points.groupby(["machine", "profile", "experiment"], sort=False):
+        look = look_of(next(rows_of(some)), colors, markers[name]) | {"linestyle": ""}
+        axes.plot(some["intensity"], some["gflops"], zorder=3, **look)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(y) / ROOM, max(y) * ROOM))
-    set_log(axes.xaxis)
-    set_log(axes.yaxis)
-    add_legend(figure, entries)
-    return figure
+    return finish(figure, "FLOP per byte", "GFLOP/s")
 
 
-def _look(roof: Any, colors: Mapping[tuple[str, bool], str]) -> Look:
-    """Return the look of a roof, or of a point beneath it; a package that no table of the machine has is dark."""
-    is_one = roof.architecture == ONE_CORE
-    color = colors.get((roof.package, roof.architecture in CPU_ARCHITECTURES), INK)
-    return Look(THEIRS if roof.machine == PAPER else color, is_hollow=is_one, line="--" if is_one else "-")
+def make_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return the rates of a paper's rows by their years, and of the machines in that of their last day.
+
+    Of each row, or machine, that is the highest on one thread, on more, and on an accelerator, in the precisions that
+    the paper has of that: its `kind`, in words.
+    """
+    found, years = [], rounds.groupby("machine")["started"].max().str[:4].astype(float)
+    for name, work in paper.history.items():
+        experiment, size = paper.experiments[name], paper.experiments[name].unit.size
+        cases = pd.DataFrame({"case": experiment.case_names()})
+        theirs = published_rows(paper).merge(cases, how="cross")
+        printed = [paper.printed(name, *place) for place in zip(theirs["case"], theirs["profile"], strict=True)]
+        values = pd.Series([size * one.value if one else np.nan for one in printed], dtype=float)
+        ours = cells[cells["experiment"] == name].merge(cases)
+        ours = ours.assign(label=ours["machine"], year=ours["machine"].map(years))
+        both = pd.concat([theirs.assign(seconds=values if work else 1.0, amount=values), ours], ignore_index=True)
+        single = [case.name for case in experiment.cases if case.parameters.get("threads") == 1]
+        both["architecture"] = both["architecture"].mask(both["case"].isin(single), ONE_CORE)
+        found.append(both.assign(rate=(work / 1e9 if work else both["amount"] / size) / both["seconds"]))
+    points = pd.concat(found).dropna(subset="rate").astype({"year": int})
+    threads = points["architecture"].map({ONE_CORE: "one thread"}).fillna("more threads")
+    points["kind"] = threads.where(points["is_cpu"], "accelerator") + ", " + points["precision"]
+    points = points.sort_values(["year", "rate"], ascending=[True, False], kind="stable", ignore_index=True)
+    points = points.drop_duplicates(["machine", "label", "kind"])
+    return points[points["kind"].isin(points.loc[points["machine"] == PAPER, "kind"])]
 
 
-def draw_history(paper: Paper, points: pd.DataFrame, stamp: str) -> Figure:
-    """Draw a paper's rows by their years, and the machines: `points` as `make_history` makes them. A shape is a kind, a
-    colour a machine; a thin line joins the rows that were faster than all before, and these have their names."""
-    tables = [paper.experiments[name] for name in paper.history]
-    unit = next((one.unit.name for one in tables if one.unit.counted), "GFLOP/s")
-    colors = {PAPER: THEIRS} | dict(zip(sorted(set(points["machine"]) - {PAPER}), cycle(COLORS), strict=False))
-    marks = dict(zip(sorted(set(points["kind"])), MARKERS, strict=False))
-    ours = points[points["machine"] != PAPER]
-    entries = [(kind, Look(INK, mark, kind.startswith("one"), "")) for kind, mark in marks.items()]
-    looks = [Look(colors[one.machine], marks[one.kind], one.kind.startswith("one"), "") for one in rows_of(ours)]
-    labels = [f"{one.machine}, {one.kind}: {format_number(one.rate)}" for one in rows_of(ours)]
-    entries += zip(labels, looks, strict=True)
-    note = f"{unit} by year: the paper's rows in grey, and in colour the machines here, when they were measured."
-    first, last = min(points["year"], default=2000), max(points["year"], default=2001)
-    figure, axes = new_figure(
-        f"{paper.title}: {first} to {last}", note, legend_lines([label for label, _ in entries]), stamp
-    )
-    leaders = points[points["leads"]]
-    for _, kind in leaders.groupby("kind", sort=False):
-        axes.step(kind["year"], kind["rate"], where="post", color=PALE, linewidth=1.0, zorder=1)
-    for one in rows_of(points):
-        look = Look(colors[one.machine], marks[one.kind], one.kind.startswith("one"), "")
-        axes.plot(one.year, one.rate, markersize=3.0 if one.machine == PAPER else 6.0, zorder=3, **look.marks)
-    # To the right of each and a little above; of several that were as fast in one year, the fastest.
+def draw_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame, colors: Colors, stamp: str) -> Figure:
+    """Draw a paper's rows by years (`make_history`); a thin line joins those that were faster than all before."""
+    points = make_history(paper, cells, rounds)
+    unit = next((paper.experiments[name].unit.name for name, work in paper.history.items() if not work), "GFLOP/s")
+    note = f"Hollow: one thread. Grey: {reference(paper)}; by name, what was faster than all of its kind before."
+    figure, axes = new_figure(f"{paper.title} by year, and the machines here", note, stamp)
+    groups = points.groupby(["machine", "kind"], sort=False)
+    for ((machine, kind), some), marker in zip(groups, cycle(MARKERS), strict=False):
+        look = look_of(next(rows_of(some)), colors, marker) | {"linestyle": ""}
+        ours = f"{fold(f'{machine}, {kind}:')}\n{format_number(some['rate'].max())} {unit}"
+        label, size = (kind, 3.0) if machine == PAPER else (ours, 6.0)
+        axes.semilogy(some["year"], some["rate"], markersize=size, zorder=size, label=label, **look)
+    theirs = points[points["machine"] == PAPER]
+    leaders = theirs[theirs["rate"] == theirs.groupby("kind")["rate"].cummax()].drop_duplicates(["kind", "rate"])
+    for _, some in leaders.groupby("kind"):
+        axes.step(some["year"], some["rate"], where="post", color=PALE, zorder=1)
+    # Of several that were as fast in one year, the fastest.
     for one in rows_of(leaders.sort_values("rate").drop_duplicates("year", keep="last")):
-        axes.annotate(one.label, (one.year, one.rate), (-3, 3), textcoords="offset points", ha="right", fontsize=7.0,
-                      color=THEIRS)  # fmt: skip
-    axes.set(yscale="log", xlim=(first - 0.25 * (last - first + 1), last + 1))
+        axes.annotate(one.label, (one.year, one.rate), (2, 3), textcoords="offset points", rotation=45, color=THEIRS,
+                      fontsize=7.0, rotation_mode="anchor")  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    set_log(axes.yaxis)
-    axes.grid(visible=False, axis="x")
-    add_legend(figure, entries)
-    return figure
+    return finish(figure, "year", unit)
 
 
 def chart_scaling(machine: str, scaling: pd.DataFrame) -> Chart:
@@ -126,18 +170,19 @@ def chart_scaling(machine: str, scaling: pd.DataFrame) -> Chart:
     rows, sizes = [], list(dict.fromkeys(scaling["size"]))
     for size, what in dict.fromkeys(zip(timed["size"], timed["what"], strict=True)):
         place, is_step = sizes.index(size), what == STEP
-        look = Look(COLORS[place % len(COLORS)], MARKERS[place], not is_step, "-" if is_step else "--")
+        look = make_look(COLORS[place % len(COLORS)], MARKERS[place], not is_step, "-" if is_step else "--")
         rows.append(Row(f"{size} {what}", f"{what[0].upper()}{what[1:]}, {size}", look))
     numbers = {"value": drawn["speedup"], "low": drawn["speedup_low"], "high": drawn["speedup_high"]}
     return Chart(
         title=f"{machine}: what more threads bring",
-        note="How many times as fast so many threads are as one, each number in processes of its own, a core a thread. "
-        "Broken: the products of a step alone. Grey: the ideal. Bars: 95 % intervals, or of few passes all of them.",
+        note="Bars: 95 % intervals, or of few passes all of them. Broken: the products of a step alone. Grey: the "
+        "ideal. Each number is of processes of its own, a core a thread.",
+        x_title="threads",
+        y_title="times as fast as one thread",
         cases=tuple(map(_count_name, counts)),
-        rows=(*rows, Row("ideal", "ideal", Look(THEIRS))) if rows else (),
+        rows=(*rows, Row("ideal", "ideal", make_look(THEIRS))) if rows else (),
         points=drawn.assign(case=drawn["threads"].map(_count_name), **numbers)[POINT],
         is_ordered=True,
-        suffix="x",
         why_empty=why_no_curve(scaling),
     )
 
@@ -156,12 +201,14 @@ def chart_rates(machine: str, rates: pd.DataFrame) -> Chart:
     )
     looks = points.drop_duplicates("row")
     rows = tuple(
-        Row(name, name, Look(COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)], threads == 1))
+        Row(name, name, make_look(COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)], threads == 1))
         for place, (name, threads) in enumerate(zip(looks["row"], looks["threads"].fillna(0), strict=True))
     )
     return Chart(
         title=f"{machine}: what a square product reaches",
-        note="GFLOP/s by library and precision. Hollow: one core. Bars: 95 % intervals, or of few passes all of them.",
+        note="Bars: 95 % intervals, or of few passes all of them. Hollow: one core.",
+        x_title="library, precision",
+        y_title="GFLOP/s",
         cases=tuple(dict.fromkeys(points["case"])),
         rows=rows,
         points=points[POINT].reset_index(drop=True),

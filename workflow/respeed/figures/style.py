@@ -3,9 +3,7 @@
 import io
 import textwrap
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,146 +11,130 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
+from respeed.analysis.cells import PAPER
 from respeed.records.store import replacing
 
 # A Times that comes with matplotlib. The report sets figures in its own face, which is as wide to a few per cent; a
 # browser that has not got it, in the next that is as narrow.
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
 FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
-# A text column of A4, inches; below it a line of the legend, and how high the axes are at least.
-WIDTH, LINE, HEIGHT = 170 / 25.4, 0.155, 3.1
-# Letters in a line of the note, of the title and of the legend.
-NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS = 118, 52, 28
+# A text column of A4, inches; the least height of a figure, and that of a line of text.
+WIDTH, HEIGHT, LINE = 170 / 25.4, 3.4, 0.155
+# Letters in a line of the note, of the title, of the key, and of the title of an axis that stands upright.
+NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 28, 34
 INK, QUIET, THEIRS, PALE = "#1b2838", "#5c6773", "#6e6e6e", "#c3cfdd"
 STAMP_TEXT = "no measurement"
 # For packages, in their order; each has another lightness, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
 # Source: three of Okabe and Ito, Color universal design (2008), three of Paul Tol, Colour schemes (2021).
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
+# The packages that most machines have, and whether they are on the CPU: they have the same colour everywhere.
+FIRST_PACKAGES = (("OpenBLAS", True), ("PyTorch", True), ("PyTorch", False))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
-ENDINGS, PNG_DPI = ("svg", "pdf", "png"), 160
+THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
+ONE_CORE = "single-cpu"
+Colors = Mapping[tuple[str, bool], str]
+# The files of a figure, and what keeps the time and the version out of each.
+DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+PNG_DPI = 160
 
 LOOK: dict[Any, Any] = {
     "font.family": [FACE, FALLBACK],
-    "font.size": 8.5,
+    "font.size": 8.0,
     "text.color": INK,
     "text.parse_math": False,  # a label's dollar sign is one
     "axes.edgecolor": QUIET,
-    "axes.linewidth": 0.6,
-    "axes.spines.left": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
     "grid.color": "#e4e7ea",
-    "grid.linewidth": 0.6,
-    "figure.labelsize": 8.5,
-    "figure.titlesize": 10.5,
     "figure.titleweight": "bold",
     "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
+    "lines.markersize": 4.5,
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
+# What matplotlib is told of a row's marks and lines.
+Look = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a row is drawn. Hollow marks and broken lines are one core."""
-
-    color: str
-    marker: str = ""
-    is_hollow: bool = False
-    line: str = "-"
-
-    @property
-    def marks(self) -> dict[str, Any]:
-        """Return what matplotlib is told of marks and lines."""
-        face = "white" if self.is_hollow else self.color
-        return {"color": self.color, "marker": self.marker, "markerfacecolor": face, "linestyle": self.line}
+def make_look(color: str, marker: str = "", is_hollow: bool = False, line: str = "-") -> Look:
+    """Return how a row is drawn. Hollow marks and broken lines are one core."""
+    return {"color": color, "marker": marker, "markerfacecolor": "white" if is_hollow else color, "linestyle": line}
 
 
-def set_look() -> None:
-    """Let figures that are drawn from now on look so."""
-    matplotlib.rcdefaults()
-    sns.set_style("whitegrid")
-    matplotlib.rcParams.update(LOOK)
+def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
+    """Return a colour for each package on the CPU, and one for it on an accelerator: the same in all figures."""
+    packages = dict.fromkeys([*FIRST_PACKAGES, *zip(cells["package"], cells["is_cpu"], strict=True)])
+    return {package: COLORS[place % len(COLORS)] for place, package in enumerate(packages)}
 
 
-def new_figure(title: str, note: str, lines: int, stamp: str) -> tuple[Figure, Axes]:
-    """Return a figure with a title and how to read it, tall enough for a legend of so many lines.
+def look_of(row: Any, colors: Colors, marker: str = "") -> Look:
+    """Return the look of a row of ours, or of the paper, which is grey; its accelerators have lines of their own."""
+    is_one, is_theirs = row.architecture == ONE_CORE, row.machine == PAPER
+    color = THEIRS if is_theirs else colors[row.package, row.is_cpu]
+    return make_look(color, marker, is_one, "--" if is_one else "-." if is_theirs and not row.is_cpu else "-")
+
+
+def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
+    """Return a figure with a title, and beneath it how to read it.
 
     A `stamp` says that the numbers are no measurement.
     """
-    set_look()
-    told = fold(note, NOTE_LETTERS)
-    figure = Figure(figsize=(WIDTH, max(HEIGHT, LINE * (lines + len(told.splitlines())) + 1.0)), layout="constrained")
+    matplotlib.rcdefaults()
+    sns.set_style("whitegrid")
+    matplotlib.rcParams.update(LOOK)
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes = figure.add_subplot()
+    axes.spines[["left", "top", "right"]].set_visible(False)
     figure.suptitle(fold(title, TITLE_LETTERS), x=0.01, ha="left")
-    figure.supxlabel(told, x=0.01, ha="left", color=QUIET)
+    figure.supxlabel(fold(note, NOTE_LETTERS), x=0.01, ha="left", color=QUIET, size="medium")
     if stamp:
         axes.text(0.5, 0.5, STAMP_TEXT, fontsize=34, color="#d9d9d9", zorder=0.5, ha="center", va="center",
                   transform=axes.transAxes)  # fmt: skip
     return figure, axes
 
 
-def add_legend(figure: Figure, entries: Sequence[tuple[str, Look]]) -> None:
-    """Name the looks beside the axes."""
-    handles = [
-        Line2D([], [], label=fold(label, LABEL_LETTERS), markersize=4.5, **look.marks) for label, look in entries
-    ]
-    if handles:
-        figure.legend(handles=handles, loc="outside right upper")
+def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
+    """Return the figure with titles and plain numbers at its axes and a key beside them, as tall as the key needs."""
+    axes = figure.axes[0]
+    axes.set(xlabel=x_title, ylabel=fold(y_title, UPRIGHT_LETTERS))
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            low, high = axis.get_view_interval()
+            rounded = LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=12).tick_values(low, high)
+            ticks = [float(tick) for tick in rounded if low <= tick <= high]
+            axis.set_ticks(ticks, [f"{tick:,.12g}" for tick in ticks])
+            axis.set_minor_locator(NullLocator())
+    _, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(loc="outside right upper")
+    lines = sum(len(text.splitlines()) for text in (*labels, figure.get_supxlabel()))
+    figure.set_figheight(max(HEIGHT, LINE * lines + 1.0))
+    return figure
 
 
-def legend_lines(labels: Sequence[str]) -> int:
-    """Return how many lines these labels take in a legend beside the axes."""
-    return sum(len(fold(label, LABEL_LETTERS).splitlines()) for label in labels)
-
-
-def fold(text: str, letters: int) -> str:
+def fold(text: str, letters: int = LABEL_LETTERS) -> str:
     """Return the text in lines of at most so many letters, without what is no letter."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return textwrap.fill(" ".join(plain.split()), letters)
-
-
-def set_log(axis: Axis, suffix: str = "") -> None:
-    """Put plain round numbers on a logarithmic axis, each with the suffix behind it."""
-    low, high = axis.get_view_interval()
-    round_numbers = LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=12).tick_values(low, high)
-    ticks = [float(tick) for tick in round_numbers if low <= tick <= high]
-    axis.set_ticks(ticks, [f"{tick:,.12g}{suffix}" for tick in ticks])
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
-
-
-@lru_cache(maxsize=1)
-def _letters() -> frozenset[int]:
-    """Return the letters that the face itself has."""
-    return frozenset(get_font(findfont(FontProperties(family=FACE))).get_charmap())
+    return textwrap.fill(" ".join(plain.split()), letters, break_on_hyphens=False)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
     texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     # The report can be no PDF/A with letters that its faces have not got; in outlines they are drawn as well as may be.
-    is_plain = all(_letters().issuperset(map(ord, text.replace("\n", ""))) for text in texts)
-    dateless = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
-    for ending in ENDINGS:
+    letters = set(get_font(findfont(FontProperties(family=FACE))).get_charmap())
+    is_plain = all(letters.issuperset(map(ord, text.replace("\n", ""))) for text in texts)
+    for ending, dateless in DATELESS.items():
         made = io.BytesIO()
         with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(made, format=ending, metadata=dateless[ending], dpi=PNG_DPI)
+            figure.savefig(made, format=ending, metadata=dateless, dpi=PNG_DPI)
         content = made.getvalue()
         if ending == "svg":
             content = content.replace(f"'{FACE}'".encode(), ", ".join(f"'{face}'" for face in FACES).encode())

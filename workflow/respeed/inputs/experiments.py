@@ -19,6 +19,8 @@ from respeed.model.paper import (
     ARCHITECTURES,
     PLACEHOLDER,
     SECONDS,
+    SMOKE_TOTAL,
+    TOTAL,
     UNITS,
     Algorithm,
     Architecture,
@@ -124,6 +126,7 @@ class Table:
     repeats: Count | None = None
     architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
     precision: Precision = ""
+    axis: Label = ""
     program: ProgramEntry | None = None
 
     @model_validator(mode="after")
@@ -133,6 +136,10 @@ class Table:
         for name, times in Counter(case.case for case in self.all_cases).items():
             if times > 1:
                 raise ValueError(f"the case {name!r} stands twice; give one of them another name")
+            if name in (TOTAL, SMOKE_TOTAL):
+                raise ValueError(f"the case {name!r} has the name of the sum of all cases; give it another one")
+        if self.total and UNITS[self.unit].counted:
+            raise ValueError(f"leave total out: {self.unit} of several cases do not add up")
         return self
 
     @property
@@ -149,7 +156,7 @@ class Table:
 # What an experiment has from its table unchanged.
 AS_WRITTEN = (
     "title", "examples", "algorithms", "total", "round_seconds", "facts", "caveats", "repeats",
-    "architectures", "precision",
+    "architectures", "precision", "axis",
 )  # fmt: skip
 
 

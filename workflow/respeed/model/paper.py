@@ -1,6 +1,7 @@
 """A paper: published tables, what each of them ran and claims, and how well each fact is known."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
@@ -20,7 +21,7 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 Precision = Annotated[str, known("precision", lambda: PRECISIONS)]
 # What each test of a claim needs beside a row, and no other may have.
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("each", "largest", "growth", "total", "faster", "crossover"), ("over",)),
+    **dict.fromkeys(("each", "growth", "faster", "crossover"), ("over",)),
     "limited": ("over_case", "by"),
     "memory": (),
 }
@@ -28,6 +29,10 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 Counted = Literal["examples", "flops", "bytes"]
 # What a word of a program's command leaves open.
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+# The case that is the sum of all others of a table, where they add up; that of tiny cases answers no printed column.
+TOTAL, SMOKE_TOTAL = "total", "smoke-total"
+# Before a number of published.csv that the paper does not print: it was inferred from others.
+INFERRED = "~"
 # Where a number stands: experiment, printed column, published row.
 Place = tuple[str, str, str]
 Parameter = Annotated[StrictInt | StrictFloat, Field(ge=0, le=LARGEST)] | Annotated[str, Field(min_length=1)]
@@ -126,7 +131,8 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed: its `value` in the table's unit, and its `text`."""
+    """A number as it was printed: its `value` in the table's unit, and its `text`, which begins with INFERRED where the
+    paper does not print it."""
 
     value: float
     text: str
@@ -148,9 +154,7 @@ class Claim:
     those of the fastest beside the published row `row`. `test` is
 
     - each: the speedup in every case is the printed one;
-    - largest: so is the largest of all cases;
     - growth: the speedup grows from case to case, in the table's order;
-    - total: the speedup of the sum of all cases, at the paper's own rates, is what the sum of ours has;
     - faster: in every case it is above 1;
     - crossover: it is below 1 in the first cases and above 1 in the last ones;
     - limited: `row` alone, each case over its case `over_case`: faster, but by less than the ratio of the parameter
@@ -231,10 +235,12 @@ class Experiment:
     or by `case_examples` of one; None where the seconds are those of one step.
     `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
     `columns` maps a case to the printed column that it answers, where that has another name, `sources` to the
-    experiment that measures it, where that is another. `total` names what the
-    cases are the parts of, where their seconds add up to something. `round_seconds` is a first guess at what a round
-    takes, until this machine has records of its own. `repeats` is how many steps the seconds are for, where these have
-    no examples. Rows of other `architectures` do not run the table, nor, where it names one, of another `precision`.
+    experiment that measures it, where that is another. `total` says what the seconds of all cases together are for,
+    where they add up to something: the table has a case TOTAL more then. `round_seconds` is a first guess at what a
+    round takes, until this machine has records of its own. `repeats` is how many steps the seconds are for, where these
+    have no examples. Rows of other `architectures` do not run the table, nor, where it names one, of another
+    `precision`.
+    `axis` says what its cases differ in, as a figure has it below them; empty where the paper's file does not say.
     """
 
     name: str
@@ -254,10 +260,41 @@ class Experiment:
     repeats: int | None = None
     architectures: tuple[str, ...] = ARCHITECTURES
     precision: str = ""
+    axis: str = ""
 
     def case_names(self, smoke: bool = False) -> tuple[str, ...]:
-        """The table's columns, each once."""
-        return tuple(dict.fromkeys(case.name for case in (self.smoke_cases if smoke else self.cases)))
+        """The table's columns, each once; last the total, where there is one."""
+        names = dict.fromkeys(case.name for case in (self.smoke_cases if smoke else self.cases))
+        return (*names, self.total_case(smoke)) if self.total else tuple(names)
+
+    def total_case(self, smoke: bool = False) -> str:
+        """The name of the case that is the sum of all others."""
+        return SMOKE_TOTAL if smoke else TOTAL
+
+    def column_words(self, smoke: bool = False) -> dict[str, str]:
+        """Return what people read above the column of each case.
+
+        That is the printed column, or where several cases answer one, the case's name. A hyphen in a name is a space,
+        but between two numbers it is a part of the size, as in 784-500-10. A share is written as 3 %.
+
+        Parameters
+        ----------
+        smoke : bool, optional
+            Whether the cases are those of the smoke preset.
+
+        Returns
+        -------
+        dict[str, str]
+            The words of each case, in the order of `case_names`.
+        """
+        printed = {case: self.columns.get(case, case) for case in self.case_names(smoke)}
+        answers = Counter(printed.values())
+        words = {}
+        for case, column in printed.items():
+            is_named = case in self.columns and answers[column] == 1
+            text = column if is_named else re.sub(r"(?<!\d)-|-(?!\d)", " ", case)
+            words[case] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
+        return words
 
     def source(self, case: str) -> str:
         """The experiment whose rounds measure the case: this one, or the one that it is taken from."""
@@ -368,6 +405,8 @@ class Paper:
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
         if printed is None:
             return None
+        if not table.unit.counted:
+            return table.unit.seconds(printed.value, None)
         moved = traffic_bytes * self._width(row) if traffic_bytes else None
         return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 

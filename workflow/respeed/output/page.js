@@ -1,10 +1,13 @@
 // A click on a column's heading sorts the rows of each group by it; another one turns the order round.
 "use strict";
 
+// Times of a column may stand in several units.
+const LENGTHS = { "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+
 const key = (row, column) => {
     const cell = row.cells[column];
     const text = cell ? (cell.querySelector("[data-sort]") || cell).textContent.trim() : "";
-    const number = Number.parseFloat(text.replaceAll(",", ""));
+    const number = Number.parseFloat(text.replaceAll(",", "")) * (LENGTHS[text.split(" ")[1]] || 1);
     return { text, number: Number.isNaN(number) ? Infinity : number };
 };
 

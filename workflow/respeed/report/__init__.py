@@ -9,7 +9,7 @@ from typing import Any
 import typst
 
 from respeed.errors import UserError
-from respeed.figures.results import load_results
+from respeed.output import load_shown
 from respeed.records.store import replacing, write_json
 from respeed.report.context import make_context
 
@@ -34,7 +34,7 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"
     facts = Path("report/facts") / f"{name}.json"
-    write_json(facts, with_letters_only(make_context(load_results(smoke, machine, papers))))
+    write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers))))
     try:
         document = typst.compile(TEMPLATE, root=Path.cwd(), sys_inputs={"facts": f"/{facts}"}, timestamp=NO_DAY, **FORM)
     except typst.TypstError as error:

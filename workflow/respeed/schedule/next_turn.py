@@ -32,8 +32,7 @@ from respeed.analysis.rounds import (
     probes_of,
     read_rounds,
 )
-from respeed.analysis.speedups import Samples, compare_to_fastest_cpu
-from respeed.analysis.totals import make_totals
+from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
 from respeed.model.paper import Case
 from respeed.paths import RoundId, round_path
 from respeed.protocol import Probes
@@ -184,7 +183,7 @@ class Plan:
         """The cells that were timed in too few rounds for an interval, and in how many: no time is looked at."""
         rounds = read_rounds(self.records.values())
         timed = rounds[rounds["status"] == "measured"]
-        counts = timed.groupby(CELL)["seconds"].count()
+        counts = timed.groupby(CELL)["step_seconds"].count()
         clean = dict(zip(map(CellKey._make, counts.index), counts.tolist(), strict=True))
         return {cell: clean[cell] for cell in self.work.cells if clean.get(cell, math.inf) < FEWEST_ROUNDS}
 
@@ -354,9 +353,9 @@ def _unsettled(plan: Plan) -> list[tuple[str, set[CellKey]]]:
 def _of_open_claims(plan: Plan, rounds: pd.DataFrame) -> list[set[CellKey]]:
     """The cells of each claim that more rounds are likely to settle, the nearest first."""
     work = plan.work
-    cells = make_cells(rounds, work.papers, {}, {}, work.smoke)
     samples = Samples(rounds)
-    found = open_claims(cells, samples, work.papers, make_totals(cells, samples, work.papers, work.smoke))
+    cells = add_totals(make_cells(rounds, work.papers, {}, {}, work.smoke), samples, work.papers, work.smoke)
+    found = open_claims(cells, samples, work.papers)
     near = sorted((needed, sorted(keys & set(work.cells))) for needed, keys in found if needed <= work.preset.most)
     return [set(keys) for _, keys in near]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.decomposition import break_down, compare, make_why
 from respeed.analysis.estimates import Estimate
+from respeed.analysis.why import break_down, compare, make_why
 from respeed.model.paper import Paper
 from tests.derived import ALL, GPU, GPU_BF16, NOISE, PAPER, PAPERS, STEPS, MakeRecord, changed, frames_of, seven
 
@@ -198,7 +198,7 @@ def test_ours_has_the_number_and_interval_of_the_table_of_speedups_and_over_a_pr
 def test_there_are_rows_of_what_was_measured_and_printed_alone(make_record: MakeRecord) -> None:
     rows = why_of(seven(make_record, 0.1))
     assert {row.comparison for row in rows if row.machine == "box"} == {"cpu over their cpu", "cpu over their gpu"}
-    assert {row.experiment for row in rows} == {"rbm", "patches", "sparse-coding"}
+    assert {row.experiment for row in rows} == {"rbm", "patches", "sparse-coding", "dbn"}
     assert {row.comparison for row in why_of([])} == {"theirs"}
     assert why_of([], smoke=True) == []
 

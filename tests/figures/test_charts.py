@@ -1,0 +1,136 @@
+"""What the figure of a table is about, by what a machine has."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from respeed.figures.charts import Chart, Outcome, chart_speedup, draw_chart, order_cases
+from respeed.figures.style import COLORS, color_packages
+from respeed.inputs.papers import load_papers
+from respeed.model.paper import TOTAL
+from respeed.output import build_tables, load_shown
+from respeed.paths import RoundId, round_path
+from respeed.records.store import write_json
+from tests.conftest import MakeRecord
+from tests.derived import NOISE
+from tests.figures.boxes import texts_of
+from tests.figures.machines import ALL, CPU, DOUBLE, write_machine
+
+
+def chosen(experiment: str, paper: str = "raina2009") -> tuple[Chart, Outcome]:
+    build_tables(smoke=False, papers=[paper])
+    results = load_shown(smoke=False, papers=[paper])
+    outcome = Outcome(results, results.papers[paper], results.papers[paper].experiments[experiment], "box")
+    return chart_speedup(outcome, color_packages(results.table("cells"))), outcome
+
+
+def values(chart: Chart) -> dict[tuple[str, str], float]:
+    """The numbers of a chart by row and words of the case."""
+    return chart.points.set_index(["row", "case"])["value"].to_dict()
+
+
+def test_every_row_stands_over_the_papers_fastest_cpu(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU)
+    found, outcome = chosen("rbm")
+    assert found.y_title == "times as fast as the paper's fastest CPU row"
+    assert {row.key for row in found.rows} == {*CPU, "paper gpu", "paper multi-cpu", "paper single-cpu"}
+    assert values(found)["paper gpu", "4096x11008"] == pytest.approx(72.6, rel=1e-3)
+    assert values(found)["paper multi-cpu", "4096x11008"] == 1
+    theirs = outcome.paper.seconds("rbm", "576x1024", "multi-cpu")
+    drawn = found.points.set_index(["row", "case"]).loc[("torch-all", "576x1024")]
+    ours = outcome.cells.set_index(["row", "case"]).loc[("torch-all", "576x1024")]
+    for number, seconds in (("value", "seconds"), ("low", "seconds_high"), ("high", "seconds_low")):
+        assert drawn[number] == pytest.approx(theirs / ours[seconds]), number
+
+
+def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machine_as_in_its_table(
+    make_record: MakeRecord,
+) -> None:
+    write_machine(make_record, ALL)
+    found, outcome = chosen("matmul")
+    assert found.y_title == "times as fast as this machine's fastest CPU row"
+    words = outcome.experiment.column_words()
+    table = outcome.table("speedups").set_index(["profile", "case"])["speedup"]
+    assert {(row, words[case]): one for (row, case), one in table.items() if one > 0} == values(found)
+    assert values(found)["gpu", "square 512"] == pytest.approx(2e13 / 2.2e11)
+
+
+def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_the_first_case_at_its_rate(
+    make_record: MakeRecord,
+) -> None:
+    table = load_papers(["tensorflow-benchmarks"])["tensorflow-benchmarks"].experiments["vgg16"]
+    row: dict[str, Any] = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
+    for index, noise in enumerate(NOISE, start=1):
+        record = make_record([0.1 * noise] * 2, index=index, case="1-gpu", **row)
+        record["cases"] += make_record([0.11 * noise] * 2, case="2-gpus", **row)["cases"]
+        record["id"] |= {"paper": "tensorflow-benchmarks", "experiment": "vgg16"}
+        for ran in record["cases"]:
+            ran |= {"workload": "convnet_replicas", "parameters": table.case(ran["case"]).parameters}
+        write_json(round_path(RoundId(**record["id"])), record)
+    found, outcome = chosen("vgg16", "tensorflow-benchmarks")
+    assert found.y_title == "times as fast as the paper's fastest row"
+    assert {key for key in values(found) if key[0] == "gpu"} == {("gpu", "1 gpu"), ("gpu", "2 gpus")}
+    silent = replace(outcome, paper=replace(outcome.paper, published={}))
+    alone = chart_speedup(silent, color_packages(outcome.cells))
+    assert (alone.y_title, alone.x_title) == ("times as fast as 1 gpu", "GPUs")
+    # A mini-batch grows with the GPUs.
+    assert values(alone) == {("gpu", "1 gpu"): 1, ("gpu", "2 gpus"): pytest.approx(2 * 0.1 / 0.11, rel=0.02)}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "total", "flops", "order", "is_ordered"),
+    [
+        ("rbm", None, [4.0, 1.0, 2.0, 8.0], [1, 2, 0, 3], True),
+        ("rbm", None, [4.0, 1.0, 4.5, 8.0], [1, 0, 2, 3], False),
+        ("rbm", None, [4.0, 1.0, None, 8.0], [0, 1, 2, 3], False),
+        ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], [0, 1, 2, 3], False),
+        ("matmul", None, [1.0, 2.0], [0, 1], False),  # several programs
+    ],
+)
+def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone(
+    make_record: MakeRecord, experiment: str, total: str, flops: list[float], order: list[int], is_ordered: bool
+) -> None:
+    write_machine(make_record, CPU[:1], rounds=1)
+    _, outcome = chosen(experiment)
+    names = outcome.cases[: len(flops)]
+    work = pd.DataFrame({"case": [TOTAL, *names], "flops": [0.5, *flops]})
+    found = order_cases(replace(outcome, experiment=replace(outcome.experiment, total=total)), work)
+    assert found == ([*(names[place] for place in order), TOTAL], is_ordered)
+
+
+def test_a_figure_alone_says_what_it_shows_in_the_words_of_the_tables(make_record: MakeRecord) -> None:
+    write_machine(make_record, CPU)
+    found, outcome = chosen("sparse-coding")
+    told = {"Sparse coding on box", "share of nonzero coefficients", "GPU, 2009", "3 %", "6 %", "10 %", found.y_title}
+    assert told <= texts_of(draw_chart(found, ""))
+    assert found.note.startswith("Bars: 95 % intervals. Hollow: one core. Of each algorithm the rows that are fastest")
+    assert found.note.endswith("Grey: Raina, Madhavan and Ng (ICML 2009).")
+    front = [row.key.split() for row in found.rows if not row.key.startswith("paper ")]
+    assert ["torch-all", "sparse_parallel"] in front
+    measured = set(outcome.cells.loc[outcome.cells["seconds"] > 0, "algorithm"])
+    assert sorted(name for _, name in front) == sorted(measured)
+    assert len(measured) > 2
+
+
+def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour(make_record: MakeRecord) -> None:
+    write_machine(make_record, (*ALL, *DOUBLE), paper="bergstra2010")
+    found, outcome = chosen("nets", "bergstra2010")
+    looks = {row.key: row.look for row in found.rows}
+    assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
+    hollow = {key for key, look in looks.items() if look["markerfacecolor"] == "white"}
+    assert {key for key in hollow if not key.startswith("paper ")} == {"openblas-1", "openblas-1-fp64", "torch-1"}
+    assert {looks[key]["linestyle"] for key in hollow} == {"--"}
+    colors = [looks[key]["color"] for key in ("openblas-1", "openblas-all", "torch-1", "gpu", "gpu-bf16")]
+    assert colors == [COLORS[place] for place in (0, 0, 1, 2, 2)]
+    # Whatever else is there.
+    assert color_packages(outcome.cells[::-1])["PyTorch", False] == COLORS[2]
+
+
+def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn(make_record: MakeRecord) -> None:
+    write_machine(make_record, DOUBLE, paper="check-blas")
+    found, _ = chosen("single-2000", "check-blas")
+    assert "Of the paper's 37 rows the fastest of each year." in found.note
+    assert {row.label for row in found.rows} >= {"GTX 480, 2010", "GTX Titan Black, 2014"}
+    assert sum(row.key.startswith("paper ") for row in found.rows) == 6

@@ -1,0 +1,137 @@
+"""A table in each of its formats: read by a real renderer, set by a real typesetter."""
+
+import html
+import re
+import shutil
+import string
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.output.table import Table, escape_latex, escape_markdown, to_csv, to_html, to_latex, to_markdown, to_typst
+from respeed.text import Value, printable
+from tests.derived import GPU, PAPER, MakeRecord, every_case, seven, table_of
+
+markdown_it = pytest.importorskip("markdown_it")
+
+# How each special character is written, to read it again.
+WRITTEN = {
+    r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\{": "{", r"\}": "}",
+    r"\%": "%", r"\$": "$", r"\#": "#", r"\&": "&", r"\_": "_", "{[}": "[", "{*}": "*",
+}  # fmt: skip
+
+
+def made(lines: int, columns: int, groups: int = 1) -> Table:
+    """Every value is another number."""
+    index = [(f"group {place}", "ours", f"row {row}") for place in range(groups) for row in range(lines)]
+    values = [[Value(f"{group}-{label}-{column}") for column in range(columns)] for group, _, label in index]
+    names = pd.MultiIndex.from_tuples(index, names=["group", "look", "label"])
+    cases = [f"case {place}" for place in range(columns)]
+    return Table("A table", "Seconds.", pd.DataFrame(values, names, cases, dtype=object), has_cases=True)
+
+
+def saying(text: str) -> Table:
+    """Whatever can be said is this text."""
+    index = pd.MultiIndex.from_tuples([(text, "ours", text)], names=["group", "look", "label"])
+    fields = {text: [Value(text, text)], f"{text}.": [Value(text, text, kind="verdict")]}
+    return Table(text, text, pd.DataFrame(fields, index, dtype=object), (Value(text),), text, "tab:one")
+
+
+@given(*[st.integers(1, 12)] * 2, st.integers(1, 3))
+def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns: int, groups: int) -> None:
+    parts = made(lines, columns, groups).parts
+    shown = [value.text for part in parts for value in part.to_numpy().ravel()]
+    assert len(shown) == len(set(shown)) == lines * columns * groups
+    assert all(1 <= part.shape[1] <= 4 for part in parts)
+
+
+def test_a_table_of_more_than_four_cases_is_turned() -> None:
+    assert [made(2, columns).parts[0].columns[0] for columns in (4, 11)] == ["case 0", "row 0"]
+
+
+@given(st.text(string.ascii_letters + string.digits + string.punctuation + " "))
+def test_what_is_escaped_for_latex_reads_as_it_was(text: str) -> None:
+    found = re.findall("|".join(map(re.escape, WRITTEN)) + r"|[^\\%$#&_{}~^\[*]", escaped := escape_latex(text))
+    assert "".join(found) == escaped  # no special character is left raw
+    assert "".join(WRITTEN.get(piece, piece) for piece in found) == text
+
+
+def test_accents_stay_and_what_no_font_has_becomes_a_question_mark() -> None:
+    assert escape_latex("é ± – 漢\x1b") == "é ± – ?"
+
+
+def test_latex_is_a_long_table_a_part_under_one_number_with_its_notes(make_record: MakeRecord) -> None:
+    text = to_latex(table_of(seven(make_record, [0.01] * 7)))
+    assert text.count(r"\label{tab:raina2009-rbm}") == text.count(r"\begin{longtable}") == 1
+    assert r"PyTorch, one core & 52.1 {\scriptsize ±0.1 \%} & –\textsuperscript{1} &" in text
+    assert r"\textsuperscript{1}not measured yet." in text
+    assert "Seconds for 1,000,000 examples. Columns: visible x hidden units. Raina, Madhavan and Ng (ICML 2009)" in text
+    text = to_latex(table_of(every_case(make_record, 0.1), "matmul"))
+    parts = text.count(r"\begin{longtable}")
+    assert (text.count(r"\addtocounter{table}{-1}"), text.count(r"\label")) == (parts - 1, 1)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex here")
+def test_every_table_is_set_and_fits_its_page(make_record: MakeRecord, tmp_path: Path) -> None:
+    records = [*every_case(make_record, 0.11), *every_case(make_record, 0.0021, **GPU)]
+    hostile = saying("a_b %& $x^2$ \\input{x} [*] ~ # µ é")
+    tables = {name: table_of(records, name) for name in PAPER.experiments} | {"hostile": hostile}
+    for name, table in tables.items():
+        (tmp_path / f"{name}.tex").write_text(to_latex(table, "No measurement: 5 %"))
+    inputs = [rf"\input{{{name}}}" for name in tables]
+    packages = r"\usepackage[T1]{fontenc}\usepackage{array,booktabs,longtable}"
+    document = [r"\documentclass[a4paper]{article}", packages, r"\begin{document}", *inputs, r"\end{document}"]
+    (tmp_path / "all.tex").write_text("\n".join(document))
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt", (tmp_path / "all.log").read_text(errors="replace"))
+    assert all(float(points) <= 1 for points in wide), wide
+
+
+def render(text: str) -> str:
+    return str(markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\\`*_{}[]<>()#+-.!|~&$=\"'"))))
+def test_any_text_is_shown_as_it_is_in_markdown(text: str) -> None:
+    shown = " ".join(f"x{printable(text)}x".split(" "))
+    page = render(to_markdown(saying(f"x{text}x")))
+    cell = page.split('<td style="text-align:left">')[-1].split("</td>")[0]
+    assert html.unescape(cell.split("</strong>")[0].removeprefix("<strong>").replace("<span>$</span>", "$")) == shown
+
+
+def test_addresses_in_a_label_are_no_links() -> None:
+    assert escape_markdown("https://a.b www.a.b") == r"https:\//a.b www\.a.b"
+
+
+def test_a_smoke_table_says_that_it_is_none() -> None:
+    assert to_markdown(made(1, 1), "No measurement: tiny.").splitlines()[0] == "**No measurement: tiny.**"
+    assert r"\caption{\textbf{No measurement: tiny.} A table" in to_latex(made(1, 1), "No measurement: tiny.")
+
+
+@given(st.text(alphabet="<>&\"'/{}=scriptb", min_size=1))
+def test_whatever_a_label_holds_comes_out_as_text_on_a_page(label: str) -> None:
+    text = re.sub(r"<[^>]*>", "\0", to_html(saying(label)))
+    # Title, caption, head and the two columns, group, line, two fields each with what is small, and the note.
+    assert text.count(html.escape(label)) >= 12
+    assert "<" not in text
+
+
+def test_what_a_spreadsheet_would_compute_comes_out_as_text(tmp_path: Path) -> None:
+    to_csv(saying("=1+1\x00"), tmp_path / "one.csv")
+    assert "'=1+1,'=1+1,'=1+1 =1+1," in (tmp_path / "one.csv").read_text()
+
+
+def test_a_field_without_a_number_is_its_reason_in_a_file(make_record: MakeRecord, tmp_path: Path) -> None:
+    to_csv(table_of(seven(make_record, [0.01] * 7)), tmp_path / "rbm.csv")
+    assert '"PyTorch, one core",52.1 ±0.1 %,not measured yet.,' in (tmp_path / "rbm.csv").read_text()
+
+
+def test_typst_gets_texts_alone() -> None:
+    ((heading, ((look, label, values),)),) = to_typst(saying("#let"))["parts"][0]["groups"]
+    assert (heading, look, label, values[0]["text"]) == ("#let", "ours", "#let", "#let")

@@ -1,0 +1,436 @@
+"""Tables for people, laid out from the tidy tables: a paper's with ours below, claims, why, machines, cost and facts.
+
+What is said of a result in words is made here, by rules, and nowhere else.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.claims import NOT_TESTABLE, count_results
+from respeed.analysis.columns import TABLES, rows_of
+from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.speedups import CASE, published_speedup
+from respeed.analysis.why import COMPARISONS
+from respeed.model.paper import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper
+from respeed.output.table import LINE, Table, spread, with_fields
+from respeed.paths import results_folder
+from respeed.protocol import SMOKE_STAMP
+from respeed.text import (
+    NO_INTERVAL,
+    NOTHING,
+    Value,
+    format_number,
+    format_share,
+    format_span,
+    format_speedup,
+    group_thousands,
+    join_words,
+    measured_time,
+    measured_value,
+)
+
+# A word of machines.csv.
+SAME = "indistinguishable"
+# Beyond this, a speedup and the ratio of the seconds that are shown look like a mistake.
+NOTICED = 0.005
+# The parts of facts.csv but for the summary.
+FACTS = ("hardware", "rounds", "software", "measured", "profiles")
+# A writer of a format.
+Write = Callable[[Table], Any]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is laid out: papers, the machines that are shown, and the tidy tables by name, which may have others too."""
+
+    papers: Mapping[str, Paper]
+    machines: Sequence[str]
+    smoke: bool
+    frames: Mapping[str, pd.DataFrame]
+
+    @property
+    def stamp(self) -> str:
+        """Return what stands above everything of a smoke run, which measures nothing."""
+        return SMOKE_STAMP if self.smoke else ""
+
+    def table(self, name: str, **places: str) -> pd.DataFrame:
+        """Return the rows of a tidy table, of these machines and papers, where these columns have these values."""
+        frame = self.frames[name]
+        frame = frame[frame["machine"].isin([PAPER, *self.machines])]
+        frame = frame[frame["paper"].isin(self.papers)] if "paper" in frame else frame
+        for column, value in places.items():
+            frame = frame[frame[column] == value]
+        return frame
+
+    def describe(self, machine: str) -> str:
+        """Return a machine with what it is: box: A CPU, 2 cores, one accelerator."""
+        summary = self.table("facts", machine=machine, part="summary")["value"]
+        return ": ".join([machine, *summary])
+
+
+# The paper's table, with ours below.
+
+
+def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Table:
+    """Return a table in the paper's own shape: theirs, then of each machine its rows and speedups.
+
+    A line without any number is a note, and so is the reason for a field without one.
+    """
+    where = {"paper": paper.name, "experiment": experiment.name}
+    key, cells = TABLES["cells"].key, shown.table("cells", **where)
+    both = cells.merge(shown.table("speedups", **where), on=key, suffixes=("", "_speedup"), validate="1:1")
+    lines = [
+        *_theirs(paper, experiment, shown.smoke),
+        *(line for cell in rows_of(both) for line in _ours(paper, experiment, cell)),
+        *_fastest(paper, experiment, cells),
+    ]
+    rows = pd.DataFrame(lines, columns=["machine", "look", "label", "precision", "case", "value", "reason"])
+    heads = {name: f"On {shown.describe(name)}" for name in shown.machines}
+    rows["group"] = rows["machine"].map({PAPER: f"As published: {reference(paper)}"} | heads)
+    order = {place: number for number, place in enumerate([PAPER, *shown.machines])}
+    rows = rows.assign(place=rows["machine"].map(order)).sort_values(["place", "look"], kind="stable")
+    has_number = rows["value"].map(lambda value: value.text != "").astype(bool)
+    is_shown = has_number.groupby([rows[name] for name in LINE]).transform("any").astype(bool)
+    words, there, missing = experiment.column_words(shown.smoke), rows[is_shown], rows[~is_shown]
+    marks = {reason: str(mark) for mark, reason in enumerate(filter(None, there["reason"].unique()), 1)}
+    values = [
+        Value(NOTHING, mark=marks[reason]) if reason else value
+        for value, reason in zip(there["value"], there["reason"], strict=True)
+    ]
+    there = there.assign(column=there["case"].map(words), value=pd.Series(values, there.index, dtype=object))
+    frame = spread(there, list(words.values()))
+    notes = [Value(f"{reason.rstrip('.')}.", mark=mark) for reason, mark in marks.items()]
+    others = [*_unmeasured(shown, missing), *_remarks(values, both)]
+    frame = frame.map(lambda value: Value(value.text, value.interval.replace(NO_INTERVAL, ""), value.mark))
+    label, caption = f"tab:{paper.name}-{experiment.name}", _caption(shown, paper, experiment)
+    return Table(experiment.title, caption, frame, (*notes, *map(Value, others)), label=label, has_cases=True)
+
+
+def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
+    """Return what the numbers of a table are, of which work, and who measured them."""
+    unit, axis = words_of_unit(experiment), experiment.axis
+    unit = unit.replace(SECONDS.name, "time", 1) if _is_free(paper, experiment) else unit
+    better = ", larger is better" * (experiment.unit.better == "larger")
+    prints = ", which prints no such table" * (not paper.prints(experiment.name))
+    here = f"measured on {join_words([*shown.machines])}" if shown.machines else "not measured yet"
+    scaled = " The mean step is timed here, and scaled to all steps." * experiment.is_extrapolated
+    columns = f" Columns: {axis}." * bool(axis)
+    return (
+        f"{unit[0].upper()}{unit[1:]}{better}.{columns} {reference(paper)}{prints}; {here}.{scaled} "
+        "± is the farther end of a 95 % interval."
+    )
+
+
+def _is_free(paper: Paper, experiment: Experiment) -> bool:
+    """Return whether no printed number holds a table to one unit of time."""
+    return experiment.unit == SECONDS and not paper.prints(experiment.name)
+
+
+def _theirs(paper: Paper, experiment: Experiment, smoke: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield every number as it was printed; a speedup that was not, as what the printed numbers come to."""
+    for row in paper.rows:
+        label = _with_package(label_row(paper, row), row.package)
+        for case in experiment.case_names(smoke):
+            if printed := paper.printed(experiment.name, case, row.name):
+                yield PAPER, "theirs", label, "", case, Value(group_thousands(printed.text)), ""
+            if row.is_cpu:
+                continue
+            base = paper.fastest(experiment.name, case, paper.cpu_rows)
+            across = across_precisions(row.precision, [base.precision] if base else [])
+            ratio = paper.printed_speedup(experiment.name, case, row.name)
+            made = published_speedup(paper, experiment.name, case, row.name)
+            if text := f"{ratio.text}x" if ratio else format_speedup(made):
+                over = f"Speedup over fastest CPU ({', '.join(filter(None, [label, across]))})"
+                yield PAPER, "theirs speedup", over, "", case, Value(text), ""
+
+
+def _with_package(label: str, package: str) -> str:
+    return label if package in label else f"{label}, {package}"
+
+
+def _ours(paper: Paper, experiment: Experiment, cell: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the time or rate of a cell, and of an accelerator's its speedup, or why there is none."""
+    if _is_free(paper, experiment):
+        time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
+    else:
+        time = measured_value(*in_unit(cell, experiment.unit))
+    why = cell.reason if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
+    why = "not known: nobody counts what this program does" if cell.seconds else why
+    label = _with_package(cell.label, cell.package)
+    yield cell.machine, "ours", label, cell.precision, cell.case, time, "" if time.text else why
+    if cell.seconds and not cell.is_cpu:
+        ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
+        over, why = f"Speedup over fastest CPU ({cell.label})", "" if ratio.text else cell.reason_speedup
+        yield cell.machine, "ours speedup", over, cell.precision, cell.case, ratio, why
+
+
+def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Yield the fastest row in fp32 of each machine over the fastest of the paper; its interval is that of our time."""
+    full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
+    best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
+    names = [row.name for row in paper.rows]
+    found = []
+    for cell in rows_of(best):
+        row = paper.fastest(experiment.name, cell.case, names)
+        if row and (there := paper.seconds(experiment.name, cell.case, row.name, cell.flops, cell.traffic_bytes)):
+            low, high = (end and there / end for end in (cell.seconds_high, cell.seconds_low))
+            label = ", ".join(filter(None, [label_row(paper, row), across_precisions(cell.precision, [row.precision])]))
+            found.append((cell, label, measured_value(there / cell.seconds, low, high, unit="x")))
+    labels = {label for _, label, _ in found}
+    over = f"Fastest here over the paper's {labels.pop() if len(labels) == 1 else 'fastest row'}"
+    yield from ((cell.machine, "ours speedup", over, FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
+
+
+def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for every machine and reason for which lines are missing. One in another precision than fp32 is
+    not missed."""
+    lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
+    for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
+        mine = lines[(lines["machine"] == machine) & (lines["reason"] == reason)]
+        where = f" on {machine}" if len(shown.machines) > 1 else ""
+        what, why = ("yet", "") if reason == NOT_YET else ("", f" ({reason.rstrip('.')})")
+        yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
+
+
+def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
+    """Yield what would otherwise look like a mistake."""
+    if any(value.interval == NO_INTERVAL for value in values):
+        yield "A number of ours without ± has no interval: too few clean rounds."
+    over = ["machine", "case", "base_algorithm", "base_profile"]
+    bases = cells[["machine", "case", "algorithm", "profile", "seconds"]].set_axis([*over, "base"], axis=1)
+    rows = cells[~cells["is_cpu"]].merge(bases, on=over)
+    if ((rows["speedup"] * rows["seconds"] / rows["base"] - 1).abs() > NOTICED).any():
+        yield "A speedup compares rounds of one session, seconds are of all: their ratio may be a few per cent off."
+
+
+# Claims, and what came out in one sentence.
+
+
+def lay_out_claims(shown: Shown, paper: Paper) -> Table:
+    """Return a line for each claim that a machine can test, and one note for those that it cannot."""
+    claims = shown.table("claims", paper=paper.name, case="")
+    order = claims["machine"].map({name: place for place, name in enumerate(shown.machines)})
+    claims = claims.assign(place=order, is_open=claims["here"] == "").sort_values(["place", "is_open"], kind="stable")
+    tested, cells = claims[claims["verdict"] != NOT_TESTABLE], shown.table("cells", paper=paper.name)
+    # Of a profile whose label has an algorithm behind it in some tables, that without.
+    by_length = cells.assign(length=cells["label"].str.len()).sort_values("length", kind="stable")
+    named = by_length.drop_duplicates(["machine", "profile"])
+    labels = {(row.machine, row.profile): row.label for row in rows_of(named)}
+    rows = list(rows_of(tested))
+    lines = tested.assign(group=tested["machine"].map(shown.describe), look="claim", label=tested["says"])
+    fields = {
+        "Published": [Value(row.published or NOTHING, kind="words") for row in rows],
+        "Here": [Value(row.here or NOTHING, _say_rows(row, labels), kind="words") for row in rows],
+        "Verdict": [Value(row.verdict, row.reason, kind="verdict") for row in rows],
+    }
+    notes = tuple(_untested(shown, paper, claims[claims["verdict"] == NOT_TESTABLE]))
+    return Table(f"Claims of {reference(paper)}", "", with_fields(lines, fields), notes, head="Claim")
+
+
+def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
+    """Return which rows of ours a claim's number is of: the row over its base, or the row alone."""
+    sides = [
+        " or ".join(labels.get((row.machine, name), name) for name in names.split(" or "))
+        for names in dict.fromkeys([row.profile, row.base_profile])
+        if names
+    ]
+    return " over ".join(sides)
+
+
+def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
+    """Yield for each machine what its claims that cannot be tested are about, and how they could be."""
+    about = {claim.name: claim for claim in paper.claims}
+    claims = claims.assign(table=[about[name].experiment for name in claims["claim"]])
+    for machine, mine in claims.drop_duplicates(["machine", "reason", "table"]).groupby("machine", sort=False):
+        where = f"on {machine}" if len(shown.machines) > 1 else "here"
+        titles: dict[str, list[str]] = {}
+        for row in rows_of(mine):
+            title = f"{paper.experiments[row.table].title} ({row.published})".removesuffix(" ()")
+            titles.setdefault(row.reason, []).append(title)
+        told = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
+        kinds = {paper.row(about[name].row).beside[0] for name in mine["claim"]} & {*DEVICE_ARCHITECTURES}
+        how = f" To test them: ./run respeed measure, on a machine with a {min(kinds).upper()}." if kinds else ""
+        yield Value(f"Not testable {where}: {told}.{how}")
+
+
+def find(shown: Shown, paper: Paper, machine: str) -> str:
+    """Return what came out on a machine in one sentence; nothing where nothing was measured.
+
+    It is of the first table that prints a CPU and an accelerator: of a machine with an accelerator its speedup beside
+    the paper's, of another how fast its CPU is beside the paper's accelerator, or else beside its CPU.
+    """
+    why = shown.table("why", paper=paper.name)
+    theirs = why[why["comparison"] == "theirs"]
+    mine = why[(why["machine"] == machine) & (why["experiment"].isin(theirs["experiment"]) | theirs.empty)]
+    for comparison in ("ours", "cpu over their gpu", "cpu over their cpu"):
+        found = mine[mine["comparison"] == comparison]
+        if len(found):
+            name = str(found["experiment"].iat[0])
+            found, printed = found[found["experiment"] == name], theirs[theirs["experiment"] == name]["speedup"]
+            title, ours = paper.experiments[name].title, format_span(found["speedup"], 2)
+            if comparison == "ours":
+                than = f"its CPU; the paper's, {format_span(printed, 2)} times" if len(printed) else "its CPU"
+                return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
+            cpu, verb, base = *_cores(shown, machine, found), COMPARISONS[comparison][1]
+            if (found["speedup_high"] < 1).all():
+                return f"{title}: {base} is {format_span(1 / found['speedup'], 2)} times as fast as {cpu}"
+            return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
+    return ""
+
+
+def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
+    """Return which cores of a machine the CPU rows of why.csv used, and the verb: 2 cores of laptop, are."""
+    cells = shown.table("cells", machine=machine)
+    ran = found.merge(cells, left_on=[*CASE, "row"], right_on=[*CASE, "label"])["threads"].dropna().unique()
+    if len(ran) != 1:
+        return f"the CPU of {machine}", "is"
+    return (f"one core of {machine}", "is") if ran[0] == 1 else (f"{ran[0]} cores of {machine}", "are")
+
+
+# Why, machines beside one another, and cost.
+
+
+def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | None:
+    """Return the factors of every speedup, theirs and then ours; None where there is nothing of ours to explain."""
+    why = shown.table("why", paper=paper.name, experiment=experiment.name)
+    if (why["machine"] == PAPER).all():
+        return None
+    order = {name: place for place, name in enumerate([PAPER, *shown.machines, *COMPARISONS])}
+    why = why.sort_values(["machine", "comparison"], key=lambda names: names.map(order), kind="stable")
+    rows = list(rows_of(why))
+    sides = [" over ".join(COMPARISONS[row.comparison]).replace("here", f"of {row.machine}") for row in rows]
+    sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
+    looks = ["theirs" if row.machine == PAPER else "ours" for row in rows]
+    lines = why.assign(group=sides, look=looks, label=why["case"].map(experiment.column_words(shown.smoke)))
+    # What multiplies to the speedup, in the order in which it is read.
+    fields = {
+        "Speedup": [_speedup(row) for row in rows],
+        "hardware: ratio of peaks, GFLOP/s": [_ratio(row.peaks, row.peak_gflops, row.base_peak_gflops) for row in rows],
+        "algorithm, on one CPU here": [_ratio(row.algorithm) for row in rows],
+        "efficiency ratio: shares of peaks": [
+            _ratio(row.shares, row.share, row.base_share, write=format_share) for row in rows
+        ],
+        "unexplained": [_ratio(row.rest) for row in rows],
+    }
+    frame = with_fields(lines, fields)
+    frame = frame.loc[:, frame.map(lambda value: value.text != NOTHING).any()]
+    return Table(f"{experiment.title}: why", "Every speedup as factors that multiply to it.", frame)
+
+
+def _speedup(row: Any) -> Value:
+    if row.machine == PAPER:
+        return Value(f"{row.printed}x" if row.printed else format_speedup(row.speedup))
+    return measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x")
+
+
+def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], str] = format_number) -> Value:
+    """Return a factor, and in small type what it is the ratio of."""
+    small = " over ".join(write(one) for one in sides if one)
+    return Value(format_speedup(ratio), small) if ratio else Value(NOTHING)
+
+
+def lay_out_machines(shown: Shown) -> Table:
+    """Return machines beside one another: a line for each case, a column for each machine."""
+    found = shown.table("machines")
+    values = [
+        Value("fastest")
+        if row.verdict == "base"
+        else measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x" + " =" * (row.verdict == SAME))
+        for row in rows_of(found)
+    ]
+    caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
+    return _by_machine(shown, found, values, "Machines beside one another", caption)
+
+
+def lay_out_cost(shown: Shown) -> Table:
+    """Return what the work of each case costs on the row in fp32 of each machine that is the cheapest."""
+    cells = shown.table("cells")
+    full = cells[(cells["cost"] > 0) & (cells["precision"] == FULL_PRECISION)]
+    best = full.loc[full.groupby(["machine", *CASE], sort=False)["cost"].idxmin()]
+    values = [Value(f"{format_number(row.cost)} {row.currency}", f"{row.work}: {row.label}") for row in rows_of(best)]
+    caption = "Seconds at the price of an hour of the machine, on its cheapest row in fp32. Other rows: cells.csv."
+    return _by_machine(shown, best, values, "What it costs", caption)
+
+
+def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], title: str, caption: str) -> Table:
+    """Return a line for each case, under the title of its table, and a column for each machine."""
+    places = [
+        {"paper": paper.name, "experiment": name, "case": case, "label": words, "look": "ours",
+         "group": f"{experiment.title}{f', {reference(paper)}' * (len(shown.papers) > 1)}"}
+        for paper in shown.papers.values()
+        for name, experiment in paper.experiments.items()
+        for case, words in experiment.column_words(shown.smoke).items()
+    ]  # fmt: skip
+    ours = pd.Series(list(values), found.index, dtype=object)
+    rows = found[CASE].assign(column=found["machine"], value=ours).merge(pd.DataFrame(places), on=CASE)
+    return Table(title, caption, spread(rows, shown.machines))
+
+
+# Facts.
+
+
+def lay_out_machine(shown: Shown, machine: str) -> Table:
+    """Return what a machine is, and what its rounds were measured with."""
+    facts = shown.table("facts", machine=machine)
+    facts = facts[facts["part"].isin(FACTS)]
+    lines = facts.assign(group=facts["part"].str.capitalize(), look="ours", label=facts["fact"])
+    frame = with_fields(lines, {"Value": [Value(text, kind="words") for text in facts["value"]]})
+    caption = "Records that differ in a fact of the hardware are never pooled. Of others every value that occurred."
+    return Table(shown.describe(machine), caption, frame, head="Fact")
+
+
+def lay_out_protocol(paper: Paper) -> Table:
+    """Return what is known of how a paper measured, and how well."""
+    groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
+    facts = [(group, "theirs", one.fact, one) for group, mine in groups.items() for one in mine]
+    values = [Value(one.value, one.confidence, kind="words") for *_, one in facts]
+    frame = with_fields(pd.DataFrame(facts, columns=[*LINE, "one"]), {"Value": values})
+    caption = (
+        "How each is known: stated in public, code of the authors, recalled, inferred from numbers, or chosen here."
+    )
+    return Table(f"What is known of the protocol of {reference(paper)}", caption, frame, head="Fact")
+
+
+# What pages are made of.
+
+
+def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
+    """Return what page 1 of a paper has, whatever the format: findings, claims, and how precise ours are."""
+    claims = lay_out_claims(shown, paper)
+    cells, verdicts = shown.table("cells"), shown.table("claims")
+    known = {name: count_results(name, paper, cells, verdicts)[1] for name in shown.machines}
+    return {
+        "name": paper.name,
+        "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
+        "title": paper.title,
+        "reference": reference(paper),
+        "links": [(text, quote(address, safe=":/")) for text, address in paper.links.items()],
+        "claim": paper.claim,
+        "claims": write(claims) if len(claims.frame) or claims.notes else "",
+        "precision": [f"{name}: {text}" for name, text in known.items() if text],
+    }
+
+
+def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
+    """Return of one of its tables that with ours, why, and the figure of each machine that measured it."""
+    cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
+    tables = lay_out_published(shown, paper, experiment), lay_out_why(shown, paper, experiment)
+    folder = results_folder(shown.smoke) / "figures" / paper.name / experiment.name
+    return {
+        "title": experiment.title,
+        "caveats": list(experiment.caveats),
+        "tables": [write(table) for table in tables if table and len(table.frame)],
+        "figures": [
+            {
+                "path": str(folder / f"{name}-speedup.svg"),
+                "alt": f"Chart: {experiment.title} on {name}, speedups by case. Its numbers are in the tables.",
+            }
+            for name in shown.machines
+            if (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
+        ],
+    }

@@ -1,0 +1,220 @@
+"""A table for people, and a writer for each format that it is read in: CSV, Markdown, LaTeX, HTML and Typst.
+
+All that a table shows is escaped for the format: labels come from the files of others.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.filters import do_mark_safe
+
+from respeed.analysis.columns import write_csv
+from respeed.text import Value, printable
+
+# What a line of a table is known by: the heading that it stands under, how it looks (words for a style: theirs, ours,
+# speedup), and what it is called.
+LINE = ["group", "look", "label"]
+# More columns of numbers than that are hard to read side by side.
+AT_MOST = 4
+# For the fonts of T1: what else is special in ASCII prints as it is.
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "$": r"\$", "#": r"\#", "&": r"\&", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    # After the end of a row, these would be an option of it.
+    "[": "{[}", "*": "{*}",
+}  # fmt: skip
+# What begins something else than text in Markdown, in a cell or in a paragraph.
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table under its title.
+
+    Attributes
+    ----------
+    title, caption : the caption says what the numbers are
+    frame : a Value for each line (LINE, the index) and column
+    notes : sentences below it; one about single fields has their mark
+    head : what the labels of the lines are
+    label : its name in LaTeX
+    has_cases : whether a column is a case, of which there may be many; otherwise columns are few, and may be of words
+    """
+
+    title: str
+    caption: str
+    frame: pd.DataFrame
+    notes: tuple[Value, ...] = ()
+    head: str = ""
+    label: str = ""
+    has_cases: bool = False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Return whether its columns are numbers."""
+        return all(value.kind == "number" for value in self.frame.to_numpy().ravel())
+
+    @property
+    def parts(self) -> list[pd.DataFrame]:
+        """Return the frame as a page is wide enough for: of more than AT_MOST cases each group of lines by itself, with
+        a line for each case, and cut into as few and as equal parts as can be."""
+        if not self.has_cases or self.frame.shape[1] <= AT_MOST:
+            return [self.frame]
+        groups = [_turn(group) for _, group in self.frame.groupby(level="group", sort=False)]
+        cuts = [
+            group.iloc[:, columns]
+            for group in groups
+            for columns in np.array_split(np.arange(group.shape[1]), -(-group.shape[1] // AT_MOST))
+        ]
+        # A case that none of the columns has a field of is no line there.
+        return [cut[cut.map(lambda value: value.text != "").any(axis=1)] for cut in cuts]
+
+
+def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the frame of a Table from rows that have LINE, a `column` and a `value`, in their order; other fields are
+    empty."""
+    frame = rows.set_index([*LINE, "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
+    return frame.map(lambda value: value if isinstance(value, Value) else Value())
+
+
+def with_fields(lines: pd.DataFrame, fields: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
+    """Return the frame of a Table of lines, which have LINE, and the values of each column."""
+    return pd.DataFrame(dict(fields), pd.MultiIndex.from_frame(lines[LINE]), dtype=object)
+
+
+def _turn(group: pd.DataFrame) -> pd.DataFrame:
+    lines = [(*group.index[0][:2], case) for case in group]
+    index = pd.MultiIndex.from_tuples(lines, names=LINE)
+    return group.set_axis(group.index.get_level_values("label")).T.set_axis(index)
+
+
+def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
+    """Return each heading with the look, label and values of the lines under it."""
+    lines = zip(frame.index, frame.to_numpy(dtype=object).tolist(), strict=True)
+    return [
+        (heading, [(look, label, values) for (_, look, label), values in mine])
+        for heading, mine in groupby(lines, key=lambda line: line[0][0])
+    ]
+
+
+def to_csv(table: Table, path: Path) -> None:
+    """Write a line for each of the table: a field is a number with its interval, or the note that says why there is
+    none."""
+    why = {note.mark: note.text for note in table.notes if note.mark}
+    texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
+    write_csv(texts.reset_index().drop(columns="look"), path)
+
+
+def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:
+    """Yield each heading, without values, and below it the label and the values of its lines."""
+    for heading, lines in groups_of(frame):
+        if heading:
+            yield heading, []
+        yield from ((label, values) for _, label, values in lines)
+
+
+def to_markdown(table: Table, stamp: str = "") -> str:
+    """Return the table as GitHub shows it, with its notes below; a `stamp` stands above it."""
+    title = f"**{escape_markdown(table.title)}**: {escape_markdown(table.caption)}".removesuffix(": ")
+    notes = [f"{_markdown_mark(note.mark)} {escape_markdown(note.text)}".strip() for note in table.notes]
+    parts = [_pipes(part, table) for part in table.parts if len(part)]
+    return "\n\n".join([*[f"**{escape_markdown(stamp)}**"] * bool(stamp), title, *parts, *notes]) + "\n"
+
+
+def _pipes(part: pd.DataFrame, table: Table) -> str:
+    width = part.shape[1]
+    rows = [[escape_markdown(name) for name in (table.head, *part)]]
+    rows.append([":---", *["---:" if table.is_numeric else ":---"] * width])
+    for label, values in _lines_of(part):
+        shown = escape_markdown(label)
+        rows.append([shown, *map(_markdown_value, values)] if values else [f"**{shown}**", *[""] * width])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _markdown_value(value: Value) -> str:
+    text, small = escape_markdown(value.text), escape_markdown(value.interval)
+    text = f"**{text}**" if value.kind == "verdict" else text
+    return f"{text}{f' <sub>{small}</sub>' if small else ''}{_markdown_mark(value.mark)}"
+
+
+def _markdown_mark(mark: str) -> str:
+    return f"<sup>{mark}</sup>" if mark else ""
+
+
+def escape_markdown(text: str) -> str:
+    """Return a text that is shown as it is, whatever it says. GitHub takes a dollar for mathematics, backslash or
+    not."""
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
+
+
+def to_latex(table: Table, stamp: str = "") -> str:
+    r"""Return the table for \input: a longtable for each part, all under one number and label, and its notes."""
+    above = rf"\textbf{{{escape_latex(stamp)}}} " * bool(stamp)
+    caption = f"{above}{escape_latex(table.title)}: {escape_latex(table.caption)}"
+    text = "% Needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}.\n{\\footnotesize\n"
+    for number, part in enumerate(part for part in table.parts if len(part)):
+        width, names = part.shape[1], [escape_latex(name) for name in (table.head, *part)]
+        rows = [
+            [escape_latex(label), *map(_latex_value, values)]
+            if values
+            else [rf"\rlap{{\itshape {escape_latex(label)}}}", *[""] * width]
+            for label, values in _lines_of(part)
+        ]
+        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / width:.3f}\linewidth}}"
+        text += r"\addtocounter{table}{-1}" * bool(number)
+        text += pd.DataFrame(rows, columns=names).style.hide(axis="index").to_latex(
+            environment="longtable",
+            hrules=True,
+            column_format=rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{width}}}{{{field}}}@{{}}",
+            caption=f"{escape_latex(table.title)} (continued)" if number else caption,
+            label=None if number else table.label,
+        )  # fmt: skip
+    notes = " ".join(f"{_latex_mark(note.mark)}{escape_latex(note.text)}" for note in table.notes)
+    return f"{text}\\noindent {notes}\\par}}\n"
+
+
+def _latex_value(value: Value) -> str:
+    interval = rf" {{\scriptsize {escape_latex(value.interval)}}}" if value.interval else ""
+    return f"{escape_latex(value.text)}{interval}{_latex_mark(value.mark)}"
+
+
+def _latex_mark(mark: str) -> str:
+    return rf"\textsuperscript{{{mark}}}" if mark else ""
+
+
+def escape_latex(text: str) -> str:
+    """Return a text that is printed as it is. A letter that Western fonts lack becomes a question mark."""
+    western = printable(text).encode("cp1252", "replace").decode("cp1252")
+    return "".join(_ESCAPES.get(letter, letter) for letter in western)
+
+
+def to_html(table: Table) -> str:
+    """Return the table with its notes as a part of a page."""
+    return templates(escape).get_template("table.jinja").render(table=table, groups=groups_of(table.frame))
+
+
+def to_typst(table: Table) -> dict[str, Any]:
+    """Return what the report's templates set: texts, each a string there, so that nothing in them is markup."""
+    parts = [{"columns": list(part), "groups": groups_of(part.map(asdict))} for part in table.parts]
+    shown = {name: getattr(table, name) for name in ("title", "caption", "head", "is_numeric")}
+    return shown | {"parts": parts, "notes": list(map(asdict, table.notes))}
+
+
+def templates(escaping: Callable[[str], str]) -> Environment:
+    """Return the templates beside this file; all that they show is escaped so, but for what is marked safe."""
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else do_mark_safe(escaping(str(value))),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
