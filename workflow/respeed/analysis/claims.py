@@ -48,6 +48,10 @@ NEAR_COPY = 0.8
 # So near the ideal, the number of threads say, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
 
+# Why a case is not settled whose interval is narrow enough, and why those of one printed column are not.
+LEFT_OPEN = "its interval leaves it open"
+EITHER = "larger if one was run, smaller if another, and it is not known which"
+
 UNMEASURED = Estimate(math.nan)
 # Rows of the frame of cells.
 Cells = Sequence[Any]
@@ -142,7 +146,8 @@ def judge_case(claim: Claim, one: Compared) -> Verdict:
         kind = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}[one.place()]
         return kind, (one.open or "near 1") if kind == NOT_SETTLED else ""
     # Of growth a case alone has its printed number, or none: then on which side of 1 it is.
-    return (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
+    kind, why = (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
+    return kind, why.removeprefix(f"{one.name}: ")
 
 
 def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
@@ -152,20 +157,24 @@ def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
     left, one open case leaves the claim open; but one below settles a claim that all are above something.
     """
     is_numbered = measured[0].published is not None
-    columns: dict[str, set[str]] = defaultdict(set)
-    alone = Counter(one.column for one in measured)
+    answers = Counter(one.column for one in measured)
+    columns: dict[str, list[Compared]] = defaultdict(list)
     for one in measured:
-        columns[one.column if is_numbered and alone[one.column] > 1 else one.name].add(one.place(least))
-    places = {column: _place_of_alternatives(found) for column, found in columns.items()}
+        columns[one.column if is_numbered and answers[one.column] > 1 else one.name].append(one)
+    places = {column: _place_of_alternatives({one.place(least) for one in found}) for column, found in columns.items()}
     above, below, unknown = (
         [column for column, place in places.items() if place == kind] for kind in ("above", "below", "open")
     )
     if above and below:
         return ANOTHER_SHAPE, f"larger at {join_words(above)}, smaller at {join_words(below)}"
     if unknown and (is_numbered or not below):
-        return NOT_SETTLED, _why_open(
-            [one for one in measured if one.column in unknown or one.name in unknown], columns
-        )
+        whys: dict[str, str] = {}
+        for cases in (columns[column] for column in unknown):
+            left = [one for one in cases if one.place(least) == "open"]
+            whys |= {one.name: one.open or LEFT_OPEN for one in left} or dict.fromkeys(
+                (one.name for one in cases), EITHER
+            )
+        return NOT_SETTLED, _by_reason(whys)
     if some := above or below:
         others = [column for column in places if column not in some]
         agree = ["", f"; {others[0]} agrees", "; the others agree"][min(len(others), 2)] if others else ""
@@ -214,8 +223,8 @@ def judge_crossover(measured: Sequence[Compared]) -> Verdict:
     """Judge whether ratios begin below 1 and end above it; they are larger, or smaller, if both ends lie on one
     side."""
     first, last = measured[0], measured[-1]
-    if unknown := [one for one in dict.fromkeys((first, last)) if one.place() == "open"]:
-        return NOT_SETTLED, _why_open(unknown)
+    if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
+        return NOT_SETTLED, _by_reason(whys)
     if first.place() == "inside":
         both = last.place() == "inside"
         return (LARGER, f"faster already at {first.name}") if both else (
@@ -235,8 +244,8 @@ def judge_limited(measured: Sequence[Compared]) -> Verdict:
     reached = f"efficiency {' to '.join(dict.fromkeys(map(format_whole_share, (min(shares), max(shares)))))}"
     if any(one.here.is_below(NEAR_IDEAL * one.ideal) for one in measured):
         return REPRODUCED, reached
-    unknown = [one for one in measured if not one.here.is_above(NEAR_IDEAL * one.ideal)]
-    return (NOT_SETTLED, _why_open(unknown)) if unknown else (LARGER, f"{reached}: nearly no limit shows")
+    whys = {one.name: one.open or LEFT_OPEN for one in measured if not one.here.is_above(NEAR_IDEAL * one.ideal)}
+    return (NOT_SETTLED, _by_reason(whys)) if whys else (LARGER, f"{reached}: nearly no limit shows")
 
 
 def judge_memory(measured: Sequence[Compared]) -> Verdict:
@@ -262,14 +271,12 @@ def _name(absent: Compared) -> str:
     return ": ".join(filter(None, [absent.name, absent.missing]))
 
 
-def _why_open(unknown: Sequence[Compared], alternatives: Mapping[str, Collection[str]] | None = None) -> str:
+def _by_reason(whys: Mapping[str, str]) -> str:
     """Return each reason once, behind the cases that it is of."""
     of: dict[str, list[str]] = defaultdict(list)
-    for one in unknown:
-        both = {"above", "below"} <= set((alternatives or {}).get(one.column, ()))
-        why = "larger if one was run, smaller if another, and it is not known which" if both else one.open
-        of[why or "its interval leaves it open"].append(one.name)
-    return "; ".join(f"{join_words(cases)}: {why}" for why, cases in of.items())
+    for name, why in whys.items():
+        of[why].append(name)
+    return "; ".join(f"{join_words(names)}: {why}" for why, names in of.items())
 
 
 def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
