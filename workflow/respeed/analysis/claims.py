@@ -30,7 +30,7 @@ from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARG
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.model.paper import INFERRED, Claim, Paper
-from respeed.text import NO_INTERVAL, format_share, format_speedup, format_whole_share, join_words
+from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
 LARGER = "larger"
@@ -517,8 +517,9 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     verdicts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
     settled = (mine["status"] == "settled").sum()
     margin, timed = format_share(SETTLED_MARGIN), mine.loc[mine["seconds"] > 0, "rounds"]
-    rounds = " to ".join(dict.fromkeys(map(str, (timed.min(), timed.max()))))
+    fewest, most = timed.min(), timed.max()
+    rounds = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
     return (
         f"Claims: {', '.join(verdicts)}." if verdicts else "",
-        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better; {rounds} rounds each.",
+        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better; {rounds} each.",
     )
