@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.cells import make_cells
+from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.profiles import other_library
 from tests.derived import BF16, GPU_BF16, LATER, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
@@ -122,3 +122,15 @@ def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record:
     made, _ = derive(seven(make_record, [0.001] * 7, **GPU_BF16))
     sparse = next(cell for cell in made if (cell.experiment, cell.profile) == ("sparse-coding", "gpu-bf16"))
     assert (sparse.status, sparse.reason) == ("not-run", "sparse_parallel runs in fp32 alone")
+
+
+@pytest.mark.parametrize(("workload", "status"), [("convnet", "settled"), ("rbm", "failed")])
+def test_a_net_may_be_faster_than_its_direct_convolutions_and_no_other_program_than_a_product(
+    make_record: MakeRecord, workload: str, status: str
+) -> None:
+    records = seven(make_record, 0.1, peak=0.5e10)
+    for record in records:
+        record["cases"][0]["workload"] = workload
+    (cell,) = judge_cells(read_rounds(records)).itertuples()
+    assert cell.status == status
+    assert (cell.peak_share > 1.9) == (status == "settled")

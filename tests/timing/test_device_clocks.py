@@ -28,8 +28,8 @@ ROUNDS, DISTURBED = 6, (1, 4)
 
 
 class GPU:
-    """`kind` is what lowers its clock to 1 / `slower`: capped, a heavy load; boosting, a pause; thermal and shared, in
-    the rounds DISTURBED, heat and a neighbour."""
+    """`kind` is what lowers its clock to 1 / `slower`: capped, a heavy load; boosting, a pause; hot, heat, always;
+    thermal and shared, in the rounds DISTURBED, heat and a neighbour."""
 
     def __init__(self, kind: str, slower: float) -> None:
         self.kind, self.slower, self.now, self.busy, self.heavy, self.round = kind, slower, 0.0, 0.0, 0.0, 1
@@ -41,6 +41,8 @@ class GPU:
                 return self.heavy > LAG
             case "boosting":
                 return self.busy < LAG
+            case "hot":
+                return True
         return self.round in DISTURBED
 
     def run(self, seconds: float, *, heavy: bool = False) -> None:
@@ -57,7 +59,11 @@ class GPU:
         self.now += SYNC
 
     def told(self) -> dict[str, float]:
-        bits = {"capped": POWER_CAP, "thermal": TOO_HOT & 0x40}.get(self.kind, 0) if self.is_slow else 0
+        bits = (
+            {"capped": POWER_CAP, "thermal": TOO_HOT & 0x40, "hot": TOO_HOT & 0x20}.get(self.kind, 0)
+            if self.is_slow
+            else 0
+        )
         clock = 1590 / self.slower if self.is_slow and self.kind != "shared" else 1590
         return {"sm_mhz": clock, "highest_sm_mhz": 1590, "watts": 70.0, "reasons": bits}
 
@@ -136,10 +142,11 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
         ("capped", 3.0, {}),
         ("boosting", 2.0, {}),
         ("thermal", 1.2, {"the device was too hot"}),
+        ("hot", 1.5, {}),
         ("shared", 2.0, {"slow reference probe"}),
     ],
 )
-def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_neighbours_are(
+def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passing_heat_and_neighbours_are(
     kind: str, slower: float, causes: set[str], make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = records_of(GPU(kind, slower), make_record, monkeypatch)
@@ -148,14 +155,14 @@ def test_a_load_of_its_own_is_held_against_no_block_of_a_device_and_heat_and_nei
     assert (rounds["discarded"] == rounds["blocks"].where(lost, 0)).all()
     assert set().union(*rounds["cause_counts"]) == set(causes)
     # What counts is the time at the clock that the load leaves, from the first step of a block to the last.
-    expected = STEP * (slower if kind == "capped" else 1.0)
+    expected = STEP * (slower if kind in ("capped", "hot") else 1.0)
     heavy = rounds["case"].isin(["case-1", "case-3"]) & ~lost
     assert rounds.loc[heavy, "step_seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
     facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)}
     told = facts["clocks under load"]
     assert told.startswith("label of gpu ran at ")
     assert " of 1,590 MHz" in told
-    reasons = {"capped": "power cap after 12 of 24 blocks", "thermal": "too hot after "}
+    reasons = {"capped": "power cap after 12 of 24 blocks", "thermal": "too hot after ", "hot": "too hot after "}
     assert reasons.get(kind, " W") in told
 
 

@@ -2,7 +2,7 @@
 first, the judgement apart from them. The reasons are in docs/method.md. Reads no clock, so that tables can use it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,9 +58,9 @@ SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everyt
 PAGE_FAULT_SECONDS = 1.2e-6
 MAX_PAGE_FAULT_SHARE = 0.01
 
-# Why NVML says that a device's clock is lower than it might be (nvml.h, nvmlClocksEventReason*). A limit that the board
-# always has is a fact of it, and told; what comes and goes with the air around it, or with who else draws power,
-# disturbs.
+# Why NVML says that a device's clock is lower than it might be (nvml.h, nvmlClocksEventReason*). What a device is like
+# all the time, a power cap or a fan too weak for it, is a fact of it, and told; what comes and goes with the air around
+# it, or with who else draws power, disturbs.
 POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
 REASONS = {
     POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
@@ -118,8 +118,19 @@ def quiet_probe(probes: list[float]) -> float:
     return sorted(probes)[len(probes) // 10]
 
 
-def contamination(block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol) -> list[str]:
-    """The causes for which the block must not count, in words; empty if it is clean. No cause looks at its times."""
+def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
+    """Return the bits of DISTURBING that a device told of before and after all blocks of a case in most rounds of a
+    session: it is like that, and no block is disturbed. By rounds, as a disturbed one has more blocks."""
+    told = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
+    lasting = [all(reasons & bits for reasons in one) * bits for one in told if one for bits in DISTURBING]
+    return sum(bits for bits in DISTURBING if 2 * lasting.count(bits) > len(rounds))
+
+
+def contamination(
+    block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol, steady: int = 0
+) -> list[str]:
+    """Return the causes for which the block must not count, in words; empty if it is clean. No cause looks at its
+    times. What is `steady` (see steady_reasons) is none."""
     causes = []
     if (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
         causes.append("waited for a core")
@@ -131,7 +142,8 @@ def contamination(block: Block, threads: int, quiet_probe_seconds: float, protoc
         causes.append("clocks throttled")
     if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
         causes.append("page faults")
-    causes += [cause for bits, cause in DISTURBING.items() if any(reasons_of(told) & bits for told in block.device)]
+    there = [reasons_of(told) & ~steady for told in block.device]
+    causes += [cause for bits, cause in DISTURBING.items() if any(reasons & bits for reasons in there)]
     return causes
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
-from respeed.protocol import REAL, SMOKE, Block, Probes, contamination, probed_as, quiet_probe
+from respeed.protocol import REAL, SMOKE, Block, Probes, contamination, probed_as, quiet_probe, steady_reasons
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
@@ -137,24 +137,29 @@ def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
         for compared, found in probes_of(mine).items()
         if found
     }
+    timed: dict[tuple[ProbedRow, str], list[list[Block]]] = defaultdict(list)
+    for row, mine in rows.items():
+        for record in mine:
+            for case in record["cases"] if record["profile"]["device"] != "cpu" else ():
+                timed[row, compared_as(record, case)].append([Block(**block) for block in case["blocks"]])
+    steady = {of: steady_reasons(found) for of, found in timed.items()}
     ceilings = _ceilings_by_row(numbered)
     for session, record in numbered:
         row = _probed(session, record)
         for case in record["cases"]:
-            yield (
-                {"session": session}
-                | ceilings[row[1:]]
-                | _round(record, case, quiet.get((row, compared_as(record, case)), math.inf))
-            )
+            of = row, compared_as(record, case)
+            judged = quiet.get(of, math.inf), steady.get(of, 0)
+            yield {"session": session} | ceilings[row[1:]] | _round(record, case, *judged)
 
 
-def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float) -> dict[str, Any]:
-    """One case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine."""
+def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
+    """Return one case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady`
+    what a device told of the case throughout the session."""
     where, blocks = record["id"], [Block(**block) for block in case["blocks"]]
     is_timed = case["status"] == "measured"
     protocol, clean, causes = SMOKE if where["smoke"] else REAL, list[Block](), Counter[str]()
     for block in blocks if is_timed else ():
-        found = contamination(block, record["threads"], quiet_probe_seconds, protocol)
+        found = contamination(block, record["threads"], quiet_probe_seconds, protocol, steady)
         causes.update(found)
         if not found:
             clean.append(block)
