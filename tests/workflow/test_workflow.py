@@ -196,7 +196,7 @@ def test_a_damaged_record_does_not_keep_the_others_from_the_report(copy: Project
 def test_a_report_from_nothing_says_that_nothing_was_measured(project: Project) -> None:
     project.snakemake("report")
     text = " ".join(PdfReader(project.folder / "report/report.pdf").pages[0].extract_text().split())
-    assert "Nothing has been measured yet" in text
+    assert "Nothing of this paper has been measured yet" in text
     assert (project.folder / "report/report.html").exists()
 
 
