@@ -117,6 +117,21 @@ def test_a_claim_about_rows_and_units_of_its_own_is_judged(
     assert {name: getattr(found, name) for name in fields} == fields
 
 
+def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(
+    make_record: MakeRecord, tmp_path: Path
+) -> None:
+    """As replicas that each have a mini-batch of their own: in the same time twice the examples."""
+    paper = draft(tmp_path, DRAFT.replace(FASTER, LIMITED).replace("hidden: 5000", "hidden: 5000, batch: 120"))
+    records = measured(make_record, {"small": 0.05, "large": 0.05})
+    for record in records:
+        (case,) = record["cases"]
+        if case["case"] == "large":
+            case["parameters"] = case["parameters"] | {"batch": 120}
+    found = claim_of(paper, records)
+    assert found.speedup == pytest.approx(2, rel=0.01)
+    assert found.reason == "efficiency 20 %"
+
+
 def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(
     make_record: MakeRecord, tmp_path: Path
 ) -> None:
