@@ -7,7 +7,7 @@ import pytest
 from respeed.analysis.cells import cell_energy
 from respeed.analysis.rounds import read_rounds, step_energy
 from respeed.protocol import Block
-from tests.derived import MakeRecord, seven
+from tests.derived import STEPS, MakeRecord, derive, one, seven
 from tests.figures.machines import read_energy
 
 BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 30.0})
@@ -56,6 +56,15 @@ def test_the_energy_of_discarded_blocks_does_not_count(make_record: MakeRecord) 
     found = cell_energy(rounds).iloc[0]
     assert (found["joules"], found["watts"]) == (pytest.approx(5.0), pytest.approx(50.0))
     assert found["joules_low"] <= found["joules"] <= found["joules_high"]
+
+
+def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work(make_record: MakeRecord) -> None:
+    records = seven(make_record, [0.1] * 7)
+    for record in records:
+        read_energy(record, {"package-0": 50.0})
+    cell = one(derive(records)[0], "torch-1")
+    assert (cell.joules, cell.watts) == (pytest.approx(5.0 * STEPS), pytest.approx(50.0))
+    assert cell.joules_low <= cell.joules <= cell.joules_high
 
 
 def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed(make_record: MakeRecord) -> None:
