@@ -19,7 +19,7 @@ from respeed.protocol import REAL
 from respeed.records.store import write_json
 
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
-hypothesis.settings.register_profile("respeed", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("respeed", deadline=None, max_examples=30)
 hypothesis.settings.load_profile("respeed")
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -53,7 +53,7 @@ def test_rows_that_differ_are_told_apart() -> None:
     [
         (Noise("shared by the cases of a round", spreads=(0.01,) * 4, process=0.04), 8),
         (Noise("another level in each session", session=0.03), 2),
-        (Noise("another level in each session", session=0.03), 8),
+        pytest.param(Noise("another level in each session", session=0.03), 8, marks=pytest.mark.slow),
     ],
     ids=lambda what: what.name if isinstance(what, Noise) else str(what),
 )

@@ -42,7 +42,7 @@ def show() -> None:
 @pytest.mark.parametrize(
     ("kind", "examples"),
     [
-        *(("record", 40), ("description", 20), ("sheet", 40)),
+        *(("record", 20), ("description", 20), ("sheet", 20)),
         *(pytest.param(kind, 1000, marks=pytest.mark.slow) for kind in ("record", "description", "sheet")),
     ],
 )
