@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.claims import compare_claim
 from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import Samples, add_totals
-from respeed.model.paper import Case
+from respeed.model.paper import Case, Claim
 from tests.derived import PAPERS, MakeRecord, derive, frames_of
 
 SPARSE, DBN = (PAPERS["raina2009"].experiments[name] for name in ("sparse-coding", "dbn"))
@@ -116,3 +117,17 @@ def test_a_total_is_compared_like_any_other_case(make_record: MakeRecord) -> Non
     assert slower["published"] == pytest.approx(313251 / 553814)
     beside = frames_of(slow).cells.query("case == 'total' and profile == 'torch-1'")
     assert (beside["published_row"].item(), beside["published_seconds"].item()) == ("single-cpu", 553814)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim("it", "It is.", "memory", "dbn", "multi-cpu"),
+        Claim("it", "It is.", "crossover", "dbn", "gpu", over=("multi-cpu",)),
+        Claim("it", "It is.", "limited", "dbn", "multi-cpu", over_case="2048x1024", by="visible"),
+    ],
+)
+def test_a_claim_about_sizes_is_not_about_their_total(make_record: MakeRecord, claim: Claim) -> None:
+    made = frames_of(dbn_records(make_record, DBN.cases))
+    mine = list(rows_of(made.cells.query("experiment == 'dbn'")))
+    assert "total" not in {one.case for one in compare_claim(claim, PAPERS["raina2009"], mine, made.samples)}

@@ -380,7 +380,9 @@ def compare_claim(claim: Claim, paper: Paper, cells: Cells, samples: Samples) ->
     experiment = paper.experiments[claim.experiment]
     numbered = claim.test in ("each", "growth")
     words = experiment.column_words()
-    names = [case for case in words if case != claim.over_case]
+    # A total is no size among sizes: only what is said of every case is said of it too.
+    no_size = () if claim.test in ("each", "faster") else (experiment.total_case(),)
+    names = [case for case in words if case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     asked = []
     for case in names[-1:] if claim.test == "memory" else names:

@@ -121,6 +121,8 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
                     "work": experiment.total,
                     "steps": 1.0,
                     "rounds": int(column["rounds"].min()),
+                    "sessions": int(column["sessions"].max()),
+                    "error": column["error"].max(),
                 }
                 missing = [part for part in parts if not part.seconds]
                 whys = {part.reason for part in missing}

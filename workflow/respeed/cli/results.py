@@ -89,8 +89,7 @@ def show_claims(smoke: bool, machine: str | None) -> None:
 def _lines(one: Any) -> list[str]:
     numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
     lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
-    lines += [_wrapped(text, "    ") for text in (one.reason,) if text]
-    return [*lines, ""]
+    return [*lines, *[_wrapped(one.reason, "    ")] * bool(one.reason), ""]
 
 
 def _wrapped(text: str, indent: str = "") -> str:
