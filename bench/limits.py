@@ -10,75 +10,86 @@
 import argparse
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from paired import Comparison, Step, compare, paired_ratio
 
-from respeed.backends import BackendContract, make_backend
+from respeed.backends import Backend, make_backend
 from respeed.inputs.papers import load_paper
+from respeed.kernels.blas import gemm
 from respeed.machine.lock import machine_lock
 from respeed.model.paper import Case
-from respeed.workloads import load_workload
-from respeed.workloads.patches import Geometry
-from respeed.workloads.rbm import CHUNK, CHUNKS
+from respeed.workloads import Workload, make_workload
+from respeed.workloads.matmul import Cd1Products
+from respeed.workloads.patches import Patches
+from respeed.workloads.rbm import CHUNK, CHUNKS, Rbm
 
-BACKENDS = ("openblas", "torch")
+BACKENDS = ("numpy", "torch")
 GPU_PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Steps between two waits for the device: whole rounds of both the mini-batches and the chunks of streamed ones.
 GPU_STEPS, GPU_PAIRS = 2 * CHUNK * CHUNKS, 9
 
 
-def five_products(backend: BackendContract, case: Case) -> Step:
+def five_products(backend: Backend, workload: Any) -> Step:
     """The products of a CD-1 step, each by itself, on arrays of their own: X W, Y W^T, Z W, X^T Y, Z^T Y."""
-    V, H, B = (int(case.parameters[name]) for name in ("visible", "hidden", "batch"))
-    return _five(backend, (), V, H, B)
+    return _five(backend, (), workload.visible, workload.hidden, workload.batch)
 
 
-def five_stacks(backend: BackendContract, case: Case) -> Step:
-    """The same of every patch, as stacks."""
-    geometry = Geometry(case)
-    return _five(backend, (geometry.patches,), geometry.pixels, geometry.hidden, geometry.batch)
+def five_stacks(backend: Backend, workload: Patches) -> Step:
+    """The same of every patch, one after another."""
+    _, _, R, _ = workload.grid
+    return _five(backend, (R * R,), workload.patch**2, workload.hidden, workload.batch)
 
 
-def _five(backend: BackendContract, stack: tuple[int, ...], V: int, H: int, B: int) -> Step:
+def _five(backend: Backend, stack: tuple[int, ...], V: int, H: int, B: int) -> Step:
     # Small enough that values neither grow nor become denormal numbers, which take longer.
     random = np.random.default_rng(1)
-    weights = backend.array((random.random((*stack, V, H), dtype=np.float32) - 0.5) * np.sqrt(12 / max(V, H)))
-    gradient = backend.zeros(*stack, V, H)
-    x, z = backend.array(random.random((*stack, B, V), dtype=np.float32)), backend.zeros(*stack, B, V)
-    y = backend.zeros(*stack, B, H)
+    W = backend.array((random.random((*stack, V, H), dtype=np.float32) - 0.5) * np.float32(np.sqrt(12 / max(V, H))))
+    X, Z = backend.array(random.random((*stack, B, V), dtype=np.float32)), backend.array(np.zeros((*stack, B, V)))
+    Y, G = backend.array(np.zeros((*stack, B, H))), backend.array(np.zeros((*stack, V, H)))
+    multiply: Callable[..., Any] = gemm
+    if backend.framework == "torch":
+        import torch
+
+        def multiply(a: Any, b: Any, out: Any) -> Any:
+            return (torch.mm if out.dim() == 2 else torch.bmm)(a, b, out=out)
+
+    def five(W: Any, X: Any, Y: Any, Z: Any, G: Any) -> None:
+        multiply(X, W, out=Y)
+        multiply(Y, W.T if W.ndim == 2 else W.mT, out=Z)
+        multiply(X.T if X.ndim == 2 else X.mT, Y, out=G)
+        multiply(Z, W, out=Y)
+        multiply(Z.T if Z.ndim == 2 else Z.mT, Y, out=G)
 
     def step() -> None:
-        backend.gemm(x, weights, y)
-        backend.gemm(y, weights, z, transpose_b=True)
-        backend.gemm(x, y, gradient, transpose_a=True)
-        backend.gemm(z, weights, y)
-        backend.gemm(z, y, gradient, transpose_a=True)
+        if stack and backend.framework == "numpy":
+            for one in zip(W, X, Y, Z, G, strict=True):
+                five(*one)
+        else:
+            five(W, X, Y, Z, G)
         backend.sync()
 
     return step
 
 
-def _steps(experiment: str, threads: int) -> Iterator[tuple[str, Case, BackendContract, Step]]:
+def _steps(experiment: str, threads: int) -> Iterator[tuple[str, Case, Backend, Workload, Step]]:
     for case in load_paper("raina2009").experiments[experiment].cases:
-        workload = load_workload(case.workload)
-        inputs = workload.inputs(case, 1)
         for name in BACKENDS:
             backend = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
-            program = workload.build(backend, case, inputs)
-            yield name, case, backend, program.step
+            workload = make_workload(case)
+            yield name, case, backend, workload, backend.build(workload, 1).step
 
 
-def over_products(experiment: str, products: Callable[[BackendContract, Case], Step], threads: int) -> None:
-    for name, case, backend, step in _steps(experiment, threads):
-        print(f"  {case.name:<22} {name:<9} {paired_ratio(step, products(backend, case))}", flush=True)
+def over_products(experiment: str, products: Callable[[Backend, Any], Step], threads: int) -> None:
+    for name, case, backend, workload, step in _steps(experiment, threads):
+        print(f"  {case.name:<22} {name:<9} {paired_ratio(step, products(backend, workload))}", flush=True)
 
 
-def many_steps(backend: BackendContract, workload: str, case: Case) -> Step:
+def many_steps(backend: Backend, workload: Workload) -> Step:
     """Return GPU_STEPS steps of the workload, and the wait for them."""
-    module: Any = load_workload(workload)
-    program = module.build(backend, case, module.inputs(case, 1))
+    program = backend.build(workload, 1)
 
     def run() -> None:
         for _ in range(GPU_STEPS):
@@ -90,17 +101,19 @@ def many_steps(backend: BackendContract, workload: str, case: Case) -> Step:
 
 def on_gpu() -> None:
     for case in load_paper("raina2009").experiments["rbm"].cases:
+        rbm = Rbm(**case.parameters)
+        products = Cd1Products(visible=rbm.visible, hidden=rbm.hidden, batch=rbm.batch, patches=1)
         for precision in GPU_PRECISIONS:
             gc.collect()  # a program and its graphs hold one another: lets go of the last size's
             backend, plain = (
                 make_backend("torch", device="cuda", precision=precision, threads=1, seed=1) for _ in range(2)
             )
             plain.captured = lambda step: step  # type: ignore[method-assign]
-            ours = many_steps(backend, "rbm", case)
+            ours = many_steps(backend, rbm)
             others = {
-                "step / products": (ours, many_steps(backend, "cd1_products", case)),
-                "plain / graph": (many_steps(plain, "rbm", case), ours),
-                "with copies": (many_steps(backend, "rbm_streamed", case), ours),
+                "step / products": (ours, many_steps(backend, products)),
+                "plain / graph": (many_steps(plain, rbm), ours),
+                "with copies": (many_steps(backend, replace(rbm, examples="streamed")), ours),
             }
             for name, (one, other) in others.items():
                 print(f"  {case.name:<12} {precision} {name:<16} {paired_ratio(one, other, GPU_PAIRS)}", flush=True)

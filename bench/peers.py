@@ -15,7 +15,8 @@ tutorials make many, cost more than here.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from itertools import cycle
 from typing import Any
 
@@ -24,18 +25,19 @@ import torch
 from paired import Comparison, Step, compare, paired_ratio
 from torch import nn
 
-from respeed.backends import make_backend
+from respeed.backends import Program, make_backend
 from respeed.inputs.papers import load_paper
-from respeed.kernels.compiled import Workers, workspace
-from respeed.kernels.sparse import descend, search
+from respeed.kernels.sparse import coordinate_descent, feature_sign_search, make_workspaces
 from respeed.model.paper import Case
-from respeed.workloads import Arrays, Inputs, convnet
-from respeed.workloads._common import activated, slope, softmax
-from respeed.workloads._networks import Linear, LocalResponse, Mean, Network, Normalization
-from respeed.workloads.mlp import Mlp, activation_of
+from respeed.workloads import make_workload
+from respeed.workloads._nets import LocalResponse, Rows, Tanh
+from respeed.workloads.arrays import softmax
+from respeed.workloads.convnet import Convnet
+from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Rbm
 from respeed.workloads.sparse_coding import SparseParallel, objective
 
+Inputs = Mapping[str, Any]
 # A comparison that would take longer has fewer pairs, and says so.
 MOST_SECONDS = 30.0
 
@@ -50,11 +52,10 @@ SCIKIT_LEARN = """\
 class NaiveRbmTorch:
     """CD-1 in PyTorch as a tutorial writes it. `sample` draws 0 or 1 with the probabilities that it is given."""
 
-    def __init__(self, case: Case, inputs: Arrays, sample: Callable[[torch.Tensor], torch.Tensor] = torch.bernoulli):
-        self.rate, self.sample = case.parameters["learning_rate"], sample
-        self.examples = cycle(torch.from_numpy(np.asarray(inputs["examples"])))  # (B, V) each
-        self.W = torch.from_numpy(np.array(inputs["weights"]))  # (V, H)
-        self.b, self.c = (torch.tensor(part) for part in _split_biases(inputs))
+    def __init__(self, rbm: Rbm, inputs: Inputs, sample: Callable[[torch.Tensor], torch.Tensor] = torch.bernoulli):
+        self.rate, self.sample = rbm.learning_rate, sample
+        self.examples = cycle(torch.from_numpy(np.asarray(inputs["x"])))  # (B, V) each
+        self.W, self.b, self.c = (torch.from_numpy(np.array(inputs[name])) for name in "Wbc")  # (V, H), (V,), (H,)
 
     def step(self) -> None:
         v0 = next(self.examples)
@@ -70,12 +71,11 @@ class NaiveRbmTorch:
 class NaiveRbmNumPy:
     """The same in NumPy."""
 
-    def __init__(self, case: Case, inputs: Arrays, sample: Callable[[np.ndarray], np.ndarray] | None = None):
-        self.rate = case.parameters["learning_rate"]
+    def __init__(self, rbm: Rbm, inputs: Inputs, sample: Callable[[np.ndarray], np.ndarray] | None = None):
+        self.rate = rbm.learning_rate
         self.sample = sample or _bernoulli(np.random.default_rng(1))
-        self.examples = cycle(np.asarray(inputs["examples"]))  # (B, V) each
-        self.W = np.array(inputs["weights"])  # (V, H)
-        self.b, self.c = (part.copy() for part in _split_biases(inputs))
+        self.examples = cycle(np.asarray(inputs["x"]))  # (B, V) each
+        self.W, self.b, self.c = (np.array(inputs[name]) for name in "Wbc")  # (V, H), (V,), (H,)
 
     def step(self) -> None:
         v0 = next(self.examples)
@@ -93,39 +93,39 @@ def compare_rbm(threads: int) -> None:
     print(SCIKIT_LEARN, flush=True)
     for case in load_paper("raina2009").experiments["rbm"].cases:
         print(f"  {case.name}, {threads} threads", flush=True)
-        inputs = Rbm().inputs(case, 1)
-        ours = {name: _our_step(name, case, inputs, threads) for name in ("torch", "openblas")}
+        rbm = Rbm(**case.parameters)
+        ours = {name: _our_program(name, case, threads) for name in ("torch", "numpy")}
         # One after another, so that the arrays of one alone lie beside ours.
         for name, library, peer in RBM_PEERS:
-            ratio = paired_ratio(peer(case, inputs), ours[library], most_seconds=MOST_SECONDS)
+            theirs = peer(rbm, ours[library].inputs)
+            ratio = paired_ratio(theirs, ours[library].step, most_seconds=MOST_SECONDS)
             print(f"    {name:<37} {ratio} times as long as ours on {library}", flush=True)
 
 
-def _our_step(name: str, case: Case, inputs: Arrays, threads: int) -> Step:
+def _our_program(name: str, case: Case, threads: int) -> Program:
     backend = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
-    return Rbm().build(backend, case, inputs).step
+    return backend.build(make_workload(case), 1)
 
 
-def _partial_fit(case: Case, inputs: Arrays) -> Step:
-    model, examples = _bernoulli_rbm(case, inputs, np.float64), cycle(np.asarray(inputs["examples"]))
+def _partial_fit(rbm: Rbm, inputs: Inputs) -> Step:
+    model, examples = _bernoulli_rbm(rbm, inputs, np.float64), cycle(np.asarray(inputs["x"]))
     return lambda: model.partial_fit(next(examples))
 
 
-def _fit(case: Case, inputs: Arrays) -> Step:
-    model, examples = _bernoulli_rbm(case, inputs, np.float32), cycle(np.asarray(inputs["examples"]))
+def _fit(rbm: Rbm, inputs: Inputs) -> Step:
+    model, examples = _bernoulli_rbm(rbm, inputs, np.float32), cycle(np.asarray(inputs["x"]))
     return lambda: model._fit(next(examples), model.random_state_)
 
 
-def _bernoulli_rbm(case: Case, inputs: Arrays, precision: type[np.floating]) -> Any:
+def _bernoulli_rbm(rbm: Rbm, inputs: Inputs, precision: type[np.floating]) -> Any:
     """A BernoulliRBM with our parameters, as its first step would have left it; its weights are (H, V), in columns."""
     from sklearn.neural_network import BernoulliRBM
 
-    H, B = int(case.parameters["hidden"]), int(case.parameters["batch"])
-    model = BernoulliRBM(H, learning_rate=case.parameters["learning_rate"], batch_size=B, random_state=1)
-    model.partial_fit(np.asarray(inputs["examples"][0]))
-    visible, hidden = _split_biases(inputs)
-    model.components_ = np.array(np.asarray(inputs["weights"]).T, dtype=precision, order="F")
-    model.intercept_visible_, model.intercept_hidden_ = visible.astype(precision), hidden.astype(precision)
+    H, B = rbm.hidden, rbm.batch
+    model = BernoulliRBM(H, learning_rate=rbm.learning_rate, batch_size=B, random_state=1)
+    model.partial_fit(np.asarray(inputs["x"][0]))
+    model.components_ = np.array(np.asarray(inputs["W"]).T, dtype=precision, order="F")
+    model.intercept_visible_, model.intercept_hidden_ = (np.array(inputs[name], dtype=precision) for name in "bc")
     model.h_samples_ = np.zeros((B, H), precision)
     return model
 
@@ -139,39 +139,39 @@ def _sigmoid(z: np.ndarray) -> np.ndarray:
     return out
 
 
-def _split_biases(inputs: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Of the visible and of the hidden units."""
-    visible, hidden = np.split(inputs["biases"], [inputs["weights"].shape[0]])
-    return visible, hidden
-
-
 # Name, our backend on the library that it uses too, and what makes its step.
-RBM_PEERS: tuple[tuple[str, str, Callable[[Case, Arrays], Step]], ...] = (
-    ("PyTorch as in a tutorial", "torch", lambda case, inputs: NaiveRbmTorch(case, inputs).step),
-    ("NumPy as in a tutorial", "openblas", lambda case, inputs: NaiveRbmNumPy(case, inputs).step),
-    ("scikit-learn, fp32 mini-batch of fit", "openblas", _fit),
-    ("scikit-learn, partial_fit in float64", "openblas", _partial_fit),
+RBM_PEERS: tuple[tuple[str, str, Callable[[Rbm, Inputs], Step]], ...] = (
+    ("PyTorch as in a tutorial", "torch", lambda rbm, inputs: NaiveRbmTorch(rbm, inputs).step),
+    ("NumPy as in a tutorial", "numpy", lambda rbm, inputs: NaiveRbmNumPy(rbm, inputs).step),
+    ("scikit-learn, fp32 mini-batch of fit", "numpy", _fit),
+    ("scikit-learn, partial_fit in float64", "numpy", _partial_fit),
 )
 
 
 # ---- a multi-layer perceptron: the same arithmetic as ours, and the same parameters in the end
 
 ACTIVATIONS = {"tanh": torch.nn.Tanh, "sigmoid": torch.nn.Sigmoid, "relu": torch.nn.ReLU}
+# f(z), and f'(z) by a = f(z).
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "tanh": (np.tanh, lambda a: 1 - a**2),
+    "sigmoid": (lambda z: 1 / (1 + np.exp(-z)), lambda a: a * (1 - a)),
+    "relu": (lambda z: np.maximum(z, 0), np.sign),
+}
 
 
 class TutorialTorch:
-    def __init__(self, case: Case, inputs: Arrays) -> None:
+    def __init__(self, mlp: Mlp, inputs: Inputs) -> None:
         layers: list[torch.nn.Module] = []
         for weights, bias in _parameters(inputs):
             linear = torch.nn.Linear(*weights.shape)
             linear.weight.data, linear.bias.data = torch.from_numpy(weights.T.copy()), torch.from_numpy(bias.copy())
-            layers += [linear, ACTIVATIONS[str(case.parameters["activation"])]()]
+            layers += [linear, ACTIVATIONS[mlp.activation]()]
         self.model = torch.nn.Sequential(*layers[:-1])
         self.criterion = torch.nn.CrossEntropyLoss()
-        rate, decay = case.parameters["learning_rate"], case.parameters["weight_decay"]
-        parameters = [{"params": [layer.weight], "weight_decay": decay} for layer in self.linear()]
-        self.optimizer = torch.optim.SGD([*parameters, {"params": [layer.bias for layer in self.linear()]}], lr=rate)
-        examples, labels = torch.from_numpy(np.asarray(inputs["examples"])), torch.from_numpy(inputs["labels"])
+        parameters = [{"params": [layer.weight], "weight_decay": mlp.weight_decay} for layer in self.linear()]
+        biases = {"params": [layer.bias for layer in self.linear()]}
+        self.optimizer = torch.optim.SGD([*parameters, biases], lr=mlp.learning_rate)
+        examples, labels = torch.from_numpy(np.asarray(inputs["x"])), torch.from_numpy(inputs["y"][..., 0])
         self.batches = cycle(list(zip(examples, labels, strict=True)))
 
     def linear(self) -> list[torch.nn.Linear]:
@@ -190,24 +190,23 @@ class TutorialTorch:
 
 
 class TutorialNumPy:
-    def __init__(self, case: Case, inputs: Arrays) -> None:
+    def __init__(self, mlp: Mlp, inputs: Inputs) -> None:
         self.layers = [(weights.copy(), bias.copy()) for weights, bias in _parameters(inputs)]
-        self.activation = activation_of(case)
-        self.rate = np.float32(case.parameters["learning_rate"])
-        self.decay = np.float32(case.parameters["weight_decay"])
-        self.batches = cycle(list(zip(np.asarray(inputs["examples"]), inputs["labels"], strict=True)))
+        self.activation, self.slope = FUNCTIONS[mlp.activation]
+        self.rate, self.decay = np.float32(mlp.learning_rate), np.float32(mlp.weight_decay)
+        self.batches = cycle(list(zip(np.asarray(inputs["x"]), inputs["y"][..., 0], strict=True)))
 
     def step(self) -> None:
         x, y = next(self.batches)
         outs = [x]
         for weights, bias in self.layers[:-1]:
-            outs.append(activated(self.activation, outs[-1] @ weights + bias))
+            outs.append(self.activation(outs[-1] @ weights + bias))
         weights, bias = self.layers[-1]
         error = softmax(outs[-1] @ weights + bias)
         error[np.arange(len(y)), y] -= 1
         error /= np.float32(len(y))
         for (weights, bias), out in reversed(list(zip(self.layers, outs, strict=True))):
-            below = error @ weights.T * slope(self.activation, out) if out is not x else error
+            below = error @ weights.T * self.slope(out) if out is not x else error
             weights -= self.rate * (out.T @ error + self.decay * weights)
             bias -= self.rate * error.sum(axis=0)
             error = below
@@ -220,24 +219,22 @@ def compare_mlp(threads: int) -> None:
     """Every peer's time over that of our step on the library nearest to it, at each size of the paper's table."""
     for case in load_paper("bergstra2010").experiments["mlp"].cases:
         print(f"  {case.name}, {threads} threads", flush=True)
-        inputs = Mlp().inputs(case, 1)
         for name, library, peer in MLP_PEERS:
-            backend = make_backend(library, device="cpu", precision="fp32", threads=threads, seed=1)
-            ours = Mlp().build(backend, case, inputs).step
-            ratio = paired_ratio(peer(case, inputs), ours, most_seconds=MOST_SECONDS)
+            ours = _our_program(library, case, threads)
+            ratio = paired_ratio(peer(Mlp(**case.parameters), ours.inputs), ours.step, most_seconds=MOST_SECONDS)
             print(f"    {name:<37} {ratio} times as long as ours on {library}", flush=True)
 
 
-def _parameters(inputs: Arrays) -> list[tuple[np.ndarray, np.ndarray]]:
+def _parameters(inputs: Inputs) -> list[tuple[np.ndarray, np.ndarray]]:
     """Weights (below, above) and bias of every layer."""
-    count = sum(name.startswith("weights") for name in inputs)
-    return [(np.asarray(inputs[f"weights{place}"]), inputs[f"bias{place}"]) for place in range(count)]
+    count = sum(name.startswith("W") for name in inputs)
+    return [(np.asarray(inputs[f"W{place}"]), np.asarray(inputs[f"b{place}"])) for place in range(1, count + 1)]
 
 
 # Name, our backend on the library that it uses too, and what makes its step.
-MLP_PEERS: tuple[tuple[str, str, Callable[[Case, Arrays], Step]], ...] = (
-    ("PyTorch as in a tutorial", "torch", lambda case, inputs: TutorialTorch(case, inputs).step),
-    ("NumPy as in a tutorial", "openblas", lambda case, inputs: TutorialNumPy(case, inputs).step),
+MLP_PEERS: tuple[tuple[str, str, Callable[[Mlp, Inputs], Step]], ...] = (
+    ("PyTorch as in a tutorial", "torch", lambda mlp, inputs: TutorialTorch(mlp, inputs).step),
+    ("NumPy as in a tutorial", "numpy", lambda mlp, inputs: TutorialNumPy(mlp, inputs).step),
 )
 
 
@@ -250,87 +247,66 @@ IMAGENET = {
 DIGITS = {
     "width": 1.0, "side": 28, "classes": 10, "update": "sgd", "learning_rate": 0.1, "gradients": "parameters",
 }  # fmt: skip
-CASES = (
-    Case("ResNet-50", "convnet", IMAGENET | {"network": "resnet50"}),
-    Case("LeNet", "convnet", DIGITS | {"network": "lenet", "batch": 500}),
-    Case("small net on digits", "convnet", DIGITS | {"network": "digits", "batch": 128}),
-)
-
-
-class NaiveNet(nn.Module):
-    """The same layers as a tutorial chooses them: images as rows channel by channel, activations as modules."""
-
-    def __init__(self, case: Case) -> None:
-        super().__init__()
-        self.nodes = Network(case).nodes
-        self.layers = nn.ModuleList(_module(node.layer) for node in self.nodes)
-        kinds = {"relu": nn.ReLU(inplace=True), "tanh": nn.Tanh(), "": nn.Identity()}
-        self.activations = nn.ModuleList(kinds[node.activation] for node in self.nodes)
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        outputs = [images]
-        for node, layer, activate in list(zip(self.nodes, self.layers, self.activations, strict=True))[1:]:
-            y = layer(*(outputs[source] for source in node.read))
-            for source in node.added:
-                y += outputs[source]
-            outputs.append(activate(y))
-        return outputs[-1]
-
-
-def _module(layer: Any) -> nn.Module:
-    if isinstance(layer, Linear):
-        return nn.Sequential(nn.Flatten(), nn.Linear(layer.in_features, layer.out_features))
-    if isinstance(layer, LocalResponse):
-        return nn.LocalResponseNorm(layer.size, layer.alpha, layer.beta, layer.k)
-    if isinstance(layer, Mean):
-        return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    if isinstance(layer, Normalization):
-        return nn.BatchNorm2d(layer.num_features)
-    return nn.Identity() if layer is None else layer.to_empty(device="cpu")
+NETS: dict[str, dict[str, Any]] = {
+    "ResNet-50": IMAGENET | {"network": "resnet50"},
+    "LeNet": DIGITS | {"network": "lenet", "batch": 500},
+    "small net on digits": DIGITS | {"network": "digits", "batch": 128},
+}
+# Ours in a tutorial's words.
+OF_TORCH: dict[type, Callable[[Any], nn.Module]] = {
+    Tanh: lambda _: nn.Tanh(),
+    Rows: lambda _: nn.Flatten(),
+    LocalResponse: lambda one: nn.LocalResponseNorm(one.size, one.alpha, one.beta, one.k),
+}
 
 
 class NaiveConvnet:
-    """`step` trains the net, or only computes its gradients, on the case's first mini-batch."""
+    """`step` trains the net, or only computes its gradients, on the first mini-batch."""
 
-    def __init__(self, case: Case, inputs: Inputs) -> None:
-        self.model, self.learns = NaiveNet(case), case.parameters["update"] == "sgd"
-        _load(self.model, case, inputs)
-        self.images = torch.from_numpy(np.array(inputs["images"][0]))
-        self.images.requires_grad_(case.parameters["gradients"] == "parameters-and-images")
-        self.target = torch.from_numpy(np.array(inputs["targets"][0]))
-        self.labels, self.criterion = self.target.argmax(1), nn.CrossEntropyLoss()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=case.parameters["learning_rate"])
+    def __init__(self, workload: Convnet, inputs: dict[str, Any]) -> None:
+        self.model, self.learns, self.maps = deepcopy(workload.net), workload.learns, torch.Size()
+        for name, one in [*self.model.named_modules()]:
+            if isinstance(one, Rows):
+                one.register_forward_hook(lambda _, given, y: setattr(self, "maps", given[0].shape[1:]))
+                self.model(torch.empty(2, *workload.example[0], device="meta"))
+            if type(one) in OF_TORCH:
+                above, _, last = name.rpartition(".")
+                setattr(self.model.get_submodule(above), last, OF_TORCH[type(one)](one))
+        state = self.model.state_dict()
+        for name in state:
+            state[name] = self.arrange(name, torch.from_numpy(np.array(inputs[name])))
+        self.model.load_state_dict(state, assign=True)
+        self.images = torch.from_numpy(np.array(inputs["images"][0])).requires_grad_(workload.images_too)
+        target = np.array(inputs["labels"][0] if self.learns else inputs["error"])
+        self.target, self.criterion = torch.from_numpy(target), nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=workload.learning_rate)
+
+    def arrange(self, name: str, array: torch.Tensor) -> torch.Tensor:
+        """Return a parameter as it is here: the first linear layer reads its maps channel by channel."""
+        linear = next(one for one, layer in self.model.named_modules() if isinstance(layer, nn.Linear))
+        if name != f"{linear}.weight" or not self.maps:
+            return array
+        return array.view(-1, *self.maps[1:], self.maps[0]).permute(0, 3, 1, 2).flatten(1)
 
     @torch.enable_grad()
     def step(self) -> None:
         self.optimizer.zero_grad()
         scores = self.model(self.images)
         if self.learns:
-            self.criterion(scores, self.labels).backward()
+            self.criterion(scores, self.target).backward()
             self.optimizer.step()
         else:
             scores.backward(self.target)
 
 
-def _load(model: NaiveNet, case: Case, inputs: Inputs) -> None:
-    """Our parameters. The inputs of a linear layer that reads images are in the order of their pixels there."""
-    for node, layer, arrays in zip(model.nodes, model.layers, inputs["parameters"], strict=True):
-        for place, array in zip(layer.parameters(), arrays, strict=True):
-            values = torch.from_numpy(np.array(array))
-            shape = model.nodes[node.sources[0]].shape if node.sources else ()
-            if isinstance(node.layer, Linear) and values.dim() == 2 and len(shape) == 3:
-                values = values.view(-1, *shape[1:], shape[0]).permute(0, 3, 1, 2).reshape(place.shape)
-            place.data.copy_(values)
-
-
 def compare_convnet(threads: int) -> None:
     """The tutorial's time over ours for each net."""
-    for case in CASES:
-        inputs = convnet.inputs(case, 1)
-        backend = make_backend("torch", device="cpu", precision="fp32", threads=threads, seed=1)
-        ours: Step = convnet.build(backend, case, inputs).step
-        ratio = paired_ratio(NaiveConvnet(case, inputs).step, ours, most_seconds=MOST_SECONDS)
-        print(f"    {case.name:<20} PyTorch as in a tutorial {ratio} times as long as ours", flush=True)
+    backend = make_backend("torch", device="cpu", precision="fp32", threads=threads, seed=1)
+    for name, parameters in NETS.items():
+        workload = Convnet(**parameters)
+        ours = backend.build(workload, 1)
+        ratio = paired_ratio(NaiveConvnet(workload, ours.inputs).step, ours.step, most_seconds=MOST_SECONDS)
+        print(f"    {name:<20} PyTorch as in a tutorial {ratio} times as long as ours", flush=True)
 
 
 # ---- sparse-coding coefficients
@@ -342,47 +318,36 @@ Solver = Callable[[], np.ndarray]
 
 def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.ndarray], float]]:
     """Programs that give the coefficients (m, n) of the same examples, and the objective of what they give."""
-    penalty = case.parameters["penalty"]
-    full = Case(
-        case.name, case.workload, {**case.parameters, "patches": EXAMPLES, "batch": EXAMPLES, "timed": EXAMPLES}
-    )
-    inputs = SparseParallel().inputs(full, seed=1)
-    x, bases = inputs["x"][0], inputs["bases"]
-    workers = Workers(threads)
+    given = {**case.parameters, "patches": EXAMPLES, "batch": EXAMPLES, "timed": EXAMPLES}
+    backend = make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=1)
+    parallel = backend.build(SparseParallel(**given), seed=1)
+    x, bases, penalty = parallel.arrays.x[0], parallel.arrays.bases, given["penalty"]
     gram, correlations = np.empty((len(bases), len(bases)), np.float32), np.empty((EXAMPLES, len(bases)), np.float32)
+    out, workspaces = np.empty_like(correlations), make_workspaces(threads, len(bases))
 
     def compiled(kernel: Callable[..., None]) -> Solver:
-        out = np.zeros((EXAMPLES, len(bases)), np.float32)
-        workspaces = [workspace(len(bases)) for _ in range(threads)]
-
-        def work(start: int, stop: int, worker: int) -> None:
-            kernel(start, stop, gram, correlations, penalty, out, workspaces[worker])
-
         def solve() -> np.ndarray:
             np.matmul(bases, bases.T, out=gram)
             np.matmul(x, bases.T, out=correlations)
-            workers.spread(work, EXAMPLES)
+            kernel(out, gram, correlations, penalty, workspaces)
             return out
 
         return solve
 
-    program = SparseParallel().build(
-        make_backend("openblas", device="cpu", precision="fp32", threads=threads, seed=1), full, inputs
-    )
-
-    def parallel() -> np.ndarray:
-        program.code()
-        found: np.ndarray = program.coefficients
+    def all_at_once() -> np.ndarray:
+        parallel.parts["coefficients"]()
+        found: np.ndarray = parallel.arrays.coefficients
         return found
 
     found: dict[str, Solver] = {
-        "compiled descent": compiled(descend),
-        "feature-sign search": compiled(search),
-        "parallel coordinates": parallel,
+        "compiled descent": compiled(coordinate_descent),
+        "feature-sign search": compiled(feature_sign_search),
+        "parallel coordinates": all_at_once,
         "scikit-learn lasso_cd": _lasso_cd(x, bases, penalty, threads),
     }
     found |= _spams(x, bases, penalty, threads)
-    return found, lambda coefficients: float(objective(x, bases, coefficients, penalty).sum())
+    wide_x, wide_bases = x.astype(np.float64), bases.astype(np.float64)
+    return found, lambda coefficients: float(objective(wide_x, wide_bases, coefficients, penalty).sum())
 
 
 def _lasso_cd(x: np.ndarray, bases: np.ndarray, penalty: float, threads: int) -> Solver:

@@ -4,10 +4,10 @@
 """
 
 import numpy as np
+from numba import get_num_threads
 
 from respeed.inputs.papers import load_papers
-from respeed.kernels.compiled import workspace
-from respeed.kernels.sparse import descend
+from respeed.kernels.sparse import coordinate_descent, make_workspaces
 from respeed.model.paper import Case
 from respeed.workloads.sparse_coding import patches_and_bases
 
@@ -16,8 +16,8 @@ HALVINGS = 30
 
 def share(gram: np.ndarray, correlations: np.ndarray, penalty: float) -> float:
     """Share of nonzero coefficients of all examples at this penalty."""
-    coefficients = np.zeros_like(correlations)
-    descend(0, len(coefficients), gram, correlations, penalty, coefficients, workspace(len(gram)))
+    coefficients = np.empty_like(correlations)
+    coordinate_descent(coefficients, gram, correlations, penalty, make_workspaces(get_num_threads(), len(gram)))
     return np.count_nonzero(coefficients) / coefficients.size
 
 

@@ -112,7 +112,7 @@ def sparse_coding_on_a_cpu(make_record: MakeRecord) -> list[dict[str, Any]]:
     seconds = {"sparse_feature_sign": 0.5, "sparse_parallel": 0.4, "sparse_descent": 0.001}
     records = []
     for record in every_case(make_record, 1.0, profile="openblas-all", architecture="multi-cpu"):
-        record["profile"]["backend"] = "openblas"
+        record["profile"]["backend"] = "numpy"
         ran = record["cases"][0]
         if ran["workload"] in seconds:
             ran["blocks"][0]["sample_seconds"] = [

@@ -87,7 +87,7 @@ def sparse(make_record: MakeRecord, workload: str, seconds: float, peak: float =
     for record in records:
         record["id"]["experiment"] = "sparse-coding"
         record["cases"][0] |= {"workload": workload, "parameters": dict(case.parameters), "flops": None}
-        record["profile"]["backend"] = "torch" if facts == GPU else "openblas"
+        record["profile"]["backend"] = "torch" if facts == GPU else "numpy"
     return records
 
 

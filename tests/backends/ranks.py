@@ -1,26 +1,38 @@
 """What replicas run in tests: in a module of its own, since their processes import it by its name."""
 
 import os
+from dataclasses import dataclass
 
-import numpy as np
+from respeed.workloads import Arrays, Row
+from respeed.workloads.convnet import Net
+from respeed.workloads.data_parallel import DataParallel, _Layers
 
-from respeed.backends import BackendContract, Group
+
+@dataclass(frozen=True, kw_only=True)
+class _Wrong(_Layers):
+    how: str
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        if self.how == "alone":
+            Net.prepare_torch(self, a, row)
+        else:
+            super().prepare_torch(a, row)
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        if self.rank and self.how == "end":
+            os._exit(3)
+        if self.rank and self.how == "fail":
+            raise ValueError(f"rank {self.rank} has had enough")
+        super().torch(a, row)
+        if self.rank and self.how == "other":
+            a.parameters[-1][0] += 1e-3
 
 
-class Ranks:
-    """Adds up the ranks of all."""
+@dataclass(frozen=True, kw_only=True)
+class Wrong(DataParallel):
+    """Replicas that do not average ("alone"); of which the second has other parameters, fails or ends."""
 
-    def __init__(self, backend: BackendContract, group: Group) -> None:
-        self.backend, self.group = backend, group
-        self.array = backend.zeros(1, 3)
+    how: str = ""
 
-    def total(self) -> np.ndarray:
-        self.backend.copy(self.backend.array(np.full((1, 3), self.group.rank + 1.0)), self.array)
-        self.group.all_reduce(self.array)
-        return self.backend.host(self.array)
-
-    def fail(self) -> None:
-        raise ValueError(f"rank {self.group.rank} has had enough")
-
-    def end(self) -> None:
-        os._exit(3)
+    def part(self) -> _Wrong:
+        return _Wrong(**vars(super().part()), how=self.how)

@@ -1,7 +1,8 @@
-"""Torch: which of several devices it computes on, its graphs as far as these need no device, how products in low
-precision add to parameters, and what comes between products by its own operations."""
+"""Torch: which of several devices it computes on, what it says of them, and its graphs as far as none is needed."""
 
+import errno
 import gc
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -9,22 +10,25 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from respeed.backends import _torch_between, _torch_device, _torch_replicas, make_backend
-from respeed.backends._torch_between import TRIED_BYTES, ByTorch
-from respeed.backends._torch_device import finds_generators, first_cause, no_garbage
-from respeed.backends._torch_steps import Mixed
+from respeed.backends import _torch_device, make_backend
+from respeed.backends._torch_device import OnAccelerator, finds_generators, missing, no_garbage, why_not
 from respeed.errors import NotMeasurable
 
 
-def with_devices(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:
-    """As if torch had so many CUDA devices; those that were made the current one."""
+def with_devices(monkeypatch: pytest.MonkeyPatch, count: int, **more: Any) -> list[int]:
+    """Pretend that torch has so many CUDA devices; return those that are made the current one."""
     chosen: list[int] = []
-    module = SimpleNamespace(
-        is_available=lambda: count > 0, device_count=lambda: count, set_device=chosen.append,
-        is_bf16_supported=lambda including_emulation: False,
-    )  # fmt: skip
+    there: dict[str, Any] = {"is_available": lambda: count > 0, "device_count": lambda: count}
+    module = SimpleNamespace(**there, set_device=chosen.append, **more)
     monkeypatch.setattr(torch, "cuda", module)
     return chosen
+
+
+def bare(kind: str, dtype: torch.dtype = torch.float32) -> Any:
+    """Return a row on such a device, as far as its memory and its kernels are asked for."""
+    made = OnAccelerator.__new__(OnAccelerator)
+    made.device, made.dtype, made._graphs = torch.device(kind), dtype, None
+    return made
 
 
 @pytest.mark.parametrize(
@@ -35,71 +39,68 @@ def test_a_device_is_there_if_torch_counts_so_many(
     monkeypatch: pytest.MonkeyPatch, count: int, index: int | None, reason: str | None
 ) -> None:
     with_devices(monkeypatch, count)
-    found = _torch_device.missing("cuda", index)
+    found = missing("cuda", index)
     assert found is None if reason is None else (found or "").startswith(reason)
 
 
 def test_a_device_that_torch_cannot_use_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise RuntimeError("The NVIDIA driver on your system is too old\nand more of it")
-
-    with_devices(monkeypatch, 0)
-    monkeypatch.setattr(torch.cuda, "init", refuse, raising=False)
+    with_devices(monkeypatch, 0, init=Mock(side_effect=RuntimeError("The driver is too old\nand more of it")))
     monkeypatch.setattr(torch, "__version__", "2.0")
-    reason = "no CUDA device that torch 2.0 can use: RuntimeError: The NVIDIA driver on your system is too old"
-    assert str(_torch_device.missing("cuda", None)) == reason
+    reason = "no CUDA device that torch 2.0 can use: RuntimeError: The driver is too old"
+    assert missing("cuda", None) == reason
     assert _torch_device.probe_device("cuda", ["fp32"]) == {"reasons": {"fp32": reason}, "lasting": False}
 
 
 def test_a_product_that_is_wrong_or_fails_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _torch_device._wrong_product("cpu") is None
-    with monkeypatch.context() as patched:
-        patched.setattr(torch, "equal", lambda *_: False)
-        assert str(_torch_device._wrong_product("cpu")).startswith("a small product on it is wrong")
     assert str(_torch_device._wrong_product("nowhere")).startswith("a small product on it fails")
+    monkeypatch.setattr(torch, "equal", lambda *_: False)
+    assert str(_torch_device._wrong_product("cpu")).startswith("a small product on it is wrong")
 
 
 def test_what_a_device_can_do_is_asked_of_the_one_that_the_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = with_devices(monkeypatch, 2)
+    chosen = with_devices(monkeypatch, 2, is_bf16_supported=lambda including_emulation: False)
     with pytest.raises(NotMeasurable, match="bf16 needs"):
         make_backend("torch", device="cuda:1", precision="bf16", threads=1, seed=1)
     assert chosen == [1]
-
-
-def test_a_mac_has_what_metal_lets_a_program_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = SimpleNamespace(recommended_max_memory=lambda: 10 * 2**30, current_allocated_memory=lambda: 2**30)
-    monkeypatch.setattr(torch, "mps", memory)
-    assert bare("mps").bytes_free() == 9 * 2**30
-
-
-def test_a_device_that_does_not_tell_what_is_free_is_this_programs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = RuntimeError("The device does not support querying the available free memory")
-    device = SimpleNamespace(
-        mem_get_info=Mock(side_effect=refused), memory_reserved=lambda device: 3, memory_allocated=lambda device: 1,
-        get_device_properties=lambda device: SimpleNamespace(total_memory=100 + TRIED_BYTES),
-    )  # fmt: skip
-    monkeypatch.setattr(torch, "xpu", device)
-    assert bare("xpu").bytes_free() == 99
-
-
-def test_an_intel_device_without_bf16_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "xpu", SimpleNamespace(is_bf16_supported=lambda including_emulation: False))
-    assert (_torch_device.why_not("xpu", "bf16") or "").endswith("has no bf16")
+    assert (why_not("xpu", "bf16") or "").endswith("has no bf16")
 
 
-def bare(kind: str) -> _torch_device.OnAccelerator:
-    """A backend on such a device, as far as its memory is asked for."""
-    made = _torch_device.OnAccelerator.__new__(_torch_device.OnAccelerator)
-    made._device, made._graphs = torch.device(kind), None
-    made._between = ByTorch(made._scratch)
-    return made
+def test_a_device_has_what_metal_lets_a_program_have_or_all_where_it_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mps = SimpleNamespace(recommended_max_memory=lambda: 10, current_allocated_memory=lambda: 1)
+    xpu = SimpleNamespace(
+        mem_get_info=Mock(side_effect=RuntimeError("does not support querying")), memory_reserved=lambda device: 3,
+        memory_allocated=lambda device: 1, get_device_properties=lambda device: SimpleNamespace(total_memory=100),
+    )  # fmt: skip
+    monkeypatch.setattr(torch, "mps", mps)
+    monkeypatch.setattr(torch, "xpu", xpu)
+    assert (bare("mps").bytes_free(), bare("xpu").bytes_free()) == (9, 99)
 
 
-def test_replicas_of_a_row_of_one_gpu_have_no_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_devices(monkeypatch, 4)
-    assert _torch_replicas.why_not(2, "cuda", 1) is None
-    assert _torch_replicas.why_not(2, "cuda:1", 1) == "needs 2 GPUs, and this row uses one, cuda:1"
-    assert _torch_replicas.why_not(1, "cuda:1", 1) is None
+NO_COMPILER, NO_CACHE = RuntimeError("Failed to find C compiler.\nPlease specify it."), PermissionError("denied")
+FULL, LARGE = OSError(errno.ENOSPC, "No space left on device"), torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.mark.parametrize("error", [NO_COMPILER, NO_CACHE, FULL, LARGE, MemoryError()], ids=repr)
+def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_for_want_of_room(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
+    monkeypatch.setattr(_torch_device, "private_folder", lambda name: tmp_path)
+    monkeypatch.setattr(fused, "compile_for", Mock(side_effect=error))
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    if error in (NO_COMPILER, NO_CACHE):
+        assert bare("cuda")._compile() == (False, f"{type(error).__name__}: {str(error).splitlines()[0]}")
+    else:
+        with pytest.raises(type(error)):
+            bare("cuda")._compile()
+    for kind, dtype in (("mps", torch.float32), ("cuda", torch.float64), ("cuda", torch.bfloat16)):
+        assert bare(kind, dtype)._compile() == (False, "")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")  # not in a measurement
+    assert bare("cuda")._compile() == (False, "TRITON_INTERPRET is set")
 
 
 @pytest.mark.parametrize(
@@ -108,23 +109,6 @@ def test_replicas_of_a_row_of_one_gpu_have_no_gpu_each(monkeypatch: pytest.Monke
 )
 def test_generators_are_named_to_a_graph_only_where_torch_asks_for_it(version: str, by_itself: bool) -> None:
     assert finds_generators(version) is by_itself
-
-
-def broken_off() -> None:
-    raise RuntimeError("operation not permitted when stream is capturing")
-
-
-def ended() -> None:
-    try:
-        broken_off()
-    finally:
-        raise RuntimeError("operation failed due to a previous error during capture")
-
-
-def test_what_broke_a_capture_is_told_and_not_what_came_of_it() -> None:
-    with pytest.raises(RuntimeError, match="previous error") as found:
-        ended()
-    assert str(first_cause(found.value)) == "operation not permitted when stream is capturing"
 
 
 def test_no_garbage_is_collected_while_a_step_is_captured() -> None:
@@ -143,49 +127,12 @@ def test_no_garbage_is_collected_while_a_step_is_captured() -> None:
     assert gc.isenabled()
 
 
-def bf16() -> Any:
-    return make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)
-
-
-def test_want_of_memory_does_not_choose_another_way_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mixed, "_add_by_product", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
-    with pytest.raises(torch.OutOfMemoryError):
-        bf16()
-    no_handle = RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate")
-    monkeypatch.setattr(Mixed, "_add_by_product", Mock(side_effect=no_handle))
-    with pytest.raises(RuntimeError, match="ALLOC_FAILED"):
-        bf16()
-
-
-LENGTHS = (3.0, 1.0, 0.1)
-
-
-class Scratch:
-    """Makes what it is asked for, and remembers the most bytes."""
-
-    most = 0
-
-    def __call__(self, like: torch.Tensor, dtype: torch.dtype | None = None, name: str = "") -> torch.Tensor:
-        made = torch.empty(like.shape, dtype=dtype or like.dtype)
-        self.most = max(self.most, made.nbytes)
-        return made
-
-
-def searched(scratch: Any) -> list[torch.Tensor]:
-    random = torch.Generator().manual_seed(1)
-    arrays = [0.1 * torch.randn(25, 40, generator=random) for _ in range(4)]
-    objective, going = 1 + torch.rand(25, 1, generator=random), (torch.rand(25, 1, generator=random) < 0.8).float()
-    ByTorch(scratch).line_search(*arrays, 0.03, LENGTHS, 1e-3, objective, going)
-    return [*arrays, objective, going]
-
-
-def test_a_line_search_of_many_rows_takes_no_more_memory_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, pieces = Scratch(), Scratch()
-    wanted = searched(whole)
-    allowed = whole.most // 4
-    monkeypatch.setattr(_torch_between, "TRIED_BYTES", allowed)
-    found = searched(pieces)
-    assert 0 < pieces.most <= allowed < whole.most
-    for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other)
-    assert 0 < int(found[-1].sum()) < 25
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")], ids=repr
+)
+def test_want_of_memory_does_not_choose_another_way_in_silence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "addmm", Mock(side_effect=error))
+    with pytest.raises(type(error), match=str(error)):
+        make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)

@@ -53,18 +53,15 @@ def test_the_starter_of_a_workload_passes_conformance(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_workloads_that_ask_for_no_more(
-    project: Project,
-) -> None:
+def test_the_starter_of_a_backend_has_what_it_must_and_runs_the_steps_of_its_framework(project: Project) -> None:
     project.run("respeed", "new", "backend", "plain")
     assert_in_style(project, "workflow/respeed/backends/plain.py")
     assert passes_conformance(project, "plain") > 10
     project.run("respeed", "new", "hardware", "plain-1")
-    project.edit("workflow/hardware/plain-1.yaml", "backend: openblas", "backend: plain")
+    project.edit("workflow/hardware/plain-1.yaml", "backend: numpy", "backend: plain")
     cases = measured_cases(project, *PRODUCTS, "profiles=plain-1", profile="plain-1", experiment="matmul")
-    assert cases.pop("square-128") in TIMED
-    # The others are products in lanes, which it does not offer.
-    assert set(cases.values()) == {"cd1_products does not run on plain"}
+    assert {"square-128", "cd1-36x64"} <= cases.keys()
+    assert set(cases.values()) <= TIMED
 
 
 @pytest.mark.slow

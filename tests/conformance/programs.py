@@ -1,26 +1,32 @@
 """What the suite runs: test cases of every workload, the smoke sizes of every paper, and places to run them on."""
 
-import tracemalloc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from respeed.backends import BackendContract, make_backend
+from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_papers
 from respeed.inputs.registry import backends, runs, workloads
 from respeed.machine.accelerators import missing_device
-from respeed.machine.software import scipy_library
-from respeed.measure.case import state_errors
+from respeed.measure.case import TOLERANCE
 from respeed.model.paper import Case
-from respeed.workloads import load_workload
+from respeed.workloads import make_workload
+from respeed.workloads.arrays import largest_error
+
+WORKLOADS = tuple(workloads())
+# XLA takes up to seconds to compile a step. By default these alone are tried, in fp32; `-m slow` tries all.
+QUICK_ON_JAX = {"autoencoder", "cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
 
 
-def case_of(workload: str, size: str) -> Case:
-    """The workload's own test case of that size: smoke, odd or large."""
-    return Case(size, workload, workloads()[workload].tests[size])
+def case_of(workload: str, size: str, /, **changed: Any) -> Case:
+    """Return the workload's own test case of that size, smoke, odd or large, with some parameters changed."""
+    name = "-".join([size, *map(str, changed.values())])
+    return Case(name, workload, {**workloads()[workload].tests[size], **changed})
 
 
 def _cases_of_papers() -> Iterator[Case]:
@@ -30,37 +36,32 @@ def _cases_of_papers() -> Iterator[Case]:
 
 
 def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
-    """What a step of the case does, whatever its sizes."""
+    """Return what a step of the case does, whatever its sizes."""
     texts = ((key, value if isinstance(value, str) else "") for key, value in case.parameters.items())
     return case.workload, frozenset(texts)
 
 
-WORKLOADS = tuple(workloads())
-OWN = [case_of(name, size) for name in WORKLOADS for size in ("smoke", "odd")]
+ODD, LARGE = ([case_of(name, size) for name in WORKLOADS] for size in ("odd", "large"))
+OWN = [*(case_of(name, "smoke") for name in WORKLOADS), *ODD]
 CASES = [*OWN, *_cases_of_papers()]
 # A paper's cases that do as others before them, at other sizes: by default these are not tried, with `-m slow` all are.
 AGAIN = {id(case) for place, case in enumerate(CASES) if place >= len(OWN) and _kind(case) in map(_kind, CASES[:place])}
-WITH_COST = Case("cost", "autoencoder", {**workloads()["autoencoder"].tests["large"], "cost": "computed"})
-LARGE = [*(case_of(name, "large") for name in WORKLOADS), WITH_COST]
-WITH_PRODUCTS = [case for case in CASES if workloads()[case.workload].products]
-# Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
-MAX_ALLOCATED = 100_000
 
 
 class Place(NamedTuple):
+    """Where a row of one thread runs."""
+
     backend: str
     device: str = "cpu"
     precision: str = "fp32"
 
 
-def places(*precisions: str, on: str = "", backend: str = "", offering: Sequence[str] = ()) -> list[Any]:
-    """Every backend, device that is here and precision; of these precisions, on this device, of this backend, or of
-    those that offer all of this, if any are named. What needs a GPU is marked. A backend of a BLAS that this machine's
-    SciPy does not compute with says so, once, in tests/backends."""
+def places(*precisions: str, on: str = "", of: Sequence[str] = ()) -> list[Any]:
+    """Return every backend, device that is here and precision; of these alone, if any are named."""
     return [
         pytest.param(place, marks=[] if device == "cpu" else pytest.mark.gpu, id="-".join(place))
         for name, facts in backends().items()
-        if facts.library in {None, scipy_library()} and backend in {"", name} and set(offering) <= set(facts.offers)
+        if name in (of or backends())
         for device in facts.devices
         if on in {"", device} and not missing_device(device)
         for precision in facts.precisions
@@ -69,13 +70,13 @@ def places(*precisions: str, on: str = "", backend: str = "", offering: Sequence
     ]
 
 
-def programs(cases: Sequence[Case], some: Iterable[Any]) -> list[Any]:
-    """Every case at every one of these places whose backend its workload runs on in the precision."""
-    return [
+def at(cases: Sequence[Case], some: Iterable[Any]) -> Any:
+    """Parametrize a test by every case at every one of these places that its workload runs at."""
+    programs = [
         pytest.param(
             place,
             case,
-            marks=[*one.marks, *[pytest.mark.slow] * (id(case) in AGAIN)],
+            marks=[*one.marks, *[pytest.mark.slow] * (id(case) in AGAIN or _is_long(place, case))],
             id="-".join((*place, name_of(case))),
         )
         for one in some
@@ -83,16 +84,13 @@ def programs(cases: Sequence[Case], some: Iterable[Any]) -> list[Any]:
         for case in cases
         if runs(case.workload, place.backend, place.precision)
     ]
+    return pytest.mark.parametrize(("place", "case"), programs)
 
 
-def in_place(*precisions: str) -> list[Any]:
-    """The large cases whose steps must allocate nothing in the precision, on CPUs."""
-    return [
-        program
-        for precision in precisions
-        for program in programs(LARGE, places(precision, on="cpu"))
-        if precision not in workloads()[program.values[-1].workload].allocates
-    ]
+def _is_long(place: Place, case: Case) -> bool:
+    """Return whether JAX compiles long for it, or would on a device that is not here."""
+    is_quick = place == Place("jax") and case.name == "smoke" and case.workload in QUICK_ON_JAX
+    return place.backend == "jax" and not is_quick
 
 
 def name_of(case: Case) -> str:
@@ -100,56 +98,53 @@ def name_of(case: Case) -> str:
 
 
 def make(name: str, device: str = "cpu", precision: str = "fp32", *, threads: int = 1, seed: int = 1) -> Any:
-    """The backend; the test is skipped where it cannot be had."""
+    """Return the backend; the test is skipped where it cannot be had."""
     try:
         return make_backend(name, device=device, precision=precision, threads=threads, seed=seed)
     except NotMeasurable as reason:
         pytest.skip(str(reason))
 
 
-def build(made: BackendContract, case: Case, seed: int = 5) -> Any:
-    workload = load_workload(case.workload)
-    return workload.build(made, case, workload.inputs(case, seed))
+def build(made: Backend, case: Case, seed: int = 5) -> Any:
+    """Return the case as a program."""
+    workload: Any = make_workload(case)
+    if hasattr(workload, "on_row"):  # a program of somebody else's
+        workload = workload.on_row(SimpleNamespace(architecture="single-cpu", device=str(made.device)))
+    return made.build(workload, seed)
 
 
-def errors_of(
-    made: BackendContract, case: Case, change: Callable[[Any], object] = lambda program: None
-) -> dict[str, float]:
-    """How far a first step, perhaps of a changed program, is from float64."""
-    workload = load_workload(case.workload)
-    inputs = workload.inputs(case, seed=5)
-    program = workload.build(made, case, inputs)
-    change(program)
-    program.step()
-    made.sync()
-    state = dict(program.state())
-    return state_errors(inputs, state, workload.reference(case, inputs, state))
-
-
-def state_after(program: Any, steps: int, made: BackendContract) -> dict[str, np.ndarray]:
-    for _ in range(steps):
+def steps(program: Any, count: int) -> Any:
+    """Do some steps, and return the program."""
+    for _ in range(count):
         program.step()
-    made.sync()
-    return {name: np.array(value) for name, value in program.state().items()}
+    program.backend.sync()
+    return program
 
 
-def allocated_bytes(package: str, step: Callable[[], object]) -> int:
-    """The most memory that a step held beyond what was there before it, as the package's own accounting has it."""
-    if package.startswith("torch"):
-        import torch
+def largest(program: Program) -> float:
+    """Return the largest error of any array that a step left; infinity where one is not finite."""
+    with np.errstate(invalid="ignore"):
+        errors = [largest_error(pair) for pair in program.check().values()]
+    return max(error if math.isfinite(error) else math.inf for error in errors)
 
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-            step()
-        return sum(max(0, event.self_cpu_memory_usage) for event in profile.events())
-    if package.startswith("jax"):
-        import jax
 
-        # Those that are left; XLA takes memory for what comes between by itself.
-        before = sum(array.nbytes for array in jax.live_arrays())
-        step()
-        return sum(array.nbytes for array in jax.live_arrays()) - before
-    tracemalloc.start()
-    step()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
+def first_and_later(program: Program) -> tuple[float, float]:
+    """Return the largest errors of the first step, and of a later one, checked as after a timed loop."""
+    first = largest(steps(program, 1))
+    steps(program, 1 if program.workload.whole_pass else 5).begin_anew()
+    return first, largest(steps(program, 1))
+
+
+def is_right(program: Program) -> bool:
+    """Return whether the first step and a later one agree with float64 as far as the precision goes."""
+    return max(first_and_later(program)) <= TOLERANCE[program.backend.precision]
+
+
+def numbers_of(program: Program) -> dict[str, np.ndarray]:
+    """Return a copy of every dense array of real or complex numbers in a program."""
+    arrays = vars(program.arrays).items()
+    dense = {name: array for name, array in arrays if "sparse" not in str(getattr(array, "layout", ""))}
+    found = {name: program.backend.host(array) for name, array in dense.items()}
+    return {
+        name: np.array(one) for name, one in found.items() if isinstance(one, np.ndarray) and one.dtype.kind in "fc"
+    }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from respeed.errors import UserError
 from respeed.inputs.files import from_here, read_bounded, read_yaml
 from respeed.inputs.papers import COLUMNS
-from respeed.inputs.registry import WorkloadFacts, read_facts
+from respeed.inputs.registry import read_workload
 from respeed.paths import HARDWARE, ROOT
 from respeed.records.store import read_file
 from tests.inputs.written import FILES, read
@@ -106,7 +106,7 @@ def line_of(reader: Callable[[Path], object]) -> Callable[[Path], str]:
 READERS: dict[str, Callable[[Path], str]] = {
     **{FILES[kind].name: line_of(FILES[kind].read) for kind in ("config", "cpu", "machine", "draft")},
     "draft/published.csv": line_of(FILES["printed"].read),
-    "mine.py": line_of(lambda path: read_facts(path, WorkloadFacts)),
+    "mine.py": line_of(lambda path: read_workload(path, "Mine")),
     "box/raina2009/rbm/torch-1/round-01.json": line_of(lambda path: read_file(path, smoke=False)),
 }
 

@@ -1,7 +1,6 @@
 """A workload or a backend that somebody dropped in is read, not run; a broken one stops only what names it."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ from respeed.inputs import registry
 from respeed.inputs.forms import Mistakes
 from respeed.inputs.papers import load_paper
 from respeed.inputs.profiles import load_profile
-from respeed.inputs.registry import BackendFacts, WorkloadFacts, read_facts
+from respeed.inputs.registry import read_backend, read_workload
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["python"]
 
@@ -32,27 +31,54 @@ def test_what_is_wrong_is_a_line_with_its_place(tmp_path: Path, text: str | byte
     path, mistakes = tmp_path / "mine.py", Mistakes()
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with mistakes.collecting():
-        read_facts(path, WorkloadFacts)
+        read_workload(path, "Mine")
     assert any(line in said for said in mistakes)
     assert not any("\n" in said for said in mistakes)
 
 
-def test_nothing_of_a_file_is_run(tmp_path: Path) -> None:
-    whole = 'PARAMETERS = {"size": "whole"}\nTESTS = {}\n'
-    (tmp_path / "mine.py").write_text(f'{whole}ASKS: tuple[str, ...] = ("draws",)\nPATTERN = "\\d"\nraise SystemExit\n')
-    facts = read_facts(tmp_path / "mine.py", WorkloadFacts)
-    assert (facts.parameters, facts.asks, facts.products) == ({"size": "whole"}, ("draws",), True)
+WHOLE = """
+raise SystemExit
+
+@dataclass(frozen=True, kw_only=True)
+class Base(Workload):
+    size: int
+    rate: float = 1.0
+    precisions: ClassVar[tuple[str, ...]] = ("fp64",)
+
+    def torch(self, a, row): ...
+
+class Mine(Base):
+    kind: Literal["", "wide"] = ""
+    products: ClassVar = False
+    tests: ClassVar = {"smoke": {"size": 1}}
+
+    @property
+    def captured(self): ...
+    def steps_jax(self, a, row): ...
+"""
 
 
-def test_a_class_has_the_constants_of_its_file_but_for_its_own(tmp_path: Path) -> None:
+def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_is_run(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text(
-        'DEVICES = ("cpu",)\nPRECISIONS = mine.NONE\nclass Mine:\n    PRECISIONS: tuple[str, ...] = ("fp32",)\n'
-    )
-    facts = read_facts(path, BackendFacts, "Mine")
-    assert (facts.devices, facts.precisions) == (("cpu",), ("fp32",))
-    with pytest.raises(UserError, match=r"mine\.py:2: PRECISIONS must be written out"):
-        read_facts(path, BackendFacts)
+    path.write_text(WHOLE)
+    facts = read_workload(path, "Mine")
+    assert (facts.parameters, facts.options) == ({"size": "whole"}, {"rate": "real", "kind": ("wide",)})
+    assert (facts.precisions, facts.products, facts.allocates) == (("fp64",), False, False)
+    assert [facts.has_step_for(name) for name in ("torch", "jax", "numpy")] == [True, True, False]
+    path = tmp_path / "other.py"
+    path.write_text(WHOLE + '    frameworks: ClassVar = ("jax",)\n')
+    assert [read_workload(path, "Mine").has_step_for(name) for name in ("torch", "jax")] == [False, True]
+
+
+def test_a_backend_says_what_it_has_in_literals(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text('DEVICES = ("cpu",)\nPRECISIONS: tuple[str, ...] = ("fp32",)\nraise SystemExit\n')
+    facts = read_backend(path)
+    assert (facts.devices, facts.precisions, facts.framework) == (("cpu",), ("fp32",), "")
+    path = tmp_path / "other.py"
+    path.write_text('DEVICES = ("cpu",)\nPRECISIONS = mine.ALL\n')
+    with pytest.raises(UserError, match=r"other\.py:2: PRECISIONS must be written out"):
+        read_backend(path)
 
 
 @given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))
@@ -60,7 +86,7 @@ def test_any_bytes_give_a_line(tmp_path_factory: pytest.TempPathFactory, data: b
     path = tmp_path_factory.mktemp("any") / "mine.py"
     path.write_bytes(data)
     with pytest.raises(UserError) as error:
-        read_facts(path, WorkloadFacts)
+        read_workload(path, "Mine")
     assert "\n" not in str(error.value)
 
 
@@ -72,14 +98,11 @@ def test_every_workload_and_backend_of_the_project_can_be_used() -> None:
 
 def test_a_broken_one_stops_only_what_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"rbm": "workloads/rbm.py: is not Python", "torch": "backends/torch.py: PRECISIONS: is missing"}
-    whole = registry.read_folder
-
-    def without(folder: Path) -> Any:
-        return {name: facts for name, facts in whole(folder)[0].items() if name not in broken}, broken
-
-    monkeypatch.setattr(registry, "read_folder", without)
-    for name in ("workloads", "backends"):
-        getattr(registry, name).cache_clear()
+    for kind in ("workloads", "backends"):
+        whole = getattr(registry, f"read_{kind}")()[0]
+        left = {name: facts for name, facts in whole.items() if name not in broken}
+        monkeypatch.setattr(registry, f"read_{kind}", lambda left=left: (left, broken))
+        getattr(registry, kind).cache_clear()
     try:
         assert load_paper("cnn-benchmarks")
         assert load_profile("openblas-1")
@@ -88,5 +111,5 @@ def test_a_broken_one_stops_only_what_names_it(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(UserError, match=r"backend: the backend torch cannot be used: backends/torch.py: PREC"):
             load_profile("torch-1")
     finally:
-        for name in ("workloads", "backends"):
-            getattr(registry, name).cache_clear()
+        for kind in ("workloads", "backends"):
+            getattr(registry, kind).cache_clear()

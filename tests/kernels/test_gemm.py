@@ -1,48 +1,45 @@
-"""The product of matrices by its address: no copies, and other threads go on meanwhile. Its numbers are held by
-conformance/test_operations.py."""
+"""The product of matrices by its address: no copies, and other threads go on meanwhile."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from respeed.kernels.blas import make_gemm
-
-sgemm = make_gemm(np.dtype(np.float32))
+from respeed.kernels.blas import gemm
 
 
-@pytest.mark.parametrize("shapes", [("23", "45", "25"), ("23", "35", "52"), ("23", "35", "24")], ids="-".join)
-def test_shapes_that_do_not_fit_are_refused(shapes: tuple[str, ...]) -> None:
-    arrays = [np.zeros([int(size) for size in shape], np.float32) for shape in shapes]
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("m", "beta"), [(1, 0.0), (1, 0.5), (5, 0.0), (5, 0.5)])
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) -> None:
+    random = np.random.default_rng(m)
+    a, b, out = (random.standard_normal(shape).astype(dtype) for shape in ((m, 7), (7, 3), (m, 3)))
+    a, b = (x.T.copy().T if name in transposed else x for name, x in (("a", a), ("b", b)))
+    expected = 1.5 * a @ b + beta * out
+    out[...] = np.nan if beta == 0.0 else out  # what is multiplied by 0 is not read
+    assert gemm(a, b, out=out, alpha=1.5, beta=beta) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shapes", ["23 45 25", "23 35 52", "23 35 24"])
+def test_shapes_that_do_not_fit_are_refused(shapes: str) -> None:
+    a, b, out = (np.zeros([int(size) for size in shape], np.float32) for shape in shapes.split())
     with pytest.raises(ValueError, match="shapes do not fit"):
-        sgemm(*arrays, False, False, 1.0, 0.0)
+        gemm(a, b, out=out)
 
 
-@pytest.mark.parametrize(
-    "wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2], np.zeros((4, 4), np.float32).T]
-)
+@pytest.mark.parametrize("wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2]])
 def test_what_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
     right = np.zeros((4, 4), np.float32)
-    for arrays in ((wrong, right, right), (right, wrong, right), (right, right, wrong)):
+    for a, b, out in ((wrong, right, right), (right, wrong, right), (right, right, wrong), (right, right, right.T)):
         with pytest.raises(TypeError):
-            sgemm(*arrays, False, False, 1.0, 0.0)
+            gemm(a, b, out=out)
 
 
 def test_another_thread_goes_on_during_a_product() -> None:
-    square, out = np.ones((1500, 1500), np.float32), np.zeros((1500, 1500), np.float32)
-    counted, stop = [0], threading.Event()
-
-    def count() -> None:
-        while not stop.is_set():
-            counted[0] += 1
-
-    counting = threading.Thread(target=count)
-    counting.start()
-    try:
-        before = counted[0]
-        sgemm(square, square, out, False, False, 1.0, 0.0)
-        meanwhile = counted[0] - before
-    finally:
-        stop.set()
-        counting.join()
-    assert meanwhile > 1000
+    square, counted = np.ones((1500, 1500), np.float32), 0
+    product = threading.Thread(target=gemm, args=(square, square, square.copy()))
+    product.start()
+    while product.is_alive():
+        counted += 1
+    assert counted > 1000

@@ -18,7 +18,7 @@ import pytest
 from respeed.backends import make_backend
 from respeed.machine.cpu import usable_cores
 from respeed.machine.lock import machine_lock
-from respeed.measure.case import shares_cores, thread_complaint, threads_allowed
+from respeed.measure.case import thread_complaint, threads_allowed
 from respeed.measure.turn import measure_spec, measure_turn
 from respeed.paths import RoundId
 from respeed.protocol import REAL, Block, contamination, quiet_probe
@@ -44,10 +44,9 @@ def proof(
         from respeed.backends import make_backend
         from respeed.measure.case import make_bench
         # The backend sets no limit itself here: what the environment says is what counts.
-        steers = {{"torch": "torch", "openblas": "scipy_blas"}}[{backend!r}]
-        module = __import__(f"respeed.backends.{{steers}}", fromlist=["Backend"])
+        from respeed.backends import {backend} as module
         if {backend!r} == "torch": module.torch.set_num_threads = lambda threads: None
-        else: module.threadpool_limits = lambda threads: None
+        else: module._Steered.set_threads = module.threadpool_limits = lambda *threads: None
         made = make_backend({backend!r}, device="cpu", precision="fp32", threads={threads}, seed=1)
         print(json.dumps(make_bench(made)[1]))
     """
@@ -73,10 +72,10 @@ LATE = f"os.environ.update({ONE})"
 @pytest.mark.parametrize(
     ("backend", "threads", "asked", "late", "ran"),
     [
-        *((backend, 1, ONE, "", 1) for backend in ("openblas", "torch")),
-        *(pytest.param(backend, 2, TWO, "", 2, marks=two_cores) for backend in ("openblas", "torch")),
+        *((backend, 1, ONE, "", 1) for backend in ("numpy", "torch")),
+        *(pytest.param(backend, 2, TWO, "", 2, marks=two_cores) for backend in ("numpy", "torch")),
         # What is caught: an environment that says it too late, and one of which a part says something else.
-        *(pytest.param(backend, 1, {}, LATE, None, marks=two_cores) for backend in ("openblas", "torch")),
+        *(pytest.param(backend, 1, {}, LATE, None, marks=two_cores) for backend in ("numpy", "torch")),
         pytest.param("torch", 1, ONE | {"MKL_NUM_THREADS": "2"}, "", 2, marks=two_cores),
     ],
 )
@@ -217,5 +216,5 @@ def test_a_step_may_run_on_the_threads_of_each_pool_and_on_no_more() -> None:
     """The calling thread works in every pool; only a library that shares its cores by design has one more."""
     assert [threads_allowed(threads, pools) for threads, pools in ((1, 1), (1, 2), (2, 1), (2, 2))] == [1, 1, 2, 3]
     assert threads_allowed(2, 1, is_shared=True) == 3
-    for name in ("openblas", "torch"):
-        assert not shares_cores(make_backend(name, device="cpu", precision="fp32", threads=1, seed=1))
+    for name in ("numpy", "torch"):
+        assert not make_backend(name, device="cpu", precision="fp32", threads=1, seed=1).shares_cores

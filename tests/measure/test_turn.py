@@ -74,9 +74,9 @@ def test_a_round_measures_every_case_and_records_how_and_where(tmp_path: Path) -
 
 def test_a_profile_that_needs_no_torch_never_imports_it() -> None:
     code = (
-        "import sys; from respeed.backends import make_backend; from respeed.workloads import load_workload;"
+        "import sys; from respeed.backends import make_backend; "
         "import respeed.measure.case, respeed.timing.blocks;"
-        "make_backend('openblas', device='cpu', precision='fp32', threads=1, seed=1);"
+        "make_backend('numpy', device='cpu', precision='fp32', threads=1, seed=1);"
         "print('torch' in sys.modules, 'pandas' in sys.modules, 'snakemake' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -88,11 +88,11 @@ def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pyte
     deadly = """
 import os, signal
 from respeed.workloads.rbm import Rbm
-original = Rbm.inputs
-def inputs(self, case, seed):
-    if case.name == '64x256': os.kill(os.getpid(), signal.SIGKILL)
-    return original(self, case, seed)
-Rbm.inputs = inputs
+original = Rbm.arrays
+def arrays(self, random):
+    if self.visible == 64: os.kill(os.getpid(), signal.SIGKILL)
+    return original(self, random)
+Rbm.arrays = arrays
 """
     plant(monkeypatch, tmp_path / "deadly", deadly)
     found = {case["case"]: case for case in measured(tmp_path)["cases"]}
@@ -116,17 +116,18 @@ def test_a_case_that_leaves_its_process_without_the_device_fails_alone(
     error = "CUDA error: an illegal memory access was encountered" if is_lost else "CUDA out of memory"
     failing = f"""
 import os
-from respeed.backends._cpu import OnHost
+from respeed.backends import Backend
 from respeed.workloads.rbm import Rbm
 open({str(tmp_path / "processes")!r}, 'a').write(f'{{os.getpid()}}\\n')
-original, failed = Rbm.inputs, []
-def inputs(self, case, seed):
-    if case.name in {cases[:bad]}: failed.append(True)
-    if case.name in {cases[:bad]} or failed and {is_lost}: raise RuntimeError({error!r})
-    return original(self, case, seed)
+original, failed = Rbm.arrays, []
+def arrays(self, random):
+    name = f'{{self.visible}}x{{self.hidden}}'
+    if name in {cases[:bad]}: failed.append(True)
+    if name in {cases[:bad]} or failed and {is_lost}: raise RuntimeError({error!r})
+    return original(self, random)
 def sync(self):
     if failed and {is_lost}: raise RuntimeError({error!r})
-Rbm.inputs, OnHost.sync = inputs, sync
+Rbm.arrays, Backend.sync = arrays, sync
 """
     plant(monkeypatch, tmp_path / "failing", failing)
     told = [(case["case"], case["status"], case["reason"]) for case in measured(tmp_path)["cases"]]
@@ -147,8 +148,8 @@ def test_rounds_of_a_profile_share_a_process_and_what_was_disturbed_is_measured_
     disturbing = f"""
 from respeed.measure import case
 left, original = [{attempts}], case._measure
-def measure(spec, index, workload, bench, facts):
-    original(spec, index, workload, bench, facts)
+def measure(spec, which, workload, bench, facts):
+    original(spec, which, workload, bench, facts)
     if facts['case'] == '64x256' and left[0] > 0:
         left[0] -= 1
         facts['blocks'] = [block | {{'quota_throttles': 1}} for block in facts['blocks']]

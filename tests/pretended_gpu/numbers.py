@@ -26,12 +26,13 @@ SILENT = {
 # What the runtime computes itself: draws follow from the generator's state at the time they run.
 DRAWS = {"uniform_"}
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-# By cuSOLVER and cuDNN, which are not pretended: torch's code for the device is left out.
-LEFT_OUT = {
-    "linalg_lu_factor_ex", "linalg_lu_solve", "convolution", "convolution_backward", "_batch_norm_with_update",
-    "batch_norm_backward",
-}  # fmt: skip
+# By cuSOLVER, cuFFT and cuDNN, which are not pretended: torch's code for the device is left out.
+LEFT_OUT = {"linalg_lu_factor_ex", "linalg_lu_solve", "_fft_r2c", "convolution", "convolution_backward"}
+# How much they write the device alone knows: torch waits for it.
+COUNTED = {"nonzero"}
 COPIES = {"_to_copy", "copy_"}
+# Of fp16 in fp32, if their last argument says so, which CPUs do not.
+SOFTMAX = {"_softmax", "_log_softmax"}
 
 
 class Numbers(TorchDispatchMode):
@@ -50,6 +51,11 @@ class Numbers(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
+        if name in COUNTED and args[0].is_cuda:
+            torch.cuda.current_stream().synchronize()
+            with _disable_current_modes():
+                counted = func(self._here(args[0]))
+            return counted.cuda()
         # cuSPARSE is not pretended either.
         is_left_out = (name in LEFT_OUT or is_sparse(args)) and any(one.is_cuda for one in arrays_in(args))
         out = self._made(func, args, kwargs) if is_left_out else func(*args, **kwargs)
@@ -89,6 +95,9 @@ class Numbers(TorchDispatchMode):
             here, sums = self._here(out), self._sums()
             return lambda: here.copy_(multiply(name, args, kwargs, sums))
         kwargs = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "layout")}
+        if name in SOFTMAX and args[2]:
+            here = self._here(out)
+            return lambda: here.copy_(func(args[0].float(), args[1], False))
         if any(one.alias_info is not None for one in func._schema.returns):
             return lambda: func(*args, **kwargs)
         outs = [self._here(one) for one in arrays_in(out)]
@@ -201,5 +210,6 @@ def pretend() -> None:
     """From now on, in this thread, operators on the device have numbers."""
     if not _ACTIVE:
         sys.modules["triton"] = None  # type: ignore[assignment]  # no kernel of its runs here: as if it were not installed
+        torch.backends.cudnn.enabled = False
         _ACTIVE.append(Numbers())
         _ACTIVE[0].__enter__()

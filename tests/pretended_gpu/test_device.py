@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from respeed.inputs.registry import workloads
+from respeed.inputs.registry import runs
 from respeed.measure.case import make_bench, measure_case
 from respeed.paths import RoundId
 from respeed.schedule.spec import make_spec
@@ -24,20 +25,19 @@ SUMS = {"fp64": {"f64"}, "fp32": {"f32"}, "tf32": {"tf32"}, "bf16": {"f32"}, "fp
 def test_every_product_of_every_workload_sums_as_its_precision_says(precision: str) -> None:
     from tests.pretended_gpu.device import queued_by
 
-    made, found, multiplied = make("torch", "cuda", precision), dict[str, set[str]](), 0
-    for name in ("rbm", "mlp", "patches", "convnet", "sparse_descent", "softmax_regression"):
-        if "torch" not in workloads()[name].backends or precision not in workloads()[name].precisions:
-            continue
-        with made._graphs.none():
-            program = build(made, case_of(name, "odd"))
-        found[name] = {one.name for one in queued_by(program.step) if one.kind == "product"}
-        multiplied += bool(found[name])
-    assert multiplied >= 2
+    made, found = make("torch", "cuda", precision), dict[str, set[str]]()
+    for name in ("rbm", "mlp", "patches", "convnet", "sparse_parallel", "softmax_regression"):
+        if runs(name, "torch", precision):
+            with made._graphs.none():
+                program = build(made, case_of(name, "odd"))
+            found[name] = {one.name for one in queued_by(program.step) if one.kind == "product"}
+    assert sum(map(bool, found.values())) >= 2
     assert {name: sums for name, sums in found.items() if not sums <= SUMS[precision]} == {}
 
 
 # Those of copies wait by design, and those of sparse_parallel, as the host sees which rows are done.
-STEPS = ("rbm", "rbm_streamed", "mlp", "patches", "softmax_regression", "autoencoder")
+STEPS = [case_of(name, "odd") for name in ("rbm", "mlp", "patches", "softmax_regression", "autoencoder")]
+STEPS.append(case_of("rbm", "odd", examples="streamed"))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -45,57 +45,54 @@ def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(precision:
     from tests.pretended_gpu.device import queued_by
 
     made = make("torch", "cuda", precision)
-    for name in STEPS:
-        if precision in workloads()[name].precisions:
-            program = build(made, case_of(name, "odd"))
-            asked = queued_by(lambda: [program.step() for _ in range(9)])  # noqa: B023
-            # A graph that draws is told from where on.
-            others = {one.name for one in asked if "FillFunctor<long>" not in one.name}
-            assert others <= {"copy pinned to device"}, name
+    for case in STEPS:
+        program = build(made, case)
+        asked = queued_by(lambda: [program.step() for _ in range(9)])  # noqa: B023
+        # A graph that draws is told from where on.
+        others = {one.name for one in asked if "FillFunctor<long>" not in one.name}
+        assert others <= {"copy pinned to device"}, case
 
 
 def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None:
-    import torch
-
     from tests.pretended_gpu.device import queued_by
 
     made = make("torch", "cuda", "bf16")
     with made._graphs.none():
-        programs = {name: build(made, case_of(name, "odd")) for name in STEPS}
-    for name, program in programs.items():
+        programs = [build(made, case) for case in STEPS]
+    for case, program in zip(STEPS, programs, strict=True):
         program.step()
         held = torch.cuda.memory_allocated()
         asked = queued_by(lambda: [program.step() for _ in range(3)])  # noqa: B023
-        assert not [one for one in asked if one.kind == "wait" or "pageable" in one.name], name
-        assert torch.cuda.memory_allocated() <= held, name
+        assert not [one for one in asked if one.kind == "wait" or "pageable" in one.name], case
+        assert torch.cuda.memory_allocated() <= held, case
 
 
-@pytest.mark.parametrize("pinned", [True, False])
-def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_waited_for(pinned: bool) -> None:
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+@pytest.mark.parametrize("direction", ["to", "from"])
+def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_waited_for(
+    direction: str, memory: str
+) -> None:
     from tests.pretended_gpu.device import queued_by
 
-    twin = make("torch", "cuda").mirrored(np.ones(1000, np.float32), pinned=pinned)
-    kind = "pinned" if pinned else "pageable"
-    up, down = queued_by(twin.upload), queued_by(twin.download)
-    assert [one.name for one in (*up, *down) if one.kind == "copy"] == [
-        f"copy {kind} to device",
-        f"copy device to {kind}",
-    ]
-    assert [any(one.kind == "wait" for one in asked) for asked in (up, down)] == [not pinned] * 2
+    program = build(make("torch", "cuda"), case_of("copies", "odd", direction=direction, memory=memory))
+    asked = queued_by(program.step)
+    wanted = f"copy {memory} to device" if direction == "to" else f"copy device to {memory}"
+    assert [one.name for one in asked if one.kind == "copy"] == [wanted]
+    assert any(one.kind == "wait" for one in asked) == (memory == "pageable")
 
 
 def test_a_chunk_comes_beside_the_steps_on_the_one_before() -> None:
     from tests.pretended_gpu.device import library, queued_by
 
     made = make("torch", "cuda")
-    chunks = made.stream([np.full((64, 64), number, np.float32) for number in range(3)])
-    out = made.zeros(64, 64)
+    chunks = made.stream(np.ones((3, 64, 64), np.float32), 1)
+    out = torch.zeros(64, 64, device="cuda")
     made.sync()
 
     def steps() -> None:
         place = chunks.advance()
         for _ in range(5):
-            made.gemm(chunks.arrays[place], chunks.arrays[place], out)
+            torch.mm(chunks.arrays[place][0], chunks.arrays[place][0], out=out)
 
     asked = queued_by(steps)
     copies, products = ([one for one in asked if one.kind == kind] for kind in ("copy", "product"))
@@ -117,22 +114,7 @@ def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision:
         assert facts["parameters"] == "fp32, products add to them"
 
 
-def test_a_gpu_of_before_2020_has_neither_tf32_nor_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    from respeed.backends._torch_device import why_not
-
-    assert [why_not("cuda", precision) for precision in ("fp32", "tf32", "bf16")] == [None] * 3
-    older = SimpleNamespace(major=7, minor=5)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: older)
-    told = [why_not("cuda", precision) or "" for precision in ("tf32", "bf16")]
-    assert [one.endswith("needs an NVIDIA GPU of 2020 or later") for one in told] == [True] * 2
-    assert why_not("cuda", "fp32") is None
-
-
 def test_a_device_is_told_by_the_address_that_nvml_knows_it_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
     made = make("torch", "cuda")
     told = SimpleNamespace(name="x", total_memory=1, multi_processor_count=1, major=9, minor=0, pci_domain_id=0,
                            pci_bus_id=0x1A, pci_device_id=0x1C)  # fmt: skip
@@ -143,7 +125,7 @@ def test_a_device_is_told_by_the_address_that_nvml_knows_it_by(monkeypatch: pyte
 def test_what_torch_holds_and_no_array_uses_is_free() -> None:
     made = make("torch", "cuda")
     before = made.bytes_free()
-    kept = made.zeros(1024, 1024, 16)
+    kept = torch.zeros(2**24, device="cuda")
     del kept
     assert made.bytes_free() >= before
 
@@ -168,12 +150,10 @@ def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatc
 
 
 def test_a_graph_that_uses_an_array_that_was_freed_is_a_problem() -> None:
-    import torch
-
     from tests.pretended_gpu.device import take_problems
 
     made = make("torch", "cuda")
-    scratch, out = [made.zeros(8, 8)], made.zeros(8, 8)
+    scratch, out = [torch.zeros(8, 8, device="cuda")], torch.zeros(8, 8, device="cuda")
     graph = made.captured(lambda: out.copy_(scratch[0]))
     graph()
     made.sync()
@@ -182,7 +162,6 @@ def test_a_graph_that_uses_an_array_that_was_freed_is_a_problem() -> None:
     graph()
     made.sync()
     assert [problem for problem in take_problems() if "in a graph" in problem]
-    assert torch.cuda.is_available()
 
 
 def test_a_tf32_product_has_the_digits_of_one_and_a_fp32_product_has_all() -> None:
@@ -190,7 +169,5 @@ def test_a_tf32_product_has_the_digits_of_one_and_a_fp32_product_has_all() -> No
     kept = {}
     for precision in ("fp32", "tf32"):
         made = make("torch", "cuda", precision)
-        out = made.zeros(4, 4)
-        made.gemm(made.array(values), made.array(np.eye(4, dtype=np.float32)), out)
-        kept[precision] = bool((made.host(out) == values).all())
+        kept[precision] = bool((made.host(made.array(values) @ made.array(np.eye(4))) == values).all())
     assert kept == {"fp32": True, "tf32": False}

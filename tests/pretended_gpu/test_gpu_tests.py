@@ -8,9 +8,9 @@ from tests.pretended_gpu.environment import ORDERS
 from tests.pretended_gpu.inner import run_tests
 
 ALL = ("tests/conformance", "tests/pretended_gpu/test_device.py", "tests/pretended_gpu/test_timed.py")
-# By default the contract is tried in fp32 and bf16, and of the workloads those that a graph or a stream could break:
+# By default all is tried in fp32 and bf16, and of the workloads those that a graph or a stream could break:
 # convolutions are not pretended, replicas are processes of their own, and the sparse solvers ask step by step.
-OTHERS = ("fp64", "tf32", "fp16", "convnet", "data_parallel", "sparse_parallel", "sparse_published")
+OTHERS = ("jax", "fp64", "tf32", "fp16", "convnet", "data_parallel", "sparse_parallel", "sparse_published")
 WITHOUT_OTHERS = ("-k", f"not (conformance and ({' or '.join(OTHERS)}))")
 
 pytestmark = pytest.mark.usefixtures("pretended")

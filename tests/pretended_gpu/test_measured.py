@@ -54,7 +54,7 @@ def test_a_device_without_memory_is_told_as_the_reason(project: Project) -> None
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
 def test_a_case_with_an_error_that_stays_is_the_only_one_that_has_it(project: Project) -> None:
-    built = "program = workload.build(backend, case, inputs)\n"
+    built = "program = backend.build(workload, derive_seed(spec, case.name))\n"
     fault = "    if case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
     project.edit("workflow/respeed/measure/case.py", built, built + fault)
     record = record_in(measured_on(project, "-c", MEASURE, "gpu"))

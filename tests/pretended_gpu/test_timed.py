@@ -53,10 +53,10 @@ def made() -> Any:
     return make("torch", "cuda")
 
 
-@pytest.fixture(params=["rbm", "rbm_streamed"])
+@pytest.fixture(params=["resident", "streamed"])
 def program(request: pytest.FixtureRequest, made: Any) -> Any:
     """The second has two streams."""
-    return build(made, case_of(request.param, "odd"))
+    return build(made, case_of("rbm", "odd", examples=request.param))
 
 
 def timer(made: Any, *parts: Callable[[], None]) -> blocks.Timer:
@@ -92,6 +92,12 @@ def test_at_the_ends_of_ceilings(read: Any, made: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(measuring, "SIDES", (64, 128))
     monkeypatch.setattr(measuring, "COPY_BYTES", 2**20)
     measuring.measure_ceilings(made)
+
+
+def test_at_the_ends_of_steps_under_load(read: Any, made: Any, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disturbance, "LOAD_SECONDS", 0.01)
+    program.step()
+    disturbance.seconds_under_load(program.step, made.sync)
 
 
 def test_in_a_whole_case(read: Any, made: Any) -> None:

@@ -1,80 +1,129 @@
-"""Data-parallel training does what one replica with the whole mini-batch would do."""
+"""Data-parallel training does what one replica with the whole mini-batch would do. Replicas are processes: each on a
+core of its own, and none is left behind, however their parent ends."""
 
+import contextlib
+import os
+import signal
+import subprocess
 import sys
+import textwrap
+import time
 from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
+import psutil
 import pytest
 
-from respeed.backends._torch_replicas import _pool
+from respeed.errors import NotMeasurable
 from respeed.measure.case import TOLERANCE
-from respeed.model.paper import Case
 from respeed.timing.disturbance import difference, take_snapshot
-from respeed.workloads import data_parallel
-from tests.conformance.programs import build, case_of, errors_of, make
+from respeed.workloads._replicas import end_all
+from respeed.workloads.arrays import largest_error
+from respeed.workloads.data_parallel import ConvnetReplicas, DataParallel
+from tests.backends.ranks import Wrong
+from tests.conformance.programs import is_right, make, steps
 
-SIZES = {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5}
+SIZES: dict[str, Any] = {"visible": 53, "hidden": 37, "classes": 7, "batch": 30, "learning_rate": 0.5, "replicas": 2}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of threads, and ends them with a parent")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _none_left() -> Iterator[None]:
     yield
-    _pool().end()
+    end_all()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
-@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("replicas", [1, 3, 2])
 def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(replicas: int, precision: str) -> None:
     made = make("torch", precision=precision, threads=3)
-    case = Case("replicas", "data_parallel", {**SIZES, "replicas": replicas})
-    assert max(errors_of(made, case).values()) <= TOLERANCE[precision]
+    assert is_right(made.build(DataParallel(**SIZES | {"replicas": replicas}), 5))
 
 
-def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same() -> None:
-    made = make("torch", precision="fp64", threads=2)
-    sizes = case_of("convnet_replicas", "smoke").parameters | {"batch": 6, "replicas": 2}
-    errors = errors_of(made, Case("replicas", "convnet_replicas", sizes))
-    assert max(errors.values()) <= TOLERANCE["fp64"]
-    assert {"apart", "convolution weight changes", "linear bias gradients"} <= set(errors)
+@pytest.mark.parametrize("size", ["smoke", "odd"])
+def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same(size: str) -> None:
+    workload = ConvnetReplicas(**ConvnetReplicas.tests[size] | {"batch": 6, "replicas": 2})
+    program = make("torch", precision="fp64", threads=2).build(workload, 5)
+    assert is_right(program)
+    assert {"replicas unlike the first", "Conv2d weight changes", "Linear bias gradients"} <= {*program.check()}
 
 
-@pytest.mark.slow
-def test_replicas_go_the_same_way_and_learn() -> None:
-    made = make("torch", precision="fp64", threads=3)
-    ways = []
-    for replicas in (1, 3):
-        case = Case("replicas", "data_parallel", {**SIZES, "replicas": replicas})
-        inputs = data_parallel.inputs(case, 5)
-        program = data_parallel.build(made, case, inputs)
-        for _ in range(50):
-            program.step()
-        state = program.state()
-        assert state["apart"].max() == 0.0
-        ways.append(state["parameters"])
-    np.testing.assert_allclose(ways[0], ways[1], rtol=1e-9, atol=1e-9)
-    assert mean_cost(inputs, ways[0]) < 0.9 * mean_cost(inputs, inputs["parameters"])
+@pytest.mark.parametrize(
+    ("how", "seen"), [("alone", "Linear weight gradients"), ("other", "replicas unlike the first")]
+)
+def test_a_replica_that_goes_its_own_way_is_seen(how: str, seen: str) -> None:
+    program = steps(make("torch", threads=2).build(Wrong(**SIZES, how=how), 5), 1)
+    assert largest_error(program.check()[seen]) > TOLERANCE["fp32"]
 
 
-def mean_cost(inputs: dict[str, np.ndarray], parameters: np.ndarray) -> float:
-    """Cross-entropy over all examples."""
-    W1, b1, W2, b2 = data_parallel.views(np.asarray(parameters, np.float64), 53, 37, 7)
-    z = np.tanh(inputs["examples"].reshape(-1, 53) @ W1 + b1) @ W2 + b2
-    logarithms = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    return -float(logarithms[np.arange(len(z)), inputs["labels"].ravel()].mean())
+@pytest.mark.parametrize(("how", "told"), [("fail", "rank 1 has had enough"), ("end", "a replica failed: ")])
+def test_a_replica_that_fails_is_told_and_the_next_program_has_others(how: str, told: str) -> None:
+    made = make("torch", threads=2)
+    program = made.build(Wrong(**SIZES, how=how), 5)
+    with pytest.raises(RuntimeError, match=told):
+        program.step()
+    assert all(map(is_gone, program.arrays.helpers))
+    anew = steps(made.build(DataParallel(**SIZES), 5), 1)
+    assert not {*anew.arrays.helpers} & {*program.arrays.helpers}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which threads ran")
+def test_more_replicas_than_cores_are_said_so() -> None:
+    with pytest.raises(NotMeasurable, match="needs 3 cores, has 2"):
+        make("torch", threads=2).build(DataParallel(**SIZES | {"replicas": 3}), 5)
+
+
+@linux
+def test_each_has_a_core_of_its_own_and_none_is_reached_from_elsewhere() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two cores")
+    pids = make("torch", threads=2).build(DataParallel(**SIZES), 5).arrays.helpers
+    assert [os.sched_getaffinity(pid) for pid in pids] == [{cpu} for cpu in allowed[:2]]
+    for pid in pids:
+        for connection in psutil.Process(pid).net_connections("inet"):
+            assert connection.laddr.ip in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+@linux
 def test_a_block_counts_the_replicas_that_ran_and_not_that_they_wait_for_one_another() -> None:
-    made = make("torch", threads=3)
-    case = Case("replicas", "data_parallel", {**SIZES, "visible": 784, "hidden": 500, "batch": 600, "replicas": 3})
-    program = build(made, case)
-    program.step()
+    workload = DataParallel(**SIZES | {"visible": 784, "hidden": 500, "batch": 600, "replicas": 3})
+    program = steps(make("torch", threads=3).build(workload, 5), 1)
     ran = []
     for _ in range(5):
-        before = take_snapshot(program.helpers)
-        for _ in range(10):
-            program.step()
-        seen = difference(before, take_snapshot(program.helpers))
+        before = take_snapshot(program.arrays.helpers)
+        steps(program, 10)
+        seen = difference(before, take_snapshot(program.arrays.helpers))
         ran.append(seen["threads_ran"])
     assert min(ran) == 3  # whoever runs the tests may have a thread of its own, which seldom does anything
     assert seen["run_delay_seconds"] is None
+
+
+@pytest.mark.slow
+@linux
+@pytest.mark.parametrize("how", [signal.SIGKILL, None])
+def test_no_replica_outlives_the_process_that_started_it(how: signal.Signals | None) -> None:
+    code = f"""
+        from tests.workloads.test_data_parallel import SIZES, DataParallel, make
+        program = make("torch", threads=2).build(DataParallel(**SIZES), 5)
+        print(*program.arrays.helpers, flush=True)
+        while {how is not None}:
+            program.step()
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        if how is not None:
+            parent.send_signal(how)
+        parent.wait()
+    end = time.monotonic() + 10
+    while not all(map(is_gone, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert all(map(is_gone, pids))
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether it has ended, if perhaps nobody has asked for its exit code."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    return True

@@ -39,8 +39,8 @@ class RoundId:
 
 
 def class_name(name: str) -> str:
-    """Of a workload or a backend, in a file that holds several: VectorSum of vector_sum."""
-    return name.title().replace("_", "")
+    """Return the name of a workload's class: VectorSum of vector_sum."""
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def check_name(kind: str, name: str, where: str) -> str:

@@ -1,90 +1,81 @@
-"""NAME: spectra of real signals by a call to a library, to be replaced by what you want to time.
-
-Y[b, k] = sum over n of X[b, n] exp(-2 pi i k n / N),  k = 0 ... N / 2        X (B, N) real, Y (B, N // 2 + 1) complex
-
-Counted as FFTW's benchmark does (fftw.org/speed/method.html): 2.5 N log2 N a signal.
-Source: the paper, section and equation that the step follows.
-"""
+"""NAME: spectra of real signals by a call to a library, to be replaced by what you want to time."""
 
 import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
-from respeed.backends import BackendContract
-from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._common import Drawn, checked_rows
-
-# What a case must give: "whole", "real", or a tuple of the texts that it may be.
-PARAMETERS = {"length": "whole", "batch": "whole"}
-# What the conformance suite tries: tiny, of no round size, and large enough for an allocated array to be seen.
-TESTS = {
-    "smoke": {"length": 16, "batch": 8},
-    "odd": {"length": 37, "batch": 29},
-    "large": {"length": 320, "batch": 320},
-}
-# The four lines that a call to a library needs. Without them a step is made of the backends' operations (gemm, copy:
-# workloads/matmul.py is the smallest), runs wherever these are, and allocates nothing.
-BACKENDS = ("torch",)  # whose arrays the library takes; and the devices of that backend
-PRECISIONS = ("fp32", "fp64")  # in which it computes
-PRODUCTS = False  # leave it out if a matrix product decides the result: then the suite tries whether TF32 would show
-ALLOCATES = True  # the library takes memory by itself: leave it out if it does not, and the suite holds the step to it
-# What it asks of a backend beyond what every one has, such as ("sample_layer", "draws"); leave it out if nothing.
-ASKS = ()
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn, checked_rows
 
 
-class _Spectra:
-    """What can be made before the step is made here."""
+@dataclass(frozen=True, kw_only=True)
+class NAME(Workload):
+    """Transform B real signals of N samples: y_bk = sum over n of x_bn exp(-2 pi i k n / N), k = 0 ... N / 2.
 
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.rows = inputs["rows"]
-        self.x = backend.array(inputs["x"])  # (B, N), a tensor on the row's device
-        self.y = torch.fft.rfft(self.x)  # (B, N // 2 + 1)
+    Write here what is computed, and the paper, section and equation that it follows.
+    """
 
-    def step(self) -> None:
-        """The plain call. It uses the row's threads and device; on a device nobody waits for it here.
+    # What a case gives: an int is at least 1; a float is any number; of a Literal["a", "b"] it is one of the texts.
+    # What has a default may be left out.
+    length: int  # N
+    batch: int  # B
 
-        What is many short calls goes through backend.captured(...), where the library allows that: one request."""
-        torch.fft.rfft(self.x, out=self.y)
+    # The cases that the tests try: tiny, of no round size, and large enough for an array that a step allocates to show.
+    tests: ClassVar = {
+        "smoke": {"length": 16, "batch": 8},
+        "odd": {"length": 37, "batch": 29},
+        "large": {"length": 320, "batch": 320},
+    }
+    # Leave these out where they do not hold. In which precisions does the library compute?
+    precisions: ClassVar = ("fp32", "fp64")
+    # No matrix product decides the result: or else the tests would plant rounded ones, which the check must see.
+    products: ClassVar = False
+    # The library takes memory by itself: or else the tests hold a step to allocate nothing.
+    allocates: ClassVar = True
+    # More can be said, such as what is learned (learned = ("W",)): class Workload has all of it, with a comment each.
 
-    def state(self) -> Arrays:
-        """What `reference` is compared with: of the signals that are checked."""
-        return {"y": self.y[self.rows].cpu().numpy()}
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Return all arrays by name. A step has them as attributes of `a`, on the row's device and in its precision.
 
+        Large ones are `Drawn`: they are made where they are needed, and again for the check. `Zeros(m, n)` is room for
+        what a step writes.
+        """
+        return {"x": Drawn(random, (self.batch, self.length), -1.0)}
 
-def build(backend: BackendContract, case: Case, inputs: Inputs) -> _Spectra:
-    return _Spectra(backend, case, inputs)
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make once what no array of `arrays` is: here y, which is complex. A step that needs no such has no method."""
+        import torch
 
+        a.y = torch.fft.rfft(a.x)
 
-def inputs(case: Case, seed: int) -> Inputs:
-    """X uniform in [-1, 1); `rows`: the signals that are checked. Large arrays are `Drawn`: they are made where they
-    are needed, and again for the check."""
-    N, B = _sizes(case)
-    return {"x": Drawn((B, N), -1.0, 1.0, seed), "rows": checked_rows(B, seed)}
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Do a step, as users of PyTorch write it, into arrays that are there. On a device nobody waits for it here.
 
+        With a method `numpy` it runs on NumPy's rows as well, with a method `jax` on JAX's.
+        """
+        import torch
 
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    """The same in NumPy float64, for a few signals. A program that is off by more than 1e-4 is not timed."""
-    return {"y": np.fft.rfft(np.asarray(inputs["x"])[inputs["rows"]].astype(np.float64))}
+        torch.fft.rfft(a.x, out=a.y)
 
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Pair what the step left with the same in NumPy's float64, here of some signals.
 
-def flops(case: Case) -> float:
-    """2.5 N log2 N a signal."""
-    N, B = _sizes(case)
-    return 2.5 * B * N * math.log2(N)
+        A program that is off by more than 1e-4 of the largest number is not timed. It is looked at after the first step
+        and after the last: before that one, inputs are drawn anew, and `Zeros` become NaN.
+        """
+        rows = checked_rows(self.batch)
+        return {"y": (seen.y[rows], np.fft.rfft(np.asarray(given.x, np.float64)[rows]))}
 
+    def flops(self) -> float:
+        """Count 2.5 N log2 N a signal, as FFTW's benchmark does (fftw.org/speed/method.html)."""
+        return 2.5 * self.batch * self.length * math.log2(self.length)
 
-def traffic_bytes(case: Case) -> float:
-    """The least that a step reads and writes: X and Y once each, fp32."""
-    N, B = _sizes(case)
-    return 4.0 * B * (N + 2 * (N // 2 + 1))
+    def traffic_bytes(self) -> float:
+        """Count the least that a step reads and writes, in fp32: x and y, once each."""
+        return 4.0 * self.batch * (self.length + 2 * (self.length // 2 + 1))
 
-
-def memory_bytes(case: Case) -> float:
-    """What the program keeps on the device; the same arrays."""
-    return traffic_bytes(case)
-
-
-def _sizes(case: Case) -> tuple[int, int]:
-    return int(case.parameters["length"]), int(case.parameters["batch"])
+    def memory_bytes(self) -> float:
+        """Count what is kept on the device, in fp32. Without this method it is all of `arrays`."""
+        return self.traffic_bytes()

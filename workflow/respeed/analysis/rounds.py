@@ -26,8 +26,8 @@ CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
 # and the profile.
 INSIDE = ["parameters", "cause_counts", "profile_facts"]
 
-# Workloads that are one dense product: what they reach is what the row's hardware and library can.
-BARE_PRODUCTS = ("matmul", "matmul_threads")
+# The workload that is one dense product: what it reaches is what the row's hardware and library can.
+BARE_PRODUCT = "matmul"
 # Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
 PAUSE = 30 * 60.0
 
@@ -114,7 +114,7 @@ def _ceilings_by_row(numbered: Numbered) -> dict[tuple[Any, ...], dict[str, floa
             found[name].append(rate)
         # The squares of the matmul ladder may be larger than what each round can afford.
         for case in record["cases"]:
-            if case["workload"] in BARE_PRODUCTS and case["blocks"]:
+            if case["workload"] == BARE_PRODUCT and case["blocks"]:
                 seconds = min(min(block["sample_seconds"]) / block["sample_steps"] for block in case["blocks"])
                 found[record["id"]["experiment"], case["case"]].append(case["flops"] / seconds)
     ceilings: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)

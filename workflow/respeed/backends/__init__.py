@@ -1,380 +1,305 @@
-"""Backends: where arrays live and how they are multiplied. One module each, named as in the hardware profiles, or, in
-one of FAMILIES, a class each.
+"""Backends: the libraries that compute. One module each, named as in the hardware profiles, and a class in it.
 
-Every one has, as literals (its file's own where its class has none), since they are read without importing it,
-
-- DEVICES and PRECISIONS: tuples of names, of which a hardware profile names one each;
-- OFFERS: what it has of BackendContract beyond what it must have (Required); nothing if it is left out;
-- LIBRARY: if it computes with SciPy's BLAS, the one that this must be;
-- RUNS: the workloads that it runs, if not all that it could;
-
-and Backend(device=, precision=, threads=, seed=), a class or function, in a family the class itself: what fulfils the
-contract below, as far as it is offered. A workload says what it asks for (ASKS) and runs on the backends that offer all
-of it, so a backend of REQUIRED alone runs matmul, and the probe and the ceilings that every round is measured with.
-
-All operations write into arrays that exist already: a step that is built from them allocates nothing.
+A module says in literals, since it is read without being imported, which DEVICES and PRECISIONS it has, of which a
+hardware profile names one each; and perhaps FRAMEWORK, the name of the workloads' methods that it runs, if that is not
+its own. ``Backend(device=, precision=, threads=, seed=)`` makes it, or raises NotMeasurable with the reason; and
+``probe(device)`` uses a device for a moment, in a process of its own.
 """
 
 import importlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol, TypedDict, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from respeed.kernels.compiled import Workers
+from respeed.errors import NotMeasurable
 from respeed.machine.process import die_with_parent, private_stdout
-from respeed.machine.software import LIBRARIES, OF_BEFORE, scipy_library
 from respeed.model.paper import number_bytes
-from respeed.paths import class_name
+from respeed.workloads import Arrays, Item, Pairs, Workload
+from respeed.workloads.arrays import Draws, Zeros
 
-# Files that hold several backends, each a class of its name.
-FAMILIES = {"scipy_blas": ("openblas", "accelerate", "mkl", "blis", "program")}
-
-# An array of the backend's own kind: numpy.ndarray, torch.Tensor, ...
-Array = Any
-
-# Something that is done again and again on the same arrays.
 Step = Callable[[], None]
 
-# The members of Required, for who reads them without importing this.
-REQUIRED = (
-    "synchronous", "threads", "pools", "memory_factor", "array", "zeros", "parameters", "captured",
-    "rehearsals", "bytes_free", "host", "copy", "gemm", "sync", "describe",
-)  # fmt: skip
 
+class Backend(ABC):
+    """A library on a device, in a precision, on so many threads. It is the `Row` of its steps.
 
-class Facts(TypedDict):
-    """What every backend says of itself for the record, as it is in force. One that has more to say adds keys."""
-
-    package: str  # and its version: "torch 2.9.0"
-    library: str  # what multiplies: "OpenBLAS"
-    device: str
-    precision: str
-    threads_set: int  # what the library itself says
-
-
-class Required(Protocol):
-    """What every backend has. Matrices are row-major; a row is an example.
-
-    Where an operation takes matrices it also takes stacks of them, (P, m, n): P operations, one for each. A matrix
-    beside stacks is the same for all of them. The rows of an array must be contiguous; stacks may be slices.
-
-    `synchronous` says that an operation is finished when it returns, so that single steps can be timed. A step may use
-    `pools` pools of `threads` threads in turn.
-
-    Where the precision is a low one, arrays, and so what products multiply, are of it; `parameters` are kept in fp32
-    beside. In fp64 all numbers are of 8 bytes, on the host as well. `memory_factor` is how much more (or less) than 4
-    bytes a number the arrays of a program take.
+    Attributes
+    ----------
+    synchronous : bool
+        Whether an operation is finished when it returns, so that single steps can be timed.
+    pools : int
+        Pools of `threads` threads that a step may use in turn.
+    shares_cores : bool
+        Whether the library has more threads than the row, on the row's CPUs. They wait for one another by design; what
+        they are held to is the CPU time that they take.
+    memory_factor : float
+        How much more (or less) than 4 bytes a number the arrays of a program take.
     """
 
-    synchronous: bool
-    threads: int
-    pools: int
-    memory_factor: float
+    framework: ClassVar[str]
+    synchronous = True
+    shares_cores = False
+    in_pieces = graphs = fused = False
+    pools = 1
+    device: Any = "cpu"
 
-    def array(self, values: np.ndarray) -> Array:
-        """A copy of `values` on the device, in the backend's precision."""
+    def __init__(self, precision: str, threads: int) -> None:
+        self.precision, self.threads = precision, threads
+        # What arrays are as NumPy: exactly what they are there, low precisions widened.
+        self.host_dtype = np.dtype(f"f{number_bytes(precision)}")
+        self.memory_factor = self.host_dtype.itemsize / 4
 
-    def zeros(self, *shape: int) -> Array:
-        """An array of zeros on the device."""
+    @abstractmethod
+    def array(self, values: Any, *, exact: bool = False) -> Any:
+        """Return `values` on the device in the row's precision; if `exact`, in fp32 however low that is."""
 
-    def parameters(self, values: np.ndarray) -> Array:
-        """As `array`, for what is learned: however low the precision, small changes add up as they do in fp32. May be
-        an operand of products, a bias, and what `gemm` adds to; and be indexed."""
+    @abstractmethod
+    def write(self, values: Any, out: Any) -> None:
+        """Compute out <- values, of the host; a number goes to all places."""
 
-    def captured(self, step: Step) -> Step:
-        """`step`, or what does the same by one request to the device: a graph of what the step asks for, made at once.
+    @abstractmethod
+    def host(self, array: Any) -> Any:
+        """Return an array as NumPy, in fp32 or fp64; what is none as it is. Use it before the next step."""
 
-        All that the step uses must be there. It must ask for the same operations on the same arrays whenever it is
-        called, and wait for no answer.
-        """
+    @abstractmethod
+    def uniform(self, out: Any) -> Any:
+        """Fill an array with draws from [0, 1), and return it."""
 
-    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """A program that is built and run within each does all that large ones do, however small it is: what is loaded
-        or compiled by the first that does it is there before one is timed."""
-
-    def bytes_free(self) -> float | None:
-        """What arrays can still take of the device's own memory; None where they lie in the host's."""
-
-    def host(self, array: Array) -> np.ndarray:
-        """`array` as NumPy float32, in fp64 as float64. On the CPU it may be the same memory: use it before the next
-        operation."""
-
-    def copy(self, source: Array, out: Array) -> None:
-        """out <- source, spread over out's shape as NumPy broadcasts."""
-
-    def gemm(
-        self,
-        a: Array,
-        b: Array,
-        out: Array,
-        *,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        alpha: float = 1.0,
-        beta: float = 0.0,
-    ) -> None:
-        """out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out."""
-
-    def sync(self) -> None:
-        """Return when everything asked of the device is done."""
-
+    @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Facts, and what more there is to say for the record: libraries, device, precision flags as they are in
-        force."""
+        """Return what a record says of it as it is in force: `package`, `library`, `device`, `precision`,
+        `threads_set` by the library's own word, and more."""
 
+    def build(self, workload: Workload, seed: int) -> "Program":
+        """Return the workload as a program on this row. All that it needs is allocated here."""
+        return Program(self, workload, seed)
 
-Item = TypeVar("Item")
-
-# f of a layer: "none" f(z) = z, "sigmoid" 1 / (1 + exp(-z)), "tanh" tanh(z), "relu" max(z, 0).
-Activation = Literal["none", "sigmoid", "tanh", "relu"]
-
-
-class Draws(Protocol):
-    """Where a layer's uniform draws come from."""
-
-    def last(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Those that the last sample was compared with, exactly, as NumPy; of these rows alone, if any are named."""
-
-
-class Stream(Protocol):
-    """Chunks of examples on their way from the host to two arrays, which take turns: one is used, the other filled."""
-
-    arrays: tuple[Array, Array]
-
-    def advance(self) -> int:
-        """Which of the arrays the next chunk is in, from now on and until the next call; after the last chunk comes the
-        first. What is asked of the device after this call finds it there, and the other array begins to be filled."""
-
-
-class Mirror(Protocol):
-    """An array of the device and its twin in the host's memory. On the CPU they are one, and nothing is copied: `apart`
-    says whether they are two."""
-
-    array: Array
-    apart: bool
-
-    def upload(self) -> None:
-        """array <- the host's. It need not be done on return."""
-
-    def download(self) -> None:
-        """The host's <- array. It need not be done on return."""
-
-    def values(self) -> np.ndarray:
-        """The host's, as NumPy."""
-
-
-class Group(Protocol):
-    """A replica's place among `count` of them."""
-
-    rank: int
-    count: int
-
-    def all_reduce(self, array: Array) -> None:
-        """array <- the sum of this array of all replicas, when all have come to here."""
-
-
-class Replicas(Protocol):
-    """Processes with a backend each, as large as one core or one GPU. `processes` are their ids."""
-
-    processes: tuple[int, ...]
-
-    def build(self, make: Callable[..., Any], *arguments: Any) -> None:
-        """make(backend, group, *arguments) in each of them, by name: a function or class of a module."""
-
-    def call(self, method: str) -> list[Any]:
-        """What the method of what was built returns in each of them, when all are done. RuntimeError if one fails."""
-
-
-class BackendContract(Required, Protocol):
-    """What a backend may offer to workloads besides, each by its name.
-
-    On the CPU `workers` spreads a kernel's rows over threads. A stack of more than `stack_bytes`, at 4 bytes a
-    number, leaves the caches of one core, and is better worked off in several, of which `each` does `lanes` at once; an
-    accelerator takes any.
-
-    `shares_cores`: its library has more threads than the row, on the row's CPUs, and cannot be told otherwise. They
-    wait for one another by design; what they are held to is the CPU time that they take. Not so if it is not offered.
-    """
-
-    workers: Workers
-    stack_bytes: float
-    lanes: int
-    shares_cores: bool
-
-    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
-        """`chunks`, of one shape, one after another in `array`s of the device, copied while the last one is used."""
-
-    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
-        """`values` in the host's memory, and a place for them on the device, all 0 where it is another. Pinned memory
-        stays where it is, and the device reads it by itself; pageable memory is first copied to such by the driver.
-        NotMeasurable with the reason where the device has no use for pinned memory."""
-
-    def replicas(self, count: int) -> Replicas:
-        """Processes on a core of the backend's each, or on a GPU each. Those of the last call are no more to be used.
-        NotMeasurable with the reason where there are fewer cores or GPUs."""
+    def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
+        """Call `work` for every item."""
+        for item in items:
+            work(item)
 
     def limited(self, threads: int) -> AbstractContextManager[None]:
-        """What is asked for within it uses so many of the backend's threads. To be entered again and again.
-        NotMeasurable with the reason where there are fewer, and on what is no CPU."""
+        """Return what lets steps within it use so many threads; NotMeasurable where that cannot be."""
+        raise NotMeasurable("the threads of this library cannot be limited for a step")
 
-    def each(self, items: Sequence[Item], work: Callable[[Item, int], None]) -> None:
-        """work(item, lane) for all items, in any order; `lanes` of them at once, each on one thread, products included.
+    def captured(self, step: Step) -> Step:
+        """Return the step, or what does the same by one request to the device."""
+        return step
 
-        Items are independent of one another, but for what they `add_up`; what they write to besides is their own, or
-        the lane's, 0 ... lanes - 1. Items that follow one another are worked off far apart.
+    def why_plain(self) -> str | None:
+        """Return why steps that were to be captured since this was last asked were not; None if all were."""
+        return None
+
+    def stream(self, items: Any, together: int) -> Any:
+        """Return `arrays`, two for `together` items each, and `advance()`, which tells which has the next ones."""
+        return Copies(self, items, together)
+
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        """Return contexts in which a tiny program does all that large ones do: what the first one loads is there."""
+        return (nullcontext(),)
+
+    def bytes_free(self) -> float | None:
+        """Return what arrays can still take of the device's own memory; None where they lie in the host's."""
+        return None
+
+    def sync(self) -> None:  # noqa: B027, nothing where an operation is finished when it returns
+        """Return when everything asked of the device is done."""
+
+
+class Copies:
+    """Items that are copied when they are asked for: there is nobody to copy the next ones meanwhile."""
+
+    def __init__(self, backend: Backend, items: Any, together: int) -> None:
+        whole = backend.array(items)
+        self._chunks = [whole[first : first + together] for first in range(0, len(whole), together)]
+        self._backend, self._asked = backend, 0
+        self.arrays = tuple(backend.array(np.asarray(items[0])[None].repeat(together, 0)) for _ in range(2))
+
+    def advance(self) -> int:
+        """Bring the next items, after the last the first, and return which array has them."""
+        place = self._asked % 2
+        self.arrays[place][...] = self._chunks[self._asked % len(self._chunks)]
+        self._asked += 1
+        return place
+
+
+class Program:
+    """A workload on a row: its arrays, its steps, and what is checked of them.
+
+    Attributes
+    ----------
+    parts : mapping of str to callable
+        What is done one after another in a step, each timed by itself.
+    arrays : Arrays
+        All arrays, and what the workload has prepared.
+    """
+
+    def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
+        self.backend, self.workload, self.seed = backend, workload, seed
+        self.framework = "program" if hasattr(workload, "program") else backend.framework
+        self.inputs = workload.arrays(np.random.default_rng(seed))
+        self.count = 0
+        self._stream: Any = None
+        self._given: dict[str, Any] = {}
+        self.arrays = self._make_arrays()
+        self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
+        limit = backend.limited(workload.threads) if workload.threads else nullcontext()
+        self._views = self._make_views()
+        self._steps = [self._steps_of(view, limit) for view in self._views]
+        self._start = {
+            name: backend.array(self.inputs[name]) for name in (workload.handed_on if self._items > 1 else ())
+        }
+        names = tuple(self._steps[0])
+        if workload.whole_pass:
+            self.parts = {
+                f"{name} {item + 1}": partial(self._do, name) for item in range(self._items) for name in names
+            }
+        else:
+            self.parts = {name: partial(self._do, name) for name in names}
+        self._last = names[-1]
+
+    def _make_arrays(self) -> Arrays:
+        workload, exact = self.workload, {*self.workload.learned}
+        arrays = Arrays()
+        for name, values in self.inputs.items():
+            if workload.streamed and name in workload.cycled:
+                self._stream = self.backend.stream(values, workload.streamed)
+                continue
+            setattr(arrays, name, self.backend.array(values, exact=name in exact or isinstance(values, Draws)))
+        if prepare := getattr(workload, f"prepare_{self.framework}", None):
+            prepare(arrays, self.backend)
+        return arrays
+
+    def _make_views(self) -> list[Arrays]:
+        names, shared = self.workload.cycled, vars(self.arrays)
+        if self._stream:
+            chunks = self._stream.arrays
+            return [Arrays(**shared, **dict.fromkeys(names, item)) for chunk in chunks for item in chunk]
+        return [Arrays(**{**shared, **{name: shared[name][item] for name in names}}) for item in range(self._items)]
+
+    def _steps_of(self, view: Arrays, limit: AbstractContextManager[None]) -> dict[str, Step]:
+        """Return the parts of a step on one view."""
+        workload, backend, framework = self.workload, self.backend, self.framework
+        if several := getattr(workload, f"steps_{framework}", None):
+            steps: dict[str, Step] = several(view, backend)
+        elif parts := workload.parts():
+            names = dict.fromkeys(name.rpartition(" ")[0] if workload.whole_pass else name for name in parts)
+            steps = {name: partial(getattr(workload, f"{framework}_{name}"), view, backend) for name in names}
+        else:
+            steps = {"step": partial(getattr(workload, framework), view, backend)}
+        captured: bool | tuple[str, ...] = workload.captured
+        for name, step in steps.items():
+            if workload.threads:
+                steps[name] = _within(limit, step)
+            elif captured is True or (captured and name in captured):
+                steps[name] = backend.captured(step)
+        return steps
+
+    def _do(self, part: str) -> None:
+        """Do a part of the next step, and what comes between two steps."""
+        workload, count = self.workload, self.count
+        if self._stream:
+            place = count % workload.streamed
+            if place == 0:
+                self._chunk = self._stream.advance()
+            index = self._chunk * workload.streamed + place
+        else:
+            index = count % len(self._views)
+        self._steps[index][part]()
+        if part != self._last:
+            return
+        self._index = index
+        if self._start:
+            self._hand_on(is_last=index == len(self._views) - 1)
+        if workload.read:
+            self.backend.host(getattr(self.arrays, workload.read))
+        self.count += 1
+
+    def _hand_on(self, *, is_last: bool) -> None:
+        for name, source in self.workload.handed_on.items():
+            array = getattr(self.arrays, name)
+            array[...] = self._start[name] if is_last else getattr(self.arrays, source)
+
+    def step(self) -> None:
+        """Do one step. Where the device runs ahead, it need not be finished on return."""
+        for part in self.parts.values():
+            part()
+
+    def begin_anew(self) -> None:
+        """Draw all inputs anew but what a step begins with, and make all that it writes NaN: before the last check.
+
+        What is right afterwards was computed by the next step, from what it was given.
         """
+        workload, fresh = self.workload, self.workload.arrays(np.random.default_rng(self.seed + 1))
+        kept = {*workload.learned, *workload.state, *workload.handed_on}
+        self._given = {}
+        for name, values in fresh.items():
+            array = getattr(self.arrays, name, None)
+            if name in kept:
+                self._given[name] = np.array(self.backend.host(array))
+            elif array is None:
+                continue  # it is prepared in another form, or streamed: it stays what it was
+            elif isinstance(values, Zeros):
+                self.backend.write(np.nan, array)
+            elif name in workload.cycled and not workload.whole_pass:
+                item = self.count % self._items
+                self.backend.write(values[item], array[item])
+                self._given[name] = {item: values[item]}
+            else:
+                self.backend.write(values, array)
+                self._given[name] = values
 
-    def take_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
-        """out <- the rows of source that `rows` names."""
-
-    def put_rows(self, source: Array, rows: np.ndarray, out: Array) -> None:
-        """The rows of out that `rows` names <- source."""
-
-    def add(self, source: Array, out: Array) -> None:
-        """out <- out + source."""
-
-    def sum(self, a: Array, b: Array, out: Array) -> None:
-        """out <- a + b, all of one shape, in one pass."""
-
-    def factors(self, n: int) -> Any:
-        """What `inverse` needs for matrices (n, n): room for the factors and for what comes between."""
-
-    def inverse(self, a: Array, factors: Any, out: Array) -> None:
-        """out (n, n) <- the inverse of a (n, n), by LU factors with pivoting. Not to be `captured`."""
-
-    def sigmoid(self, out: Array) -> None:
-        """out <- 1 / (1 + exp(-out))."""
-
-    def dense_layer(
-        self,
-        x: Array,
-        weights: Array,
-        bias: Array,
-        out: Array,
-        *,
-        activation: Activation,
-        transpose: bool = False,
-        scale: float = 1.0,
-    ) -> None:
-        """out (m, n) <- scale f(x (m, k) @ op(weights) (k, n) + bias (1, n)), one row an example."""
-
-    def activation_backward(self, out: Array, error: Array, *, activation: Activation) -> None:
-        """error <- error f'(z), where out = f(z) is what a dense_layer wrote; f is not "none". Matrices without gaps.
-        At 0 the slope of relu is 0."""
-
-    def labels(self, values: np.ndarray) -> Array:
-        """`values`, whole numbers from 0 on, on the device. May be indexed."""
-
-    def softmax_error(self, logits: Array, labels: Array, out: Array, costs: Array) -> None:
-        """costs (m, 1) <- -log softmax(logits (m, n)) at the labels (m,), the cross-entropies;
-        out (m, n) <- softmax(logits) - onehot(labels), the gradient of their sum with respect to the logits.
-
-        `out` is another array than `logits`.
-        """
-
-    def sigmoid_error(self, x: Array, out: Array, costs: Array) -> None:
-        """For logits z in out (m, n): costs (m, 1) <- -sum(x log sigmoid(z) + (1 - x) log(1 - sigmoid(z))) of each row,
-        the cross-entropies; out <- x - sigmoid(z), the way down them. Matrices without gaps."""
-
-    def draws(self, *shape: int) -> Draws:
-        """What `sample_layer` and `mask` need for layers of this shape."""
-
-    def sample_layer(
-        self,
-        x: Array,
-        weights: Array,
-        bias: Array,
-        out: Array,
-        sample: Array,
-        draws: Draws,
-        *,
-        transpose: bool = False,
-        scale: float = 1.0,
-    ) -> None:
-        """out <- as dense_layer with "sigmoid"; sample <- 1 where a fresh draw from [0, 1) is below out / scale,
-        else 0."""
-
-    def mask(self, x: Array, share: float, out: Array, draws: Draws) -> None:
-        """out <- x, but 0 where a fresh draw from [0, 1) is below `share`."""
-
-    def cut(self, image: Array, first: int, across: int, out: Array, top: int) -> None:
-        """out (c, m, across^2 n), from its row `top` on, <- windows first ... first + c - 1 of image (G, G, B, n): the
-        linear map K. Window w of R^2, R = G - across + 1, has the across x across tiles from (w // R, w % R) on.
-        """
-
-    def add_up(self, added: Array, first: int, across: int, image: Array) -> None:
-        """image <- image + the windows `added` (c, B, across^2 n), each at its place: K^T, the adjoint of `cut`.
-
-        Of items that `each` does at once, those whose windows share a row of tiles wait for one another.
-        """
-
-    def coordinate_step(
-        self, left: Array, coefficients: Array, diagonal: Array, penalty: float, going: Array, out: Array
-    ) -> None:
-        """out (m, n) <- soft(left + coefficients diagonal, penalty) / diagonal - coefficients: the way to the minimum
-        of every coordinate by itself; soft(z, p) = sign(z) max(|z| - p, 0), diagonal (n,). 0 where going (m, 1) is 0.
-        """
-
-    def line_search(
-        self,
-        direction: Array,
-        moved: Array,
-        left: Array,
-        coefficients: Array,
-        penalty: float,
-        lengths: tuple[float, ...],
-        least: float,
-        objective: Array,
-        going: Array,
-        least_of_norm: float = 0.0,
-    ) -> None:
-        """Each row takes the first length t that lowers its objective (m, 1) by more than the share `least` of it and
-        the share `least_of_norm` of penalty ||s||_1:
-
-        change(t) = t^2/2 <direction, moved> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
-        coefficients += t direction    left -= t moved    objective += change(t)
-
-        A row that finds none keeps what it has, and its `going` becomes 0.
-        """
-
-    def gradient_step(self, bases: Array, product: Array, target: Array, rate: float, out: Array) -> None:
-        """out <- bases - rate (product - target), each row scaled back to norm 1 if it is longer."""
+    def check(self) -> Pairs:
+        """Pair what the last step left with what it must have left."""
+        given = {**self.inputs, **self._given}
+        item = (self.count - 1) % self._items
+        for name in self.workload.cycled:
+            given[name] = given[name][item]
+        with np.errstate(all="ignore"):  # what is NaN or infinite is found where it is compared
+            return self.workload.check(Arrays(**given), _Seen(self.backend, self._views[self._index]))
 
 
-def host_dtype(precision: str) -> np.dtype[Any]:
-    """What arrays of a backend in this precision are as NumPy: exactly what they are there, low precisions widened."""
-    return np.dtype(f"f{number_bytes(precision)}")
+def _within(limit: AbstractContextManager[None], step: Step) -> Step:
+    def limited() -> None:
+        with limit:
+            step()
+
+    return limited
 
 
-def scipy_backend() -> str:
-    """The backend of the BLAS that SciPy computes with here; of one that none is for, another, which says so."""
-    return scipy_library() if scipy_library() in LIBRARIES else OF_BEFORE
+class _Seen(Arrays):
+    """The arrays of a view as the host sees them, each when it is asked for."""
+
+    def __init__(self, backend: Backend, view: Arrays) -> None:
+        super().__init__()
+        self.__dict__["_of"] = backend, view
+
+    def __getattr__(self, name: str) -> Any:
+        backend, view = self.__dict__["_of"]
+        return backend.host(getattr(view, name))
 
 
-def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> BackendContract:
+def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
     """Import the backend `name` and set it up; NotMeasurable with the reason if the device is not there."""
-    found = find_named("respeed.backends", FAMILIES, name)
-    make = found if isinstance(found, type) else found.Backend
-    backend: BackendContract = make(device=device, precision=precision, threads=threads, seed=seed)
+    make = importlib.import_module(f"respeed.backends.{name}").Backend
+    backend: Backend = make(device=device, precision=precision, threads=threads, seed=seed)
     return backend
 
 
 def probe(backend: str, device: str) -> None:
-    """Print as a line of JSON what the backend finds who uses the device for a moment (`reasons` by precision, None
-    where nothing speaks against it; `lasting`); nothing where a backend has no such question."""
+    """Print as a line of JSON what the backend finds who uses the device for a moment.
+
+    `reasons` by precision, None where nothing speaks against it, and whether they are `lasting`; nothing where a
+    backend has no such question.
+    """
     answers = private_stdout()
     die_with_parent()
-    found = find_named("respeed.backends", FAMILIES, backend)
-    if hasattr(found, "probe"):
-        answers.write(json.dumps(found.probe(device)) + "\n")
-
-
-def find_named(package: str, families: Mapping[str, Sequence[str]], name: str) -> Any:
-    """The module of this name in the package; where one holds several, the class."""
-    for file, names in families.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{package}.{file}"), class_name(name))
-    return importlib.import_module(f"{package}.{name}")
+    module = importlib.import_module(f"respeed.backends.{backend}")
+    if hasattr(module, "probe"):
+        answers.write(json.dumps(module.probe(device)) + "\n")

@@ -1,5 +1,9 @@
-"""What PyTorch does alike on every device: arrays, products, and what it says of itself. The inverse of a matrix is
-torch.linalg.inv without its new arrays: LAPACK on the CPU, cuSOLVER on CUDA.
+"""What PyTorch does alike on every device: arrays, what is learned, and what a record says of it.
+
+In bf16 and fp16 products are of low precision, and what is learned is of fp32: a small change to a large weight is lost
+in a format of 8 or 11 bits. Products read a rounded copy, made anew in each step, as a part of it, and sum in fp32.
+Gradients need no scaling: each is a sum of at most a few hundred products of probabilities, within fp16's range.
+Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
 """
 
 from typing import Any
@@ -8,30 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from respeed.backends import host_dtype
-from respeed.backends._torch_replicas import TorchReplicas
-from respeed.kernels.compiled import Workers
+from respeed.backends import Backend
+from respeed.workloads.arrays import Drawn
 
-
-class LuFactors:
-    """A = P L U of a matrix (n, n), in place, and the identity that they are solved for.
-
-    LAPACK is column-major. Of a row-major array that is the transpose, whose inverse is the transpose of the inverse:
-    nothing has to be turned round.
-    """
-
-    def __init__(self, n: int, dtype: torch.dtype, device: torch.device) -> None:
-        self._lu = torch.zeros(n, n, dtype=dtype, device=device).mT
-        self._pivots = torch.zeros(n, dtype=torch.int32, device=device)
-        self._info = torch.zeros((), dtype=torch.int32, device=device)
-        self._identity = torch.eye(n, dtype=dtype, device=device).mT
-
-    def invert(self, a: Tensor, out: Tensor) -> None:
-        # The variant that does not look whether A is singular: on a GPU that would wait for the answer.
-        torch.linalg.lu_factor_ex(a.mT, out=(self._lu, self._pivots, self._info))
-        torch.linalg.lu_solve(self._lu, self._pivots, self._identity, out=out.mT)
-
-
+LOW = ("bf16", "fp16")
 # What arrays are of, by precision.
 DTYPES = {
     "fp64": torch.float64,
@@ -42,107 +26,96 @@ DTYPES = {
 }
 
 
-def _product_on_one_thread() -> None:
-    """Both are settings of the calling thread."""
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+class Torch(Backend):
+    """Torch in a precision: what no device does otherwise."""
 
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Of the device, whose error has a class of its own on some, or of a library on it."""
-    return isinstance(error, torch.OutOfMemoryError) or any(
-        sign in str(error) for sign in ("out of memory", "ALLOC_FAILED")
-    )
-
-
-def operands(a: Tensor, b: Tensor, out: Tensor, transpose_a: bool, transpose_b: bool) -> tuple[Tensor, Tensor]:
-    """Views of a and b as a product takes them: transposed as asked for, and a matrix beside stacks once for each."""
-    a, b = (a.mT if transpose_a else a), (b.mT if transpose_b else b)
-    if out.dim() == 3:
-        a, b = a.expand(len(out), -1, -1), b.expand(len(out), -1, -1)
-    return a, b
-
-
-class Torch:
-    """Sets torch up for products of `precision` on `threads` threads; the part of the contract that no device does
-    otherwise. Arrays are of `dtype`."""
-
-    shares_cores = False
+    framework = "torch"
 
     def __init__(self, device: str, precision: str, threads: int) -> None:
+        Backend.__init__(self, precision, threads)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         # Strict fp32 unless asked for: no TF32 on CUDA, no bf16 in oneDNN. Of the devices only CUDA knows "high", TF32.
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-        self.threads, self.workers = threads, Workers(threads, _product_on_one_thread)
-        self.precision, self._device = precision, torch.device(device)
-        self.dtype, self.host_dtype = DTYPES[precision], host_dtype(precision)
-        # What arrays are on their way to the host, and draws always: float64, or else float32.
+        # Sums stay in fp32 also where a product is split along k and its parts are added up.
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        self.device, self.dtype, self._low = torch.device(device), DTYPES[precision], precision in LOW
+        # What is learned, and draws.
         self._wide = torch.promote_types(self.dtype, torch.float32)
+        # Whether products in low precision can add their sums to fp32; and the bytes that numbers take over 4: those of
+        # what is learned, with a copy, and perhaps with room to add from.
+        self._adds_itself = self._low and self._can_add()
+        if self._low:
+            self.memory_factor = 1.5 if self._adds_itself else 3.0
 
-    def replicas(self, count: int) -> TorchReplicas:
-        return TorchReplicas(count, str(self._device), self.precision, self.threads)
+    def array(self, values: Any, *, exact: bool = False) -> Tensor:
+        fresh, array = isinstance(values, Drawn), np.asarray(values)
+        if array.dtype.kind in "iu":
+            return torch.from_numpy(np.array(array, np.int64)).to(self.device)
+        on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
+        made = on_host.to(self.device, self._wide if exact else self.dtype, copy=not fresh)
+        if not fresh:  # the pages are touched here, not by the first step
+            made.copy_(on_host)
+        if exact and self._low:
+            made.low = made.to(self.dtype)
+        return made
 
-    def limit(self, threads: int) -> None:
-        torch.set_num_threads(threads)
+    def write(self, values: Any, out: Tensor) -> None:
+        if isinstance(values, float):
+            out.fill_(values)
+        else:
+            out.copy_(torch.from_numpy(np.ascontiguousarray(values)))
 
-    def array(self, values: np.ndarray) -> Tensor:
-        return self._as_tensor(values, self.dtype)
+    def host(self, array: Any) -> Any:
+        if not isinstance(array, Tensor):
+            return array
+        array = array.detach().cpu()
+        return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
 
-    def _as_tensor(self, values: np.ndarray, dtype: torch.dtype) -> Tensor:
-        fresh = not isinstance(values, np.ndarray)  # what makes an array when it is asked for one
-        on_host = torch.from_numpy(np.ascontiguousarray(values, dtype=self.host_dtype))
-        return on_host.to(self._device, dtype, copy=not fresh)
+    def operands(self, *parameters: Tensor) -> Any:
+        """Return what is learned as products read it: rounded where the precision is low."""
+        return [one.low.copy_(one) for one in parameters] if self._low else parameters
 
-    def zeros(self, *shape: int) -> Tensor:
-        # full, not zeros: the pages are touched here, not by the first step.
-        return torch.full(shape, 0.0, dtype=self.dtype, device=self._device)
-
-    def host(self, array: Tensor) -> np.ndarray:
-        on_host: np.ndarray = array.to("cpu", self._wide).numpy()
-        return on_host
-
-    def copy(self, source: Tensor, out: Tensor) -> None:
-        out.copy_(source)
-
-    def take_rows(self, source: Tensor, rows: np.ndarray, out: Tensor) -> None:
-        torch.index_select(source, 0, torch.from_numpy(rows).to(self._device), out=out)
-
-    def put_rows(self, source: Tensor, rows: np.ndarray, out: Tensor) -> None:
-        out.index_copy_(0, torch.from_numpy(rows).to(self._device), source)
-
-    def add(self, source: Tensor, out: Tensor) -> None:
-        out.add_(source)
-
-    def sum(self, a: Tensor, b: Tensor, out: Tensor) -> None:
-        torch.add(a, b, out=out)
-
-    def factors(self, n: int) -> LuFactors:
-        return LuFactors(n, self.dtype, self._device)
-
-    def inverse(self, a: Tensor, factors: LuFactors, out: Tensor) -> None:
-        factors.invert(a, out)
-
-    def gemm(
-        self,
-        a: Tensor,
-        b: Tensor,
-        out: Tensor,
-        *,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        alpha: float = 1.0,
-        beta: float = 0.0,
-    ) -> None:
+    def add_product(self, out: Tensor, a: Tensor, b: Tensor, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b, matrices or stacks; what is learned stays in fp32."""
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
-        add(out, *operands(a, b, out, transpose_a, transpose_b), beta=beta, alpha=alpha, out=out)
+        if not self._low or out.dtype == a.dtype:
+            add(out, a, b, beta=beta, alpha=alpha, out=out)
+        elif self._adds_itself:
+            add(out, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=out)
+        else:  # the product rounds its sums when it writes them; they are multiplied and added in fp32
+            out.mul_(beta).add_(a @ b, alpha=alpha)
+
+    def _can_add(self) -> bool:
+        """Return whether products in low precision can add their sums to fp32, as on CUDA by a new torch."""
+        factor = torch.zeros(2, 16, 16, dtype=self.dtype, device=self.device)
+        out = factor.float()
+        try:
+            torch.addmm(out[0], factor[0], factor[0], out_dtype=torch.float32, out=out[0])
+            torch.baddbmm(out, factor, factor, out_dtype=torch.float32, out=out)
+        except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
+            if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
+                raise
+            return False
+        return True
 
     def describe(self) -> dict[str, Any]:
-        return {
+        facts = {
             "package": f"torch {torch.__version__}",
             "library": "torch",
-            "device": str(self._device),
+            "device": str(self.device),
             "precision": self.precision,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             "threads_set": torch.get_num_threads(),
         }
+        if self._low:
+            way = "products add to them" if self._adds_itself else f"products, rounded to {self.precision}, are added"
+            facts["parameters"] = f"fp32, {way}"
+        return facts
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether it is of the device, whose error has a class of its own on some, or of a library on it."""
+    signs = ("out of memory", "ALLOC_FAILED")
+    return isinstance(error, torch.OutOfMemoryError) or any(sign in str(error) for sign in signs)

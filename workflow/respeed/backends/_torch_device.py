@@ -14,40 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from respeed.backends import Mirror, Step, Stream
-from respeed.backends._cpu import Copies
-from respeed.backends._torch import is_out_of_memory
-from respeed.backends._torch_between import ByTorch
-from respeed.backends._torch_steps import TorchSteps
+from respeed.backends import Step
+from respeed.backends._torch import Torch, is_out_of_memory
 from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.accelerators import NAMES, split_device, too_high
 from respeed.machine.process import private_folder
 from respeed.text import first_line
-
-
-class HostTwin:
-    """Copies from and to pinned memory are asked for and not waited for; those of pageable memory the driver does by
-    way of pinned memory of its own, while the host waits."""
-
-    apart = True
-
-    def __init__(self, array: Tensor, *, pinned: bool) -> None:
-        """The twin of an array that is on the device, which is all 0 from now on."""
-        if pinned and array.device.type != "cuda":
-            raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
-        host = array.to("cpu", copy=True)
-        self.array, self._pinned = array.zero_(), pinned
-        self._host = host.pin_memory() if pinned else host
-
-    def upload(self) -> None:
-        self.array.copy_(self._host, non_blocking=self._pinned)
-
-    def download(self) -> None:
-        self._host.copy_(self.array, non_blocking=self._pinned)
-
-    def values(self) -> np.ndarray:
-        here: np.ndarray = self._host.numpy()
-        return here
 
 
 class PinnedChunks:
@@ -58,14 +30,10 @@ class PinnedChunks:
     the last step on it is done, before which nothing may be written over it.
     """
 
-    def __init__(
-        self, chunks: Sequence[np.ndarray], host_dtype: np.dtype[Any], dtype: torch.dtype, device: torch.device
-    ) -> None:
-        # Rounded on the host, once, where precision is low: half the bytes to copy.
-        whole = (torch.from_numpy(np.ascontiguousarray(chunk, dtype=host_dtype)) for chunk in chunks)
-        self._chunks = [chunk.to(dtype).pin_memory() for chunk in whole]
+    def __init__(self, items: Tensor, together: int, device: torch.device) -> None:
+        self._chunks = [chunk.pin_memory() for chunk in items.split(together)]
         shape = self._chunks[0].shape
-        first, second = (torch.empty(shape, dtype=dtype, device=device) for _ in range(2))
+        first, second = (torch.empty(shape, dtype=items.dtype, device=device) for _ in range(2))
         self.arrays = (first, second)
         self._device, self._copying = device, torch.cuda.Stream(device)
         for array in self.arrays:
@@ -241,7 +209,9 @@ def first_cause(error: BaseException) -> BaseException:
     return error
 
 
-class OnAccelerator(TorchSteps):
+class OnAccelerator(Torch):
+    """Torch on a device that works while the host goes on."""
+
     synchronous = False
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
@@ -253,30 +223,44 @@ class OnAccelerator(TorchSteps):
             getattr(torch, kind).set_device(index)
         if reason := why_not(kind, precision):
             raise NotMeasurable(reason)
-        super().__init__(device, precision, threads, seed)
-        self._cuda = kind == "cuda"
+        super().__init__(device, precision, threads)
+        self._random = torch.Generator(self.device)
+        self._random.manual_seed(seed)
         # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = True
-        self._graphs = Graphs(self._device, self.dtype, self._random) if self._cuda else None
+        self._graphs = Graphs(self.device, self.dtype, self._random) if kind == "cuda" else None
+        self.graphs = self._graphs is not None
+        self.fused, self._why_not_fused = self._compile()
 
-    def _make_between(self) -> ByTorch:
-        """Return the two Triton kernels beside torch's operations, or these alone and why."""
-        if self._device.type != "cuda" or torch.version.hip or self.dtype != torch.float32:
-            return super()._make_between()
+    def _compile(self) -> tuple[bool, str]:
+        """Compile Triton's kernels, on NVIDIA's GPUs; return whether they are there, and else why not."""
+        if self.device.type != "cuda" or torch.version.hip or self.dtype != torch.float32:
+            return False, ""
         if os.environ.get("TRITON_INTERPRET", "0") not in {"", "0"}:
-            return ByTorch(self._scratch, "TRITON_INTERPRET is set")
+            return False, "TRITON_INTERPRET is set"
         # What was compiled before is loaded: from a folder that no other user could have put anything into.
         os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
         try:
-            from respeed.backends._torch_triton import ByTriton
+            from respeed.kernels.fused import compile_for
 
-            return ByTriton(self._scratch, self._device)
+            compile_for(self.device)
         except Exception as error:  # no Triton, no C compiler, a GPU that it does not know
             # Want of memory and a full disk say nothing of the kernels, and rounds would differ for them.
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
-            return ByTorch(self._scratch, first_line(error)[:200])
+            return False, first_line(error)[:200]
+        return True, ""
+
+    def uniform(self, out: Tensor) -> Tensor:
+        return out.uniform_(generator=self._random)
+
+    def stream(self, items: Any, together: int) -> Any:
+        if not self._graphs:
+            return super().stream(items, together)
+        # Rounded on the host, once, where precision is low: half the bytes to copy.
+        whole = torch.from_numpy(np.asarray(items, self.host_dtype)).to(self.dtype)
+        return PinnedChunks(whole, together, self.device)
 
     def captured(self, step: Step) -> Step:
         return self._graphs.captured(step) if self._graphs else step
@@ -289,38 +273,31 @@ class OnAccelerator(TorchSteps):
         # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
         return (self._graphs.none(), nullcontext()) if self._graphs else (nullcontext(),)
 
-    def stream(self, chunks: Sequence[np.ndarray]) -> Stream:
-        if self._cuda:
-            return PinnedChunks(chunks, self.host_dtype, self.dtype, self._device)
-        return Copies(self, chunks)
-
-    def mirrored(self, values: np.ndarray, *, pinned: bool) -> Mirror:
-        return HostTwin(self.array(values), pinned=pinned)
-
     def limited(self, threads: int) -> AbstractContextManager[None]:
         raise NotMeasurable("an accelerator's threads are not its cores")
 
     def bytes_free(self) -> float | None:
-        if self._device.type == "mps":  # the host's memory, of which Metal lets a program have a part
+        if self.device.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory()))
-        of, here = getattr(torch, self._device.type), self._device
+        of, here = getattr(torch, self.device.type), self.device
         # What torch holds and no array uses is free for the next one, but for what graphs and products need themselves.
         free = _never_held(of, here) + of.memory_reserved(here) - of.memory_allocated(here)
         if self._graphs:
             free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
-        return float(max(0, free - self._between.scratch_bytes))
+        return float(max(0, free))
 
     def sync(self) -> None:
-        if self._device.type == "mps":  # there is one, and it is not named
+        if self.device.type == "mps":  # there is one, and it is not named
             torch.mps.synchronize()
         else:
-            getattr(torch, self._device.type).synchronize(self._device)
+            getattr(torch, self.device.type).synchronize(self.device)
 
     def describe(self) -> dict[str, Any]:
-        facts = super().describe()
+        fused = f"torch: {self._why_not_fused}" if self._why_not_fused else "torch"
+        facts = {**super().describe(), "elementwise": "triton" if self.fused else fused}
         if not self._graphs:
-            return {**facts, "accelerator": _name(self._device), "graphs": "no: none are made on such a device"}
-        properties, products = torch.cuda.get_device_properties(self._device), torch.backends.cuda.matmul
+            return {**facts, "accelerator": _name(self.device), "graphs": "no: none are made on such a device"}
+        properties, products = torch.cuda.get_device_properties(self.device), torch.backends.cuda.matmul
         return {
             **facts,
             "library": f"cuBLAS (CUDA {torch.version.cuda})"

@@ -19,6 +19,7 @@ from respeed.paths import (
     STARTERS,
     WORKLOADS,
     check_name,
+    class_name,
     record_folders,
     records_folder,
 )
@@ -85,5 +86,6 @@ def write_starter(kind: str, name: str) -> None:
         raise UserError(f"new {kind}: {path.relative_to(ROOT)} is there already")
     (shutil.copytree if source.is_dir() else shutil.copyfile)(source, path)
     for file in path.iterdir() if path.is_dir() else [path]:
-        file.write_text(file.read_text(encoding="utf-8").replace(PLACEHOLDER, name), encoding="utf-8")
+        text = file.read_text(encoding="utf-8").replace(f"class {PLACEHOLDER}(", f"class {class_name(name)}(")
+        file.write_text(text.replace(PLACEHOLDER, name), encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT)}; once it is filled in: {tries.replace(PLACEHOLDER, name)}")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import psutil
 from tabulate import tabulate
 
-from respeed.backends import make_backend, scipy_backend
+from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import told_of
@@ -137,7 +137,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
         return
     cores = len(usable_cores())
     try:
-        backend = make_backend(scipy_backend(), device="cpu", precision="fp32", threads=cores, seed=0)
+        backend = make_backend("numpy", device="cpu", precision="fp32", threads=cores, seed=0)
     except NotMeasurable as reason:
         yield Finding("reference probe", f"not looked at: {reason}")
         return

@@ -108,8 +108,7 @@ load_profiles = PROFILE_FILES.load_all
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     """The reason if the profile needs a BLAS that is not the one of the machine's SciPy: it is then no row of its
     tables, where the row of its own library stands. None if it needs none, or that one."""
-    there, backend = facts.get("blas") or OF_BEFORE, backends().get(profile.backend)
-    for needed in (backend.library if backend else None, profile.requires.get("library")):
-        if needed and needed != there:
-            return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    there, needed = facts.get("blas") or OF_BEFORE, profile.requires.get("library")
+    if needed and needed != there:
+        return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
     return None

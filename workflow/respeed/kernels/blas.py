@@ -7,7 +7,6 @@ SciPy's interface for compiled code: whatever the library behind it calls them (
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
+from scipy.linalg.blas import dgemv, sgemv
 
-_NAMES = {"float32": "sgemm", "float64": "dgemm"}
 # Whether sizes are 32-bit numbers, as they are here handed over (so in all wheels); in a SciPy built otherwise they are
 # of another type, int64_t. The same for all of BLAS.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
@@ -75,13 +74,41 @@ def _multiply(
     )  # fmt: skip
 
 
-def make_gemm(dtype: np.dtype[Any]) -> Callable[..., None]:
-    """gemm(a, b, out, transpose_a, transpose_b, alpha, beta) of arrays of this type, float32 or float64:
+def _compiled_for(name: str) -> Callable[..., None]:
+    function: Callable[..., None] = njit(_TYPES.format(name), cache=True, nogil=True)(_multiply)
+    return function
 
-    out (m, n) <- alpha op(a) (m, k) @ op(b) (k, n) + beta out
 
-    All C-contiguous and of the type, or else TypeError: nothing is copied. ValueError if the shapes do not fit. Runs
-    without Python's lock.
+# By type: the product, its address, and that with a vector.
+_PRODUCTS = {
+    np.dtype(name): (_compiled_for(name), get_cython_function_address("scipy.linalg.cython_blas", gemm_name), gemv)
+    for name, gemm_name, gemv in (("float32", "sgemm", sgemv), ("float64", "dgemm", dgemv))
+}
+
+
+def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
+    """Compute out <- alpha a b + beta out by SciPy's BLAS, and return `out`. Nothing is copied.
+
+    Parameters
+    ----------
+    a, b, out : ndarray of shapes (m, k), (k, n) and (m, n)
+        All of one type, fp32 or fp64. `out` is C-contiguous, `a` and `b` are or their transposes are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If arrays are of another type or layout, or shapes do not fit.
     """
-    address = get_cython_function_address("scipy.linalg.cython_blas", _NAMES[dtype.name])
-    return partial(njit(_TYPES.format(dtype.name), cache=True, nogil=True)(_multiply), address)
+    product, address, times_vector = _PRODUCTS[out.dtype]
+    transpose_a, transpose_b = not a.flags.c_contiguous, not b.flags.c_contiguous
+    if len(out) == 1 and len(a) == 1 and not transpose_b:
+        # As a matrix of one row it would take up to eight times as long: all of b is first laid out for a product of
+        # many rows.
+        if a.shape[1] != len(b) or out.shape[1] != b.shape[1] or a.dtype != out.dtype:
+            raise ValueError(f"cannot multiply {a.shape} by {b.shape} {b.dtype} into {out.shape} {out.dtype}")
+        result = times_vector(alpha, b.T, a[0], beta=beta, y=out[0], overwrite_y=True)
+        if not np.may_share_memory(result, out):  # SciPy copies silently what it cannot take as it is
+            raise ValueError(f"gemm takes C-contiguous {out.dtype} arrays")
+        return out
+    product(address, a.T if transpose_a else a, b.T if transpose_b else b, out, transpose_a, transpose_b, alpha, beta)
+    return out

@@ -1,30 +1,276 @@
-"""The lasso by coordinate descent over a working set, one example at a time.
+"""Compiled passes of sparse coding: of all examples at once, of one example after another, and of bases.
 
-    min over s of 1/2 ||x - s B||^2 + gamma ||s||_1        B (n, k): a basis a row, x (k,), s (n,)
+The last two of these solve the lasso, for a Gram matrix G = B B^T (n, n) and correlations q = B x (n,)::
 
-With G = B B^T and q = B x, the correlations with what is left are c = q - G s, and s is the minimiser if
-c_j = gamma sign(s_j) where s_j != 0 and |c_j| <= gamma elsewhere. Few s_j are nonzero: the descent runs over a working
-set of coordinates, on their own small piece of G, and the correlations of all others are refreshed only when it has
-settled. What violates its condition most then joins the set.
-Source: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
-2010, section 2.6; working sets as in Massias, Gramfort and Salmon, Celer, 2018.
+    min over s (n,) of 1/2 ||x - s B||^2 + gamma ||s||_1
 
-The lasso by feature-sign search, one example at a time: the method of the paper's CPU rows.
-
-    min over s of 1/2 ||x - s B||^2 + gamma ||s||_1        G = B B^T (n, n), q = B x (n,)
-
-An active set of coefficients with guessed signs turns the problem into a quadratic one, solved exactly by a Cholesky
-factor of the set's piece of G that grows with it. Between the old point and the solution the objective is looked at
-wherever a coefficient changes its sign, and the best point is taken; a coefficient that is zero there leaves. When all
-of the set's signs hold, the coefficient outside with the largest |q - G s| joins, until none exceeds gamma.
-Source: Lee, Battle, Raina and Ng, Efficient sparse coding algorithms, NIPS 2006, algorithm 1.
-
-Bases by block coordinate descent: each in turn to its own minimum, the others fixed.
+With c = q - G s, what is left of the correlations, s is the minimum if c_j = gamma sign(s_j) where s_j is not 0, and
+|c_j| <= gamma elsewhere. Both solvers begin at 0, keep a small set of coordinates, and look at the others only when it
+has settled. Their numbers are fp32.
 """
 
-import numpy as np
+from functools import partial
+from typing import NamedTuple
 
-from respeed.kernels.compiled import Array, compiled
+import numpy as np
+from numba import prange
+
+from respeed.kernels import compiled, compiled_parallel
+
+Array = np.ndarray
+float32 = np.float32
+
+
+# A solver goes over an example's elements again and again.
+compiled_solver = partial(compiled_parallel, worth=1000)
+
+
+@compiled_parallel
+def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, going: Array) -> None:
+    """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, and 0 in rows that are done.
+
+    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `going` (m,).
+    """
+    gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
+    for row in prange(out.shape[0]):
+        d, c, x = out[row], left[row], s[row]
+        if going[row] == 0:
+            d[:] = zero
+            continue
+        for j in range(d.shape[0]):
+            pull = c[j] + x[j] * diagonal[j]
+            d[j] = (max(pull - gamma, zero) + min(pull + gamma, zero)) / diagonal[j] - x[j]
+
+
+@compiled_parallel
+def line_search(
+    s: Array, left: Array, objective: Array, going: Array, direction: Array, moved: Array,
+    penalty: float, lengths: Array, of_objective: float, of_norm: float,
+) -> None:  # fmt: skip
+    """Move each row by the first length that lowers its objective enough; a row that finds none is done.
+
+    change(t) = t^2/2 <moved, direction> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
+    enough: change < -of_objective objective - of_norm penalty ||s||_1
+    s += t direction    left -= t moved    objective += change
+
+    `s`, `left`, `direction` and `moved` are (m, n), `objective` and `going`, 0 or 1, are (m,).
+    """
+    gamma, half, zero = s.dtype.type(penalty), s.dtype.type(0.5), s.dtype.type(0)
+    share, share_of_norm = s.dtype.type(of_objective), gamma * s.dtype.type(of_norm)
+    for row in prange(s.shape[0]):
+        if going[row] == 0:
+            continue
+        d, m, c, x = direction[row], moved[row], left[row], s[row]
+        slope, curve, norm = zero, zero, zero
+        for j in range(d.shape[0]):
+            slope += c[j] * d[j]
+            curve += m[j] * d[j]
+            norm += abs(x[j])
+        enough = -share * objective[row] - share_of_norm * norm
+        going[row] = 0
+        for t in lengths:
+            after = zero
+            for j in range(d.shape[0]):
+                after += abs(x[j] + t * d[j])
+            change = half * t * t * curve - t * slope + gamma * (after - norm)
+            if change < enough:
+                for j in range(d.shape[0]):
+                    x[j] += t * d[j]
+                    c[j] -= t * m[j]
+                objective[row] += change
+                going[row] = 1
+                break
+
+
+@compiled_parallel
+def gradient_step(out: Array, bases: Array, product: Array, target: Array, rate: float) -> None:
+    """Compute out <- bases - rate (product - target), rows that are longer than 1 scaled to norm 1; all (n, k)."""
+    r, one = out.dtype.type(rate), out.dtype.type(1)
+    for row in prange(out.shape[0]):
+        o, b, p, c, square = out[row], bases[row], product[row], target[row], out.dtype.type(0)
+        for j in range(o.shape[0]):
+            o[j] = b[j] - r * (p[j] - c[j])
+            square += o[j] * o[j]
+        if square > one:
+            scale = one / np.sqrt(square)
+            for j in range(o.shape[0]):  # Numba takes `o *= scale` for a reduction over rows
+                o[j] *= scale
+
+
+# Rows of a workspace are a little longer than a power of two, or all of them would meet in one set of the cache.
+PADDING = 16
+
+
+def make_workspaces(threads: int, bases: int) -> Array:
+    """Return what threads need to solve for so many bases, each its own."""
+    return np.zeros((threads, bases, bases + PADDING), float32)
+
+
+@compiled_solver
+def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: float, workspaces: Array) -> None:
+    """Compute out (m, n) <- the minimisers for correlations q (m, n), by feature-sign search.
+
+    An active set with guessed signs makes the problem a quadratic one, solved exactly by a Cholesky factor of the set's
+    piece of G. Between the old point and the solution the objective is looked at wherever a coefficient changes its
+    sign; one that is 0 at the best point leaves. When all signs hold, the largest |c_j| joins if it exceeds gamma.
+
+    References
+    ----------
+    .. [1] H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding algorithms", 2006, algorithm 1.
+    """
+    threads = len(workspaces)
+    for thread in prange(threads):
+        # Neighbours may cost alike: each thread takes every so many-th.
+        for example in range(thread, len(out), threads):
+            _search(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
+
+
+# A coefficient outside may exceed the penalty by this share.
+SEARCH_OPTIMAL = 1e-3
+MAX_STEPS = 4000
+
+
+class _Active(NamedTuple):
+    """The set of a search, in the order in which its coordinates joined."""
+
+    places: Array
+    sign: Array
+    value: Array
+    goal: Array
+    factor: Array  # the lower Cholesky factor of G over the set
+
+
+@compiled
+def _search(s: Array, gram: Array, q: Array, gamma: float32, factor: Array) -> None:
+    n = gram.shape[0]
+    active = _Active(np.empty(n, np.int64), np.empty(n, float32), np.empty(n, float32), np.empty(n, float32), factor)
+    index, sign, value, _, _ = active
+    left, size = q.copy(), 0
+    s[:] = 0.0
+    for _ in range(MAX_STEPS):
+        best, where = float32(0.0), -1
+        for j in range(n):
+            if abs(left[j]) > best and s[j] == 0.0:
+                best, where = abs(left[j]), j
+        if where < 0 or best <= (1.0 + SEARCH_OPTIMAL) * gamma or size == n:
+            return
+        index[size], value[size], sign[size] = where, 0.0, np.sign(left[where])
+        _extend_factor(size, gram, index, factor)
+        size, signs_hold = size + 1, False
+        for _ in range(MAX_STEPS):
+            if signs_hold or size == 0:
+                break
+            _solve(size, gamma, q, active)
+            size, signs_hold = _move(size, gamma, gram, q, active)
+        s[:] = 0.0
+        for i in range(size):
+            s[index[i]] = value[i]
+        _refresh(size, gram, index, value, q, left)
+
+
+@compiled
+def _extend_factor(size: int, gram: Array, index: Array, factor: Array) -> None:
+    """Extend the lower Cholesky factor of G over index[:size] by the coordinate index[size]."""
+    row = gram[index[size]]
+    for i in range(size):
+        total = row[index[i]]
+        for j in range(i):
+            total -= factor[i, j] * factor[size, j]
+        factor[size, i] = total / factor[i, i]
+    total = row[index[size]]
+    for j in range(size):
+        total -= factor[size, j] * factor[size, j]
+    # Two bases that are nearly the same leave nothing of the second; it then hardly moves.
+    factor[size, size] = np.sqrt(max(total, float32(1e-6)))
+
+
+@compiled
+def _solve(size: int, gamma: float32, q: Array, active: _Active) -> None:
+    """Compute goal <- (G over the set)^-1 (q - gamma sign), forward and back."""
+    index, sign, _, goal, factor = active
+    for i in range(size):
+        total = q[index[i]] - gamma * sign[i]
+        for j in range(i):
+            total -= factor[i, j] * goal[j]
+        goal[i] = total / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        goal[i] /= factor[i, i]
+        for j in range(i):
+            goal[j] -= factor[i, j] * goal[i]
+
+
+@compiled
+def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[int, bool]:
+    """Go from value towards goal as far as is best; return the set's new size, and whether all of its signs hold."""
+    index, sign, value, goal, factor = active
+    signs_hold = True
+    for i in range(size):
+        signs_hold = signs_hold and goal[i] * sign[i] > 0.0
+    if signs_hold:
+        value[:size] = goal[:size]
+        return size, True
+    t, zero = _best_length(size, gamma, gram, q, active)
+    kept = 0
+    for i in range(size):
+        new = value[i] + t * (goal[i] - value[i])
+        if new != 0.0 and i != zero:
+            index[kept], value[kept], sign[kept] = index[i], new, np.sign(new)
+            kept += 1
+    if kept != size:
+        for i in range(kept):
+            _extend_factor(i, gram, index, factor)
+    return kept, False
+
+
+@compiled
+def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[float32, int]:
+    """Find the t of the least objective at value + t (goal - value), and which coefficient is 0 there, or -1.
+
+    The quadratic part is a t^2 / 2 + b t. Looked at are t = 1 and where a coefficient changes its sign.
+    """
+    index, _, value, goal, _ = active
+    a, b = float32(0.0), float32(0.0)
+    for i in range(size):
+        row = gram[index[i]]
+        along, here = float32(0.0), float32(0.0)
+        for j in range(size):
+            along += row[index[j]] * (goal[j] - value[j])
+            here += row[index[j]] * value[j]
+        a += (goal[i] - value[i]) * along
+        b += (goal[i] - value[i]) * (here - q[index[i]])
+    least, best, zero = float32(np.inf), float32(1.0), -1
+    for candidate in range(-1, size):
+        t = float32(1.0)
+        if candidate >= 0:
+            if goal[candidate] * value[candidate] >= 0.0:
+                continue
+            t = value[candidate] / (value[candidate] - goal[candidate])
+        total = float32(0.5) * a * t * t + b * t
+        for i in range(size):
+            total += gamma * abs(value[i] + t * (goal[i] - value[i]))
+        if total < least:
+            least, best, zero = total, t, candidate
+    return best, zero
+
+
+@compiled_solver
+def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: float, workspaces: Array) -> None:
+    """Compute out (m, n) <- the minimisers for correlations q (m, n), by coordinate descent over a working set.
+
+    The set is solved for alone, on its own small piece of G; then what violates its condition most joins it.
+
+    References
+    ----------
+    .. [1] J. Friedman, T. Hastie and R. Tibshirani, "Regularization paths for generalized linear models via coordinate
+       descent", 2010, section 2.6.
+    .. [2] M. Massias, A. Gramfort and J. Salmon, "Celer: a fast solver for the lasso with dual extrapolation", 2018:
+       working sets.
+    """
+    threads = len(workspaces)
+    for thread in prange(threads):
+        for example in range(thread, len(out), threads):
+            _descend(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
+
 
 # A coordinate may join the set if its violation is at least this share of the worst one.
 JOIN_SHARE = 0.2
@@ -37,55 +283,37 @@ MAX_ROUNDS = 100
 
 
 @compiled
-def descend(
-    start: int, stop: int, gram: Array, correlations: Array, penalty: float, coefficients: Array, small: Array
-) -> None:
-    """coefficients (m, n)[start:stop] <- the minimisers, from zero, given gram (n, n) and correlations q (m, n).
-
-    `small`, of the shape that `workspace` gives, is written to; no two threads may share it.
-    """
-    n = gram.shape[0]
-    gamma = np.float32(penalty)
-    left = np.empty(n, np.float32)
-    index = np.empty(n, np.int64)
-    value = np.empty(n, np.float32)
-    target = np.empty(n, np.float32)
-    inside = np.empty(n, np.bool_)
-    for example in range(start, stop):
-        q = correlations[example]
-        s = coefficients[example]
-        s[:] = 0.0
-        left[:] = q
-        inside[:] = False
-        size = 0
-        for _ in range(MAX_ROUNDS):
-            worst = _worst(left, inside, gamma)
-            if worst <= DESCENT_OPTIMAL * gamma:
-                break
-            size = _leave(size, index, value, target, small, inside)
-            size = _join(
-                size, gamma + np.float32(JOIN_SHARE) * worst, left, q, gram, small, index, value, target, inside
-            )
-            _settle(size, gamma, small, value, target)
-            _refresh(size, gram, index, value, q, left)
-        for i in range(size):
-            s[index[i]] = value[i]
-
-
-@compiled
-def _worst(left: Array, inside: Array, gamma: np.float32) -> np.float32:
-    """How far the worst coordinate outside of the set is above the penalty."""
-    worst = np.float32(0.0)
-    for j in range(left.shape[0]):
-        over = abs(left[j]) - gamma
-        if over > worst and not inside[j]:
-            worst = over
-    return worst
+def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> None:
+    n, size = gram.shape[0], 0
+    index, inside = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    value, target, left = np.empty(n, float32), np.empty(n, float32), q.copy()
+    for _ in range(MAX_ROUNDS):
+        worst = float32(0.0)
+        for j in range(n):
+            if abs(left[j]) - gamma > worst and not inside[j]:
+                worst = abs(left[j]) - gamma
+        if worst <= DESCENT_OPTIMAL * gamma:
+            break
+        size = _leave(size, index, value, target, small, inside)
+        threshold = gamma + float32(JOIN_SHARE) * worst
+        for j in range(n):
+            if abs(left[j]) >= threshold and not inside[j]:
+                inside[j] = True
+                index[size], value[size], target[size] = j, 0.0, q[j]
+                row = gram[j]
+                for i in range(size + 1):
+                    small[size, i] = small[i, size] = row[index[i]]
+                size += 1
+        _settle(size, gamma, small, value, target)
+        _refresh(size, gram, index, value, q, left)
+    s[:] = 0.0
+    for i in range(size):
+        s[index[i]] = value[i]
 
 
 @compiled
 def _leave(size: int, index: Array, value: Array, target: Array, small: Array, inside: Array) -> int:
-    """Take the coordinates that came out as zero from the set; their places go to the last ones."""
+    """Take the coordinates that came out as 0 from the set; the last ones take their places."""
     i = 0
     while i < size:
         if value[i] != 0.0:
@@ -102,244 +330,66 @@ def _leave(size: int, index: Array, value: Array, target: Array, small: Array, i
 
 
 @compiled
-def _join(
-    size: int,
-    threshold: np.float32,
-    left: Array,
-    q: Array,
-    gram: Array,
-    small: Array,
-    index: Array,
-    value: Array,
-    target: Array,
-    inside: Array,
-) -> int:
-    """Add the coordinates outside whose correlation reaches the threshold, with their rows and columns of G."""
-    for j in range(left.shape[0]):
-        if abs(left[j]) >= threshold and not inside[j]:
-            inside[j] = True
-            index[size], value[size], target[size] = j, 0.0, q[j]
-            row = gram[j]
-            for i in range(size + 1):
-                small[size, i] = small[i, size] = row[index[i]]
-            size += 1
-    return size
-
-
-@compiled
-def _settle(size: int, gamma: np.float32, small: Array, value: Array, target: Array) -> None:
-    """Coordinate descent on the set alone, until no coordinate moves; correlations are kept up with each move."""
-    left = np.empty(size, np.float32)
+def _settle(size: int, gamma: float32, small: Array, value: Array, target: Array) -> None:
+    """Descend on the set alone until no coordinate moves; its correlations are kept up with each move."""
+    left = np.empty(size, float32)
     for i in range(size):
         total = target[i]
         for j in range(size):
             total -= small[i, j] * value[j]
         left[i] = total
-    limit = np.float32(SETTLED) * gamma
     for _ in range(MAX_SWEEPS):
-        moved = np.float32(0.0)
+        farthest = float32(0.0)
         for i in range(size):
             curvature = small[i, i]
             pull = left[i] + curvature * value[i]
-            new = np.float32(0.0)
-            if pull > gamma:
-                new = (pull - gamma) / curvature
-            elif pull < -gamma:
-                new = (pull + gamma) / curvature
-            step = new - value[i]
+            step = (max(pull - gamma, float32(0.0)) + min(pull + gamma, float32(0.0))) / curvature - value[i]
             if step != 0.0:
-                value[i] = new
+                value[i] += step
                 for j in range(size):
                     left[j] -= step * small[i, j]
-                moved = max(moved, abs(step) * curvature)
-        if moved <= limit:
+                farthest = max(farthest, abs(step) * curvature)
+        if farthest <= float32(SETTLED) * gamma:
             return
 
 
 @compiled
 def _refresh(size: int, gram: Array, index: Array, value: Array, q: Array, left: Array) -> None:
-    """left <- q - sum over the set of value G[index], four rows of G at a time."""
-    n = left.shape[0]
+    """Compute left <- q - sum over the set of value G[index], four rows of G at a time."""
     left[:] = q
-    i = 0
-    while i + 4 <= size:
+    fours = size // 4 * 4
+    for i in range(0, fours, 4):
         a, b, c, d = gram[index[i]], gram[index[i + 1]], gram[index[i + 2]], gram[index[i + 3]]
-        u, v, w, z = value[i], value[i + 1], value[i + 2], value[i + 3]
-        for j in range(n):
-            left[j] -= u * a[j] + v * b[j] + w * c[j] + z * d[j]
-        i += 4
-    while i < size:
-        a, u = gram[index[i]], value[i]
-        for j in range(n):
-            left[j] -= u * a[j]
-        i += 1
-
-
-# A coefficient outside may exceed the penalty by this share; one in the set is settled if its sign is what was guessed.
-SEARCH_OPTIMAL = 1e-3
-MAX_STEPS = 4000
+        for j in range(left.shape[0]):
+            left[j] -= value[i] * a[j] + value[i + 1] * b[j] + value[i + 2] * c[j] + value[i + 3] * d[j]
+    for i in range(fours, size):
+        a = gram[index[i]]
+        for j in range(left.shape[0]):
+            left[j] -= value[i] * a[j]
 
 
 @compiled
-def search(
-    start: int, stop: int, gram: Array, correlations: Array, penalty: float, coefficients: Array, factor: Array
-) -> None:
-    """coefficients (m, n)[start:stop] <- the minimisers, from zero, given gram (n, n) and correlations q (m, n).
+def descend_bases(bases: Array, gradient: Array, second: Array, first: int, change: Array) -> None:
+    """Bring the rows `first` and following of bases (n, k) to their minimum one by one, norms at most 1.
 
-    `factor`, of the shape that `workspace` gives, is written to; no two threads may share it.
+    `gradient` (rows, k) is A B - C for these rows, of the bases as they are, with A = `second` (n, n). What a row
+    changes in the gradient of the next ones is made good as it changes; `change` (rows, k) is what was added to each.
     """
-    n = gram.shape[0]
-    gamma = np.float32(penalty)
-    left = np.empty(n, np.float32)
-    index = np.empty(n, np.int64)
-    sign = np.empty(n, np.float32)
-    value = np.empty(n, np.float32)
-    goal = np.empty(n, np.float32)
-    for example in range(start, stop):
-        q = correlations[example]
-        s = coefficients[example]
-        s[:] = 0.0
-        left[:] = q
-        size = 0
-        for _ in range(MAX_STEPS):
-            best, where = np.float32(0.0), -1
-            for j in range(n):
-                if abs(left[j]) > best and s[j] == 0.0:
-                    best, where = abs(left[j]), j
-            if where < 0 or best <= (1.0 + SEARCH_OPTIMAL) * gamma or size == n:
-                break
-            index[size], value[size] = where, 0.0
-            sign[size] = 1.0 if left[where] > 0.0 else -1.0
-            _append(size, gram, index, factor)
-            size += 1
-            for _ in range(MAX_STEPS):
-                _solve(size, gamma, factor, q, index, sign, goal)
-                size, done = _move(size, gamma, gram, q, index, sign, value, goal, factor)
-                if done or size == 0:
-                    break
-            s[:] = 0.0
-            left[:] = q
-            for i in range(size):
-                s[index[i]] = value[i]
-                row, v = gram[index[i]], value[i]
-                for j in range(n):
-                    left[j] -= v * row[j]
-
-
-@compiled
-def _append(size: int, gram: Array, index: Array, factor: Array) -> None:
-    """Extend the lower Cholesky factor of G over index[:size] by the coordinate index[size]."""
-    row = gram[index[size]]
-    for i in range(size):
-        total = row[index[i]]
-        for j in range(i):
-            total -= factor[i, j] * factor[size, j]
-        factor[size, i] = total / factor[i, i]
-    total = row[index[size]]
-    for j in range(size):
-        total -= factor[size, j] * factor[size, j]
-    # Two bases that are nearly the same leave nothing of the second; it then hardly moves.
-    factor[size, size] = np.sqrt(max(total, np.float32(1e-6)))
-
-
-@compiled
-def _solve(size: int, gamma: np.float32, factor: Array, q: Array, index: Array, sign: Array, out: Array) -> None:
-    """out <- (G over the set)^-1 (q - gamma sign), forward and back."""
-    for i in range(size):
-        total = q[index[i]] - gamma * sign[i]
-        for j in range(i):
-            total -= factor[i, j] * out[j]
-        out[i] = total / factor[i, i]
-    for i in range(size - 1, -1, -1):
-        out[i] /= factor[i, i]
-        for j in range(i):
-            out[j] -= factor[i, j] * out[i]
-
-
-@compiled
-def _move(
-    size: int,
-    gamma: np.float32,
-    gram: Array,
-    q: Array,
-    index: Array,
-    sign: Array,
-    value: Array,
-    goal: Array,
-    factor: Array,
-) -> tuple[int, bool]:
-    """Go from value towards goal as far as is best; the set's new size, and whether all of its signs hold.
-
-    Along value + t (goal - value) the quadratic part is a t^2 / 2 + b t with its minimum, signs held, at t = 1.
-    """
-    crosses = False
-    for i in range(size):
-        if goal[i] * sign[i] <= 0.0:
-            crosses = True
-    if not crosses:
-        value[:size] = goal[:size]
-        return size, True
-    a, b = np.float32(0.0), np.float32(0.0)
-    for i in range(size):
-        row = gram[index[i]]
-        along, here = np.float32(0.0), np.float32(0.0)
-        for j in range(size):
-            along += row[index[j]] * (goal[j] - value[j])
-            here += row[index[j]] * value[j]
-        a += (goal[i] - value[i]) * along
-        b += (goal[i] - value[i]) * (here - q[index[i]])
-    best, best_t, zero = np.float32(np.inf), np.float32(1.0), -1
-    for candidate in range(-1, size):
-        t = np.float32(1.0)
-        if candidate >= 0:
-            if goal[candidate] * value[candidate] >= 0.0:
-                continue
-            t = value[candidate] / (value[candidate] - goal[candidate])
-        total = np.float32(0.5) * a * t * t + b * t
-        for i in range(size):
-            total += gamma * abs(value[i] + t * (goal[i] - value[i]))
-        if total < best:
-            best, best_t, zero = total, t, candidate
-    for i in range(size):
-        value[i] += best_t * (goal[i] - value[i])
-    if zero >= 0:
-        value[zero] = 0.0
-    kept = 0
-    for i in range(size):
-        if value[i] != 0.0:
-            index[kept], value[kept] = index[i], value[i]
-            sign[kept] = 1.0 if value[i] > 0.0 else -1.0
-            kept += 1
-    if kept != size:
-        for i in range(kept):
-            _append(i, gram, index, factor)
-    return kept, False
-
-
-@compiled
-def descend_bases(first: int, last: int, second: Array, gradient: Array, bases: Array, change: Array) -> None:
-    """Minimise 1/2 tr(B^T A B) - tr(B^T C) over the rows first ... last - 1 of B (n, k), norms at most 1.
-
-    `gradient` (rows, k) is A B - C for these rows, of the bases as they are; `change` (rows, k) <- what was added.
-    """
-    k = bases.shape[1]
-    for row in range(first, last):
-        here = row - first
-        g, b, d = gradient[here], bases[row], change[here]
-        for before in range(here):
-            weight, moved = second[row, first + before], change[before]
-            for j in range(k):
+    for i in range(gradient.shape[0]):
+        g, b, d, weights = gradient[i], bases[first + i], change[i], second[first + i]
+        for before in range(i):
+            weight, moved = weights[first + before], change[before]
+            for j in range(g.shape[0]):
                 g[j] += weight * moved[j]
-        curvature = second[row, row]
+        curvature, square = weights[first + i], float32(0.0)
         if curvature <= 0.0:
             d[:] = 0.0
             continue
-        square = np.float32(0.0)
-        for j in range(k):
+        for j in range(g.shape[0]):
             d[j] = b[j] - g[j] / curvature
             square += d[j] * d[j]
-        scale = np.float32(1.0) / np.sqrt(max(square, np.float32(1.0)))
-        for j in range(k):
+        scale = float32(1.0) / np.sqrt(max(square, float32(1.0)))
+        for j in range(g.shape[0]):
             new = d[j] * scale
             d[j] = new - b[j]
             b[j] = new

@@ -4,17 +4,15 @@ What all cases of a round share is a bench: the backend, and the reference probe
 right is said against plain NumPy in float64.
 """
 
+import contextlib
 import gc
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from respeed.backends import BackendContract, make_backend
+from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.machine.accelerators import clock_reader, device_facts
 from respeed.machine.energy import energy_counters
@@ -29,13 +27,13 @@ from respeed.text import first_sentences
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, warm_up
 from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
-from respeed.workloads import Arrays, Expected, Inputs, Product, Program, Workload, load_workload, part_weights
-from respeed.workloads._common import CHUNK, Drawn
+from respeed.workloads import Pairs, Workload, make_workload
+from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
+from respeed.workloads.vector_sum import MemoryCopy
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
-MATMUL = Matmul()
-PROBE = Case("probe", "matmul", {"m": 640, "k": 640, "n": 640})
+PROBE = Matmul(m=640, k=640, n=640)
 # Up to so many threads every BLAS was seen to use all of them for the probe.
 MANY = 8
 # Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
@@ -47,9 +45,6 @@ SIDES = (1024, 2048, 4096, 8192)
 COPY_BYTES = 64 * 2**20
 # On a device, whose caches may be as large; and the most of its free memory that an array of a ceiling takes.
 DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
-# Columns of the two thin matrices that a device multiplies for a large one: from the host it would take seconds.
-THIN = 16
-
 # How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
 # mended 57 to 95 % of them; a second one took 9 % of the time for next to nothing.
 MORE_ATTEMPTS = 1
@@ -68,35 +63,24 @@ FIRST_COUNTS = 1.0
 # So bf16 does not pass as fp16, neither these nor TF32 as fp32, and nothing in fp32 as fp64.
 TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.5e-2}
 
-# Random vectors that a product is compared on. One alone may happen to cancel what most of the product consists of.
-VECTORS = 8
-
 
 @dataclass(frozen=True)
 class Bench:
     """`probes` are those of the profile in this session, and collect every one of the process; `rehearsed` are the
-    workloads that it has run before."""
+    tiny cases that it has run before."""
 
-    backend: BackendContract
+    backend: Backend
     probe: Probe
     probes: Probes
     rehearsed: set[str] = field(default_factory=set)
     meter: Meter = NO_METER
 
 
-def make_bench(
-    backend: BackendContract, probes: Probes | None = None, meter: Meter = NO_METER
-) -> tuple[Bench, dict[str, Any]]:
+def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, dict[str, Any]]:
     """Build the probe and prove on it how many threads really run."""
-    program = MATMUL.build(backend, PROBE, MATMUL.inputs(PROBE, seed=0))
-    probe = make_probe(program.step, backend.sync, synchronous=backend.synchronous)
+    probe = make_probe(backend.build(PROBE, 0).step, backend.sync, synchronous=backend.synchronous)
     known = {} if probes is None else probes
     return Bench(backend, probe, known, meter=meter), prove_threads(probe)
-
-
-def shares_cores(backend: BackendContract) -> bool:
-    """Whether the threads of its library share the row's CPUs by design; what does not offer to say so does not."""
-    return bool(getattr(backend, "shares_cores", False))
 
 
 def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
@@ -116,50 +100,30 @@ def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool 
     return f"{ran} thread{'s' if ran != 1 else ''} ran, {spec.threads} asked"
 
 
-def measure_ceilings(backend: BackendContract) -> dict[str, float]:
-    """Measured in every round: `flops_per_second` of a square product, and `bytes_per_second` of a copy, of which bytes
-    read and written both count. A device's are those under load, many queued at once: waited for one by one, on a clock
-    that has just woken, both come out low."""
-    if not backend.synchronous:
-        return _device_ceilings(backend)
-    shape = (COPY_BYTES // (1024 * number_bytes(backend.describe()["precision"])), 1024)
-    source, out = backend.array(np.ones(shape, dtype=np.float32)), backend.zeros(*shape)
-    copied = 2 * COPY_BYTES / shortest_seconds(partial(backend.copy, source, out), repeats=3)
-    return {"flops_per_second": _product_rate(backend), "bytes_per_second": copied}
+def measure_ceilings(backend: Backend) -> dict[str, float]:
+    """Measure, in every round, `flops_per_second` of a square product, and `bytes_per_second` of a copy.
 
-
-def _product_rate(backend: BackendContract) -> float:
-    best = 0.0
+    Of a copy bytes read and written both count. A device's are those under load, many queued at once: waited for one by
+    one, on a clock that has just woken, both come out low.
+    """
+    free, best, rate = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
     for side in SIDES:
-        case = Case("ceiling", "matmul", {"m": side, "k": side, "n": side})
-        program = MATMUL.build(backend, case, MATMUL.inputs(case, seed=0))
-        seconds = shortest_seconds(program.step)
-        best = max(best, MATMUL.flops(case) / seconds)
+        square = Matmul(m=side, k=side, n=side)
+        if side > SIDES[0] and side**2 * rate > MOST_OF_FREE * free:
+            break
+        seconds = _best_seconds(backend, square)
+        best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
-    return best
+    size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, MOST_OF_FREE * free))
+    copy = MemoryCopy(length=int(size / rate))
+    copied = rate / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
+    return {"flops_per_second": best, "bytes_per_second": copied}
 
 
-def _device_ceilings(backend: BackendContract) -> dict[str, float]:
-    """Of arrays that are made there."""
-    width = number_bytes(backend.describe()["precision"])
-    most, random, best = MOST_OF_FREE * (backend.bytes_free() or math.inf), np.random.default_rng(0), 0.0
-    for side in SIDES:
-        if side > SIDES[0] and side**2 * width > most:
-            break
-        a, b, out = (backend.zeros(side, side) for _ in range(3))
-        for square in (a, b):
-            left, right = (random.standard_normal(shape, dtype=np.float32) for shape in ((side, THIN), (THIN, side)))
-            backend.gemm(backend.array(left), backend.array(right), square)
-        seconds = seconds_under_load(partial(backend.gemm, a, b, out), backend.sync)
-        best = max(best, 2 * side**3 / seconds)
-        if seconds >= PRODUCT_SECONDS:
-            break
-    rows = int(min(DEVICE_COPY_BYTES, max(COPY_BYTES, most)) / (1024 * width))
-    source, copied = backend.zeros(rows, 1024), backend.zeros(rows, 1024)
-    backend.copy(backend.array(np.ones((1, 1024), dtype=np.float32)), source)
-    seconds = seconds_under_load(partial(backend.copy, source, copied), backend.sync)
-    return {"flops_per_second": best, "bytes_per_second": 2 * rows * 1024 * width / seconds}
+def _best_seconds(backend: Backend, workload: Workload) -> float:
+    step = backend.build(workload, 0).step
+    return shortest_seconds(step) if backend.synchronous else seconds_under_load(step, backend.sync)
 
 
 def measure_rounds(specs: Sequence[RoundSpec], probes: Probes, emit: Callable[..., None]) -> None:
@@ -195,7 +159,7 @@ def measure_rounds(specs: Sequence[RoundSpec], probes: Probes, emit: Callable[..
         affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
     )
-    if complaint := thread_complaint(specs[0], threads_proof, is_shared=shares_cores(backend)):
+    if complaint := thread_complaint(specs[0], threads_proof, is_shared=backend.shares_cores):
         emit("not-run", reason=complaint)
         return
     emit("ceilings", **ceilings)
@@ -229,23 +193,25 @@ def _is_lost(bench: Bench) -> bool:
 def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
     """The facts of one case for the record. A case that fails carries its reason and no time."""
     case = spec.cases[index]
-    workload = load_workload(case.workload)
-    program = case.parameters.get("program", {})
-    width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
-    facts = untimed(case, "measured") | {
-        "flops": workload.flops(case),
-        "traffic_bytes": width * workload.traffic_bytes(case),
-        "memory_bytes": width * workload.memory_bytes(case),
-        "parts": part_weights(workload, case),
-        "tolerance": program.get("tolerance", TOLERANCE[spec.profile.precision]),
-    }
+    facts = untimed(case, "measured")
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
-    if reason := _too_large(workload.memory_bytes(case), width, bench.backend):
-        return facts | {"status": "not-run", "reason": reason}
     try:
-        _measure(spec, index, workload, bench, facts)
+        workload = make_workload(case)
+        if hasattr(workload, "on_row"):  # a program of somebody else's
+            workload = workload.on_row(spec.profile)
+        width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
+        facts |= {
+            "flops": workload.flops(),
+            "traffic_bytes": width * workload.traffic_bytes(),
+            "memory_bytes": width * workload.memory_bytes(),
+            "parts": dict(workload.parts()),
+            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[spec.profile.precision]),
+        }
+        if reason := _too_large(workload.memory_bytes(), width, bench.backend):
+            return facts | {"status": "not-run", "reason": reason}
+        _measure(spec, case, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
         status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
         facts |= {"status": status, "reason": _why_not(error), "warmup": None, "blocks": []}
@@ -262,7 +228,7 @@ def _why_not(error: Exception) -> str:
     return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error)))))
 
 
-def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> str | None:
+def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
     """What a program that takes so much in fp32 needs and has not got; None if it fits. On the host numbers are `width`
     times as wide."""
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
@@ -273,80 +239,83 @@ def _too_large(memory_bytes: float, width: float, backend: BackendContract) -> s
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 
-def _measure(spec: RoundSpec, index: int, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Check the first step against float64, and time: that step itself where it fills a block, or else later ones.
-    WrongResult where no time may be shown."""
-    case, backend = spec.cases[index], bench.backend
-    if is_process := hasattr(workload, "on_row"):
-        case = workload.on_row(case, spec.profile)
-    else:
-        _rehearse(spec, case, workload, bench)
-    inputs = workload.inputs(case, derive_seed(spec, case.name))
-    _why_plain(backend)  # those of programs before this one
-    program = workload.build(backend, case, inputs)
-    if reason := _why_plain(backend):
+def _measure(spec: RoundSpec, case: Case, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
+    """Check the first step against float64, time that step itself where it fills a block, or else later ones, and check
+    one more. WrongResult where no time may be shown."""
+    backend = bench.backend
+    if not hasattr(workload, "on_row"):
+        _rehearse(spec, case, bench)
+    backend.why_plain()  # those of programs before this one
+    program = backend.build(workload, derive_seed(spec, case.name))
+    if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    if found := getattr(program, "executables", None):
-        facts["executables"] = found
-    process: Any = program if is_process else None
+    runner = getattr(program.arrays, "runner", None)  # of a program of somebody else's
+    if runner:
+        facts["executables"] = runner.executables
+    with contextlib.closing(runner) if runner else contextlib.nullcontext():
+        _check_and_time(spec, case, program, runner, bench, facts)
+
+
+def _check_and_time(
+    spec: RoundSpec, case: Case, program: Program, runner: Any, bench: Bench, facts: dict[str, Any]
+) -> None:
+    backend = bench.backend
     timer = _timer(spec, case, program, bench)
     first = timer.first_step()
-    state = dict(program.state())
-    errors = state_errors(inputs, state, workload.reference(case, inputs, state))
-    # JSON has no infinity or NaN; None stands for "not finite".
-    facts["errors"] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
-    if reason := what_is_wrong(errors, facts["tolerance"]):
-        raise WrongResult(reason)
-    del inputs, state
-    if process and process.run_seconds > FIRST_COUNTS * spec.timing.block_seconds:
+    facts["errors"] = _judge(program.check(), facts["tolerance"])
+    if runner and runner.run_seconds > FIRST_COUNTS * spec.timing.block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
-        warmup, counted = Warmup(1, process.run_seconds, True, process.run_seconds), []
+        warmup, counted = Warmup(1, runner.run_seconds, True, runner.run_seconds), []
     elif backend.synchronous and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
         alone, counted = backend.synchronous, []
         warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=alone, first_seconds=first.seconds)
     timer = replace(timer, step_seconds=warmup.step_seconds)
-    if process:  # what tells the time of a part of it is run as long as what does not
-        share = min(1.0, first.seconds / process.run_seconds)
+    if runner:  # what tells the time of a part of it is run as long as what does not
+        share = min(1.0, first.seconds / runner.run_seconds)
         timer = replace(timer, protocol=replace(spec.timing, measure_seconds=share * spec.timing.measure_seconds))
     blocks = timer.measure(counted)
-    if reason := _not_finite(program):
-        raise WrongResult(reason)
+    if not runner:  # what was right at first may be wrong later, or computed no more
+        program.begin_anew()
+        program.step()
+        backend.sync()
+    _judge(program.check(), facts["tolerance"], "after the timed steps")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
-    if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=shares_cores(backend)):
+    if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
 
 
-def _why_plain(backend: BackendContract) -> str | None:
-    """Why steps that could not be captured are asked for operation by operation; None where all were, or none could."""
-    told: str | None = getattr(backend, "why_plain", lambda: None)()
-    return told
+def _judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float | None]:
+    """Return how far off each array is, None for one that is not finite (JSON has no such number); WrongResult if any
+    is too far."""
+    errors = {name: largest_error(pair) for name, pair in pairs.items()}
+    if reason := what_is_wrong(errors, tolerance):
+        raise WrongResult(f"{when}: {reason}" if when else reason)
+    return {name: error if math.isfinite(error) else None for name, error in errors.items()}
 
 
-def _rehearse(spec: RoundSpec, case: Case, workload: Workload, bench: Bench) -> None:
-    """A step at a tiny size, done as large ones are: what is loaded or compiled at a first step must not be in a timed
-    one."""
-    tiny = next((other for other in spec.rehearsals if other.workload == case.workload), None)
-    if tiny and case.workload not in bench.rehearsed:
+def _rehearse(spec: RoundSpec, case: Case, bench: Bench) -> None:
+    """Do a step at a tiny size as large ones are done: what is loaded or compiled at a first step must not be in a
+    timed one. If it can be, by a case whose texts, such as the activation, are the same."""
+    others = [other for other in spec.rehearsals if other.workload == case.workload]
+    tiny = next((other for other in others if _texts(other) == _texts(case)), others[0] if others else None)
+    if tiny and repr(tiny) not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
-                workload.build(bench.backend, tiny, workload.inputs(tiny, 0)).step()
+                bench.backend.build(make_workload(tiny), 0).step()
                 bench.backend.sync()
         # To let go of a graph may take waiting for the device: not while a step is timed.
         gc.collect()
-        bench.rehearsed.add(case.workload)
+        bench.rehearsed.add(repr(tiny))
 
 
-def _not_finite(program: Program) -> str | None:
-    """Why nothing counts of a program that learned until its numbers overflowed: it then computes with none."""
-    overflown = (name for name, array in program.state().items() if not np.isfinite(array).all())
-    name = next(overflown, None)
-    return f"after the timed steps {name} has numbers that are not finite" if name else None
+def _texts(case: Case) -> dict[str, Any]:
+    return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
 def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[float]:
@@ -356,12 +325,12 @@ def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[flo
 
 
 def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
-    helpers = getattr(program, "helpers", ())
+    helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
     # Replicas on devices have one each, and the counter is that of one. What a process used is not of a part of it.
-    metered = (spec.profile.is_cpu or not helpers) and getattr(program, "counts_whole", True)
-    tells = {name: getattr(program, name) for name in ("told", "happened") if hasattr(program, name)}
+    metered = (spec.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
+    tells = {name: getattr(runner, name) for name in ("told", "happened") if runner}
     return Timer(
-        parts=tuple(getattr(program, "parts", {"step": program.step}).values()),
+        parts=tuple(program.parts.values()),
         sync=bench.backend.sync,
         synchronous=bench.backend.synchronous,
         threads=spec.threads,
@@ -369,8 +338,8 @@ def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer
         protocol=spec.timing,
         probe=bench.probe,
         probes=_probes(spec, case.name, case.workload, bench),
-        helpers=helpers,
-        is_shared=shares_cores(bench.backend),
+        helpers=helpers or (),
+        is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
         **tells,
     )
@@ -397,53 +366,8 @@ def derive_seed(spec: RoundSpec, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
 
 
-def state_errors(inputs: Inputs, state: Arrays, expected: Expected) -> dict[str, float]:
-    """max |state - expected| / max |expected| of each array that the reference gives; NaN where it is not finite.
-
-    An array that the program was given (in `inputs`) is compared by what the step changed in it: against the change,
-    not against the parameter, must an error show. A product is compared by what it does to random vectors.
-    """
-    errors = {}
-    for name, reference in expected.items():
-        if isinstance(reference, Product):
-            vectors: np.ndarray = np.random.default_rng(0).standard_normal((reference.right.shape[-1], VECTORS))
-            right = _applied(reference, vectors)
-            found = _times(state[name], vectors, inputs.get(name))
-        else:
-            right = reference
-            found = state[name] if name not in inputs else np.subtract(state[name], inputs[name], dtype=np.float64)
-        scale = float(np.abs(right).max())
-        largest = float(np.abs(found - right).max())
-        errors[name] = largest / scale if scale > 0 else largest
-    return errors
-
-
-def _applied(product: Product, vectors: np.ndarray) -> np.ndarray:
-    """factor left @ (right @ vectors) in float64, the rows of a stack one below another."""
-    if isinstance(product.left, np.ndarray) and product.left.ndim == 2:
-        return product.factor * _times(product.left, _times(product.right, vectors))
-    pairs = zip(product.left, product.right, strict=True)
-    return product.factor * np.concatenate([_times(left, _times(right, vectors)) for left, right in pairs])
-
-
-def _times(matrix: np.ndarray, vectors: np.ndarray, before: Drawn | None = None) -> np.ndarray:
-    """(matrix - before) @ vectors in float64, the rows of a stack one below another."""
-    matrix = matrix.reshape(-1, matrix.shape[-1])
-    out = np.empty((len(matrix), vectors.shape[1]))
-    for rows, values in before.as_matrix().chunks() if before is not None else _chunks(matrix):
-        out[rows] = np.subtract(matrix[rows], values, dtype=np.float64) @ vectors
-    return out
-
-
-def _chunks(matrix: np.ndarray) -> Iterator[tuple[slice, float]]:
-    """As of a Drawn matrix of zeros."""
-    step = max(1, CHUNK // matrix.shape[1])
-    for start in range(0, len(matrix), step):
-        yield slice(start, start + step), 0.0
-
-
 def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:
-    """One line that names the worst array, if any is off; None if all is right. Not-a-number is wrong."""
+    """Return one line that names the worst array, if any is off; None if all is right. Not-a-number is wrong."""
     worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
     if errors[worst] <= tolerance:
         return None

@@ -14,6 +14,7 @@ from respeed.inputs.profiles import PROFILE_FILES, Profile
 from respeed.inputs.registry import backends, runs, workloads
 from respeed.machine.cpu import cache_bytes, usable_cores
 from respeed.machine.description import describe_machine
+from respeed.machine.software import OF_BEFORE, library_label
 from respeed.model.paper import Architecture, Case
 from respeed.paths import RoundId
 from respeed.protocol import GAUGE, SMOKE
@@ -22,8 +23,8 @@ from respeed.records.store import read_or_skip
 from respeed.schedule.availability import why_not
 from respeed.schedule.spec import RoundSpec
 
-# Whose steps the scaling curve is of, where it is there: the descendant of what the CPU rows of Raina et al. used.
-SCALED = "openblas"
+# Whose steps the scaling curve is of, where it is there: as the CPU rows of Raina et al., products of SciPy's BLAS.
+SCALED = "numpy"
 # All passes end within so many seconds, but for the least number of them. Where these are disturbed, none begins beyond
 # so many times the seconds.
 SECONDS, LEAST_PASSES, MOST_PASSES, PATIENCE = 60.0, 3, 12, 2
@@ -71,6 +72,7 @@ def plan_gauge(machine: str, smoke: bool) -> Gauge:
     # A wrong profile stops the runs that would measure it; the sheet needs only the names and devices of the others.
     profiles = PROFILE_FILES.load_right().values()
     packages = {profile.backend: profile.package for profile in profiles}
+    packages["numpy"] = library_label(facts.get("blas") or OF_BEFORE)
 
     def spec(kind: Kind, threads: int, cases: Iterable[Case]) -> RoundSpec:
         profile = _profile(kind, threads, packages.get(kind[0], kind[0]))

@@ -1,122 +1,160 @@
-"""Workloads: the programs that are timed. One module each, named as in the papers' cases, or, in one of FAMILIES, a
-class each.
+"""Workloads: the programs that are timed, a frozen dataclass each.
 
-Every one says what it is in literals (its file's own where its class has none), since they are read without importing
-it:
+A workload is whole in one file. Its fields are the parameters of a case: an ``int`` is a whole number of at least 1, a
+``float`` any number, a ``Literal`` one of its texts; what has a default may be left out. Its methods are the arrays,
+the step once for each framework as that framework's users write it, what the step must have left, in float64, and the
+counts. All else is the harness's: device, precision, threads, draws, graphs, timing and checking. A row runs every
+workload that has a method of its framework's name: ``torch``, ``numpy`` (with SciPy's BLAS), ``jax``.
 
-- PARAMETERS: what a case must give, name -> "whole", "real", or a tuple of the texts that it may be;
-- TESTS: the parameters of the cases that the conformance suite tries it at, "smoke" (tiny), "odd" (of no round size, so
-  that nothing works only for multiples of something) and "large" (so large, about 320 a side, that any array which a
-  step allocates is seen: a step may take 100 kB for what is no array).
-
-Where the usual does not hold, it also says
-
-- OPTIONS: as PARAMETERS, what a case may leave out; one that does is the case that it was before there was the option;
-- ASKS: what it asks of a backend beyond what every one has (backends.REQUIRED); it runs on those that OFFER all of it;
-- BACKENDS and PRECISIONS: those that it runs on and in, where it does not run on and in all that would do;
-- PRODUCTS = False: a step has no matrix product, whose rounding to TF32 the check would have to notice;
-- ALLOCATES: True, or the precisions in which a step must allocate arrays.
-
-It has
-
-- inputs(case, seed) -> float32 NumPy arrays, the large ones `Drawn`: the same for every backend;
-- build(backend, case, inputs) -> program: everything is allocated here;
-- reference(case, inputs, seen) -> arrays, or products left undone (Product): the state after one step in NumPy
-  float64, given what was `seen` of the program (its random draws); of an array that is among the inputs, what the step
-  changed in it;
-- flops(case), traffic_bytes(case), memory_bytes(case): arithmetic of a step (None if not known beforehand), the least
-  it must read and write, and what the program keeps on the device.
-
-and, for a step that is timed in parts (`parts` of the program), part_weights(case): name -> how often the part counts
-in a step of the table.
-
-A step that is a process of its own (program.py) has on_row(case, profile), the case with what the row says of it. Its
-first run is never timed, and its program has `run_seconds`, `told`, `happened` (timing.blocks.Timer) and `executables`,
-the SHA-256 of what it runs.
-
-What a step asks of the backend goes through `captured`, for each of the arrays that a step may begin with: an
-accelerator is then asked once a step, not once an operation.
+Files are read before they are run, so that a broken one stops nothing but itself: class variables are literals.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+import functools
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from respeed.backends import BackendContract, find_named
 from respeed.model.paper import Case
+from respeed.paths import WORKLOADS, class_name
 
-# Files that hold several workloads, each a class of its name.
-FAMILIES = {
-    "convnet": ("convnet", "convnet_replicas"),
-    "matmul": ("matmul", "matmul_threads", "sparse_matmul", "cd1_products", "inverse"),
-    "mlp": ("mlp", "softmax_regression", "softmax_cost"),
-    "pretraining": ("dbn", "sda"),
-    "rbm": ("rbm", "rbm_pcd", "rbm_streamed", "rbm_up", "autoencoder"),
-    "sparse_coding": ("sparse_descent", "sparse_feature_sign", "sparse_parallel", "sparse_published"),
-    "vector_sum": ("vector_sum", "vector_sum_copied", "vector_sum_threads", "copies", "memory_copy"),
-}
-
-Arrays = Mapping[str, np.ndarray]
-# Arrays, and large random matrices that are drawn anew whenever they are read (`_common.Drawn`).
-Inputs = Mapping[str, Any]
+# A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
+Arrays = SimpleNamespace
+# What a step left, and what it must have left; and perhaps the size that errors are measured by, where that is larger.
+Pair = tuple[Any, Any] | tuple[Any, Any, float]
+Pairs = Mapping[str, Pair]
+Item = TypeVar("Item")
 
 
-class Stack(Protocol):
-    """Matrices one after another."""
+class Row(Protocol):
+    """What a step may ask of its row beyond the operations of its framework.
 
-    def __iter__(self) -> Iterator[np.ndarray]: ...
-
-
-@dataclass(frozen=True)
-class Product:
-    """The product factor left @ right, which a reference leaves undone: in float64 it would cost more than what it
-    checks. Stacks of matrices, (P, m, k) and (P, k, n), are as many products; `left` may make its own one by one.
-
-    It is compared by what it does to random vectors (Freivalds, Probabilistic machines can use less running time,
-    1977): (left @ right) r = left @ (right @ r), for the cost of reading the matrices once.
+    Attributes
+    ----------
+    threads : int
+        What a compiled pass may use.
+    in_pieces : bool
+        Whether work is better done in pieces that fit the caches of one core: on CPUs.
+    graphs : bool
+        Whether the device runs a captured step by one request.
+    fused : bool
+        Whether the kernels of `respeed.kernels.fused` run on the device.
+    device : Any
+        The framework's name of it.
+    precision : str
+        What arrays are in: "fp32", say.
     """
 
-    left: np.ndarray | Stack
-    right: np.ndarray
-    factor: float = 1.0
+    threads: int
+    in_pieces: bool
+    graphs: bool
+    fused: bool
+    device: Any
+    precision: str
+
+    def uniform(self, out: Any) -> Any:
+        """Fill an array with draws from [0, 1), and return it."""
+
+    def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
+        """Call `work` for every item: on a CPU a thread and a core for each, on a GPU in turn."""
+
+    def operands(self, *parameters: Any) -> list[Any]:
+        """Return what is learned as products read it: rounded where the precision is low, or else itself (torch)."""
+
+    def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b, matrices or stacks; `out` is in fp32 where a, b are lower (torch)."""
+
+    def sync(self) -> None:
+        """Return when all that was asked of the device is done."""
 
 
-Expected = Mapping[str, np.ndarray | Product]
+class Workload:
+    """A program that is timed; a subclass is a frozen dataclass.
+
+    A step is the method of its framework's name. ``numpy(a, row)`` and ``torch(a, row)`` write into arrays that are
+    there already; ``jax(a, uniform)`` is a pure function, and returns the arrays that it changed, by name. A step that
+    is timed in parts has a method for each, ``torch_bases``, say; or, where the parts depend on the case,
+    ``steps_torch(a, row)``, which returns them by name. What is made once, such as a module, is made by
+    ``prepare_torch(a, row)``, which may put it into `a`.
+    """
+
+    # Parameters of cases that the tests try: "smoke" (tiny), "odd" (of no round size) and "large" (about 320 a side: an
+    # array which a step allocates is seen). A class without them is no workload, but what some have in common.
+    tests: ClassVar[dict[str, dict[str, Any]]]
+    # What is learned, and stays in fp32 however low the precision is; and what else a step begins with as the last one
+    # left it.
+    learned: ClassVar[tuple[str, ...]] = ()
+    state: ClassVar[tuple[str, ...]] = ()
+    # Arrays of which each step has the next item, so that none begins with what the last one left in the caches.
+    cycled: ClassVar[tuple[str, ...]] = ()
+    # After a step, array -> the one that is copied to it. With the first item of what is cycled it is as in `arrays`.
+    handed_on: ClassVar[Mapping[str, str]] = {}
+    # The frameworks that it runs on, if not all that it has a step for; and the precisions that it makes sense in.
+    frameworks: ClassVar[tuple[str, ...]] = ()
+    precisions: ClassVar[tuple[str, ...]] = ()
+    # Whether matrix products decide its result, so that their rounding shows; whether a step must allocate arrays.
+    products: ClassVar[bool] = True
+    allocates: ClassVar[bool] = False
+
+    # These are properties where they depend on the case.
+    # Whether a step is captured as a graph, where there are such; or the parts that are.
+    captured: bool | tuple[str, ...] = True
+    # Whether a step goes through all items of what is cycled, each timed by itself.
+    whole_pass: bool = False
+    # The array that the host reads after each step, and waits for.
+    read: str = ""
+    # The threads that a step uses, of those that the row has; all if 0.
+    threads: int = 0
+    # Of what is cycled, so many items at a time come from the host's memory; none if 0.
+    streamed: int = 0
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Return everything that a step works on: `Drawn` arrays, `Zeros` that are written to, and small arrays."""
+        raise NotImplementedError
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Pair what a step left with what it must have left, in float64.
+
+        Parameters
+        ----------
+        given, seen
+            The arrays before the step and after it. Of what is cycled, `given` has the item of this step.
+        """
+        raise NotImplementedError
+
+    def parts(self) -> Mapping[str, float]:
+        """Return how often each part counts in a step of the table; nothing for a step in one part."""
+        return {}
+
+    def flops(self) -> float | None:
+        """Count the arithmetic of a step; None if it is not known beforehand."""
+        raise NotImplementedError
+
+    def traffic_bytes(self) -> float:
+        """Count the least that a step must read and write, in fp32."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> float:
+        """Count what the program keeps on the device, in fp32: all arrays, unless a workload says otherwise."""
+        return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
 
 
-class Program(Protocol):
-    """A workload built on a backend for one case. It may have `helpers`: the ids of processes that compute for it, each
-    on one thread."""
-
-    def step(self) -> None:
-        """Do one step. Allocates nothing; on an asynchronous backend it need not be finished on return."""
-
-    def state(self) -> Arrays:
-        """What the last step left, as NumPy: what `reference` gives, and what it needs to have `seen`. It may share
-        memory with the program: use it before the next step."""
-
-
-class Workload(Protocol):
-    """The functions of a workload's module, or methods of its class."""
-
-    def inputs(self, case: Case, seed: int) -> Arrays: ...
-    def build(self, backend: BackendContract, case: Case, inputs: Inputs) -> Program: ...
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected: ...
-    def flops(self, case: Case) -> float | None: ...
-    def traffic_bytes(self, case: Case) -> float: ...
-    def memory_bytes(self, case: Case) -> float: ...
+@functools.cache
+def find_workload(name: str) -> type[Workload]:
+    """Import the class of a workload: the one of its name, in whichever file it stands."""
+    begin = f"\nclass {class_name(name)}("
+    for path in sorted(WORKLOADS.glob("[!_]*.py")):
+        if begin in path.read_text(encoding="utf-8"):
+            found: type[Workload] = getattr(importlib.import_module(f"respeed.workloads.{path.stem}"), class_name(name))
+            return found
+    raise KeyError(name)
 
 
-def part_weights(workload: Workload, case: Case) -> dict[str, float]:
-    """How often each part of a step counts; empty for a step in one part."""
-    weights: Mapping[str, float] = workload.part_weights(case) if hasattr(workload, "part_weights") else {}
-    return dict(weights)
-
-
-def load_workload(name: str) -> Workload:
-    """Import the workload `name`."""
-    found = find_named("respeed.workloads", FAMILIES, name)
-    workload: Workload = found() if isinstance(found, type) else found
-    return workload
+def make_workload(case: Case) -> Workload:
+    """Return the workload of a case; NotMeasurable if the case makes no sense."""
+    found: Any = find_workload(case.workload)
+    made: Workload = found(**case.parameters)
+    return made

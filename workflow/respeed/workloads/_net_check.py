@@ -1,14 +1,19 @@
-"""The check of a net's step against float64, node by node: each from what was seen of the nodes beside it.
+"""The check of a net's step against float64, layer by layer: each from what was seen of the layers beside it.
 
-What a node gives must follow from what the program's own sources gave, a gradient from those of the nodes that read it,
-and a parameter's gradient from both, summed over all examples. As the images and the error at the end are given, all of
-the step is then right, for the cost of some examples and channels of each array. The same module computes it in double
-precision, of some examples; a normalisation, which needs all of them, of some channels. An activation's slope is that
-of the program's own output, which is checked: a number near zero falls on either side.
+The net runs once more in float64, for some examples. Every layer takes in what the program's layer took in, after a
+comparison with what the layers before it give in float64; and in the backward pass the gradient that the program had at
+its output, after a comparison with what the layers behind it hand back. Its parameters' gradients follow from both,
+summed over all examples. As the images and the error at the end are given, all of the step is then right, for the cost
+of some examples, and of some entries of each parameter. What lies between two layers, such as the sum at a shortcut, is
+done by the net's own code. A normalisation needs all examples: it is computed for some channels.
+
+An activation's slope is that of the program's own output, which is compared: a number near zero falls on either side.
 """
 
+import functools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,233 +21,227 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from respeed.workloads._networks import Concatenation, Linear, LocalResponse, Network, Node, Normalization, rows_of
+from respeed.workloads import Arrays, Pairs
+from respeed.workloads._nets import ACTIVATIONS, layers
+from respeed.workloads.arrays import Drawn, checked_rows, largest_error, moved, times, times_transposed
 
-EXAMPLES = 2
-CHANNELS = 8
-# Of a convolution's weights: so many outputs by so many inputs, at every offset of the kernel.
-KERNELS = 2
-# Below any number that a step computes.
-NOTHING = 1e-30
-# A change smaller than this share of its parameter is measured by that: it is rounded as the parameter is.
-SMALL_CHANGE = 1e-3
-
-# What is compared, such as "convolution outputs": the values of each node that has such.
-Values = dict[str, dict[int, np.ndarray]]
-Seen = Mapping[str, np.ndarray]
-Entries = tuple[slice, ...]
+# Of a linear layer's weights: so many outputs by so many inputs; of a convolution's, at every offset of the kernel.
+UNITS, KERNELS = 8, 2
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Where each node is checked: `channels` (or units) of its outputs and their gradients, `entries` of its
-    parameters' gradients. `examples` of the mini-batch: others, and the last one, which a kernel may leave out."""
+@dataclass
+class Call:
+    """What a layer read (x) and gave (y) in a step, and the gradient at what it gave (g); (B, ...) each.
 
-    nodes: Sequence[Node]
-    examples: np.ndarray
-    channels: Sequence[slice]
-    entries: Sequence[Sequence[Entries]]
-    images_too: bool
+    A layer that works in place writes over what the one before it gave: of that one, x and g are what they were.
+    """
 
-    @property
-    def with_gradients(self) -> range:
-        return range(0 if self.images_too else 1, len(self.nodes))
+    x: Tensor
+    y: Tensor
+    g: Any = None
 
-    def place(self, number: int, array: Any) -> Any:
-        """The part of an array (B, C, ...) of the node that is compared."""
-        return array[self.examples][:, self.channels[number]]
+    def keep(self, gradient: Tensor) -> None:
+        """Keep the gradient."""
+        self.g = gradient
 
 
-def make_plan(net: Network, seed: int) -> Plan:
-    """Drawn by the seed."""
-    random = np.random.default_rng(seed)
-    others = random.permutation(net.batch - 1)[: EXAMPLES - 1]
-    channels: list[slice] = []
-    entries: list[list[Entries]] = []
-    for node in net.nodes:
-        normalizes = isinstance(node.layer, Normalization)
-        channels.append(channels[node.sources[0]] if normalizes else _some(node.shape[0], CHANNELS, random))
-        count = KERNELS if isinstance(node.layer, nn.Conv2d) else CHANNELS
-        drawn = [tuple(_some(length, count, random) for length in shape[:2]) for shape in node.learned]
-        entries.append([(channels[-1],)] * 2 if normalizes else drawn)
-    return Plan(net.nodes, np.array([*sorted(others), net.batch - 1]), channels, entries, net.images_too)
+def watch(net: nn.Module) -> list[Call]:
+    """Return a list to which each call of a layer is appended, in order. It keeps their arrays: nothing is copied."""
+    calls: list[Call] = []
+
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        calls.append(call := Call(inputs[0].detach(), output.detach()))
+        if not isinstance(layer, ACTIVATIONS):
+            output.register_hook(call.keep)
+
+    for layer in layers(net).values():
+        layer.register_forward_hook(note)
+    return calls
 
 
-def _some(length: int, count: int, random: np.random.Generator) -> slice:
-    """Up to `count` neighbours, of which the last ones are as likely as any."""
-    start = int(random.integers(0, max(1, length - count + 1)))
-    return slice(start, min(start + count, length))
+class NetCheck:
+    """Compares a step of a net with float64.
 
+    Parameters
+    ----------
+    net : Module
+        The net without numbers.
+    given : Arrays
+        Parameters, and running means and variances, by name, before the step.
+    seen : Module
+        The net of the program after the step.
+    calls : sequence of Call
+        What its layers did in the step.
+    rate : float
+        Parameters become less by so many times their gradients.
+    mean : callable
+        Of an array, the mean over replicas.
+    """
 
-def found_values(plan: Plan, seen: Seen) -> Values:
-    """What the program computed there. `seen` has of node i: y_i, and g_i, the gradient at it; of each of its
-    parameters k gradient_i_k, of a normalisation mean_i and variance_i; and, where the step learned, of those entries
-    before_i_k and change_i_k."""
-    values: Values = defaultdict(dict)
-    for number in plan.with_gradients:
-        gradient = plan.place(number, seen[f"g_{number}"]) * _slope(plan, number, seen)
-        values[f"gradients at {plan.nodes[number].kind} outputs"][number] = gradient
-    for number, node in enumerate(plan.nodes[1:], 1):
-        values[f"{node.kind} outputs"][number] = plan.place(number, seen[f"y_{number}"])
-        for index, (name, entries) in enumerate(zip(("weight", "bias"), plan.entries[number], strict=False)):
-            values[f"{node.kind} {name} gradients"][number] = seen[f"gradient_{number}_{index}"][entries]
-            if (changed := f"change_{number}_{index}") in seen:
-                values[f"{node.kind} {name} changes"][number] = seen[changed]
-        if f"mean_{number}" in seen:
-            values["running means"][number] = seen[f"mean_{number}"][plan.channels[number]]
-            values["running variances"][number] = seen[f"variance_{number}"][plan.channels[number]]
-    return values
+    def __init__(
+        self,
+        net: nn.Module,
+        given: Arrays,
+        seen: nn.Module,
+        calls: Sequence[Call],
+        rate: float,
+        mean: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        self.net, self.given, self.seen, self.calls, self.rate, self.mean = net, given, seen, calls, rate, mean
+        # How far off each layer was, by what was compared, such as "Conv2d inputs".
+        self.errors: dict[str, list[float]] = defaultdict(list)
+        # As the parameters are: the same in all replicas.
+        first = np.asarray(getattr(given, next(iter(net.state_dict()))), np.float32)
+        self.random = np.random.default_rng(first.ravel()[:4].view(np.uint32))
+        last = len(calls[0].x) - 1
+        self.examples = np.append(self.random.permutation(last)[:1], last)
 
+    def pairs(self) -> Pairs:
+        """Return the errors, beside 0, by what was compared."""
+        return {what: (np.array(errors), np.zeros(len(errors)), 1.0) for what, errors in self.errors.items()}
 
-def expected_values(
-    plan: Plan, parameters: Sequence[Sequence[Any]], error: np.ndarray, seen: Seen, rate: float | None
-) -> Values:
-    """The same in float64, given the gradient at the last node, `error`; `parameters` before the step. With a learning
-    rate, what the parameters change by as well."""
-    values: Values = defaultdict(dict)
-    sums: dict[int, np.ndarray] = defaultdict(float, {len(plan.nodes) - 1: plan.place(len(plan.nodes) - 1, error)})  # type: ignore[arg-type]
-    for number, node in enumerate(plan.nodes[1:], 1):
-        kind, first = node.kind, node.sources[0]
-        x, g = seen[f"y_{first}"], seen[f"g_{number}"] * _slope(plan, number, seen, whole=True)
-        if isinstance(node.layer, Normalization):
-            given, share, gradients, running = _normalized(node.layer, x, g, parameters[number], plan.channels[number])
-            given, shares = given[plan.examples], [share[plan.examples]]
-            values["running means"][number], values["running variances"][number] = running
-        elif isinstance(node.layer, Concatenation):
-            given = np.concatenate([seen[f"y_{source}"] for source in node.read], 1)
-            given, gradients = plan.place(number, given), []
-            ends = np.cumsum([plan.nodes[source].shape[0] for source in node.read])
-            parts = zip(node.read, np.split(g, ends[:-1], 1), strict=True)
-            shares = [plan.place(source, part) for source, part in parts]
+    def run(self, images: np.ndarray, error: np.ndarray) -> Tensor:
+        """Compare every layer, given images (B, ...) and the gradient at the scores (B, classes).
+
+        Returns the gradient at the images of the examples that were computed.
+        """
+        self.compare("images", self.calls[0].x, images)
+        self.compare("gradients at scores", self.calls[-1].g, error)
+        twin, left = deepcopy(self.net), iter(self.calls)
+        for name, layer in layers(twin).items():
+            look = functools.partial(self.look, left, name)
+            layer.forward = functools.partial(_Through.apply, look)
+        with torch.enable_grad():
+            some = _double(images[self.examples]).requires_grad_()
+            scores = twin(some)
+            self.compare("scores", self.calls[-1].y[self.examples], scores)
+            scores.backward(_double(error[self.examples]))
+        return some.grad
+
+    def compare(self, what: str, found: Any, expected: Any, size: float = 0.0) -> None:
+        """Note how far off an array is; of what is expected, NaN was not computed."""
+        here, there = _host(found), _host(expected)
+        self.errors[what].append(largest_error((here, np.where(np.isnan(there), here, there), size)))
+
+    def look(self, left: Any, name: str, x: Tensor) -> "Both":
+        """Compare what a layer read with what the layers before it give, and go on with what it read."""
+        call, layer, some = next(left), self.net.get_submodule(name), self.examples
+        kind, is_relu = type(layer).__name__, isinstance(layer, nn.ReLU)
+
+        def behind_activation(gradient: Tensor) -> Tensor:
+            y = _double(call.y[some])
+            return gradient * ((y > 0) if is_relu else 1 - y * y)
+
+        def behind_layer(gradient: Tensor) -> Tensor:
+            self.compare(f"gradients at {kind} outputs", call.g[some], gradient)
+            return share
+
+        if isinstance(layer, ACTIVATIONS):
+            self.compare(f"{kind} outputs", call.y[some], x.relu() if is_relu else x.tanh())
+            return _double(call.y[some]), behind_activation
+        self.compare(f"{kind} inputs", call.x[some], x)
+        given = {one: getattr(self.given, f"{name}.{one}") for one in layer.state_dict()}
+        y, share = (self.normalize if isinstance(layer, nn.BatchNorm2d) else self.compute)(name, layer, given, call)
+        return y, behind_layer
+
+    def compute(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
+        """Return what a layer gives of some examples, and the gradient at what it reads."""
+        x, g = (_double(one[self.examples]) for one in (call.x, call.g))
+        if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
+            y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
+            share = torch.from_numpy(times(g.numpy(), given["weight"]))
         else:
-            given, share = _layer(node.layer, x[plan.examples], g[plan.examples], parameters[number])
-            given, shares = given[:, plan.channels[number]], [share[:, plan.channels[first]]]
-            gradients = _gradients(node.layer, x, g, plan.entries[number])
-        for source in node.added:
-            given = given + plan.place(number, seen[f"y_{source}"])
-            sums[source] = sums[source] + g[plan.examples][:, plan.channels[source]]
-        for source, share in zip(node.read, shares, strict=True):
-            sums[source] = sums[source] + share
-        values[f"{kind} outputs"][number] = _activated(given, node.activation)
-        for name, gradient in zip(("weight", "bias"), gradients, strict=False):
-            values[f"{kind} {name} gradients"][number] = gradient
-            if rate is not None:
-                values[f"{kind} {name} changes"][number] = -rate * gradient
-    for number in plan.with_gradients:
-        values[f"gradients at {plan.nodes[number].kind} outputs"][number] = sums[number] * _slope(plan, number, seen)
-    return values
+            with torch.enable_grad():
+                arrays = {one: _double(array) for one, array in given.items()}
+                y = torch.func.functional_call(layer, arrays, (x.requires_grad_(),))
+                (share,) = torch.autograd.grad(y, x, g)
+        if "weight" in given:
+            self.learn_weights(f"{name}.weight", layer, call)
+        if "bias" in given:
+            some = checked_rows(g.shape[1])
+            g = _double(call.g[:, some])
+            self.learn(f"{name}.bias", layer, (some,), g.transpose(0, 1).flatten(1).sum(1), g)
+        return y.detach(), share
 
+    def normalize(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
+        """Return the same of some channels, over all examples; elsewhere NaN."""
+        some = checked_rows(layer.num_features)
+        arrays = {one: _double(np.asarray(array)[some]) for one, array in given.items()}
+        x, g = _double(call.x[:, some]), _double(call.g[:, some])
+        with torch.enable_grad():
+            reads = [one.requires_grad_() for one in (x, arrays["weight"], arrays["bias"])]
+            y = nn.functional.batch_norm(x, **arrays, training=True, momentum=layer.momentum, eps=layer.eps)
+            share, *gradients = torch.autograd.grad(y, reads, g)
+        for one in ("running_mean", "running_var"):
+            was, found = np.asarray(given[one])[some], _host(self.seen.get_buffer(f"{name}.{one}")[some])
+            error = largest_error(moved(was, found, arrays[one].numpy() - was))
+            self.errors[f"{type(layer).__name__} {one}"].append(error)
+        for one, gradient in zip(("weight", "bias"), gradients, strict=True):
+            self.learn(f"{name}.{one}", layer, (some,), gradient, g)
+        outputs, shares = torch.full((2, len(self.examples), *call.x.shape[1:]), torch.nan, dtype=torch.float64)
+        outputs[:, some], shares[:, some] = y.detach()[self.examples], share[self.examples]
+        return outputs, shares
 
-def scaled(plan: Plan, values: Values, seen: Seen) -> dict[str, np.ndarray]:
-    """Each node's values over the largest of those that were found, all nodes' one after another: as far off as each is
-    by its own measure, they can be compared as one array. A 1 stands last: errors are over an array's largest value,
-    and a measure may be larger than all that was found."""
-    scales = _scales(plan, seen)
-    return {
-        name: np.concatenate(
-            [np.divide(array.ravel(), scales[name][number], dtype=np.float64) for number, array in sorted(of.items())]
-            + [np.ones(1)]
-        )
-        for name, of in values.items()
-    }
-
-
-def _scales(plan: Plan, seen: Seen) -> dict[str, dict[int, float]]:
-    scales = {
-        name: {number: max(NOTHING, float(np.abs(array).max())) for number, array in of.items()}
-        for name, of in found_values(plan, seen).items()
-    }
-    for number in range(1, len(plan.nodes)):
-        if plan.entries[number] and len(plan.entries[number][-1]) == 1:
-            name = ("weight", "bias")[len(plan.entries[number]) - 1]
-            of = scales[f"{plan.nodes[number].kind} {name} gradients"]
-            of[number] = max(of[number], _size_of_sums(seen[f"g_{number}"], plan.entries[number][-1]))
-        for index, name in enumerate(("weight", "bias")):
-            if (before := f"before_{number}_{index}") in seen:
-                of = scales[f"{plan.nodes[number].kind} {name} changes"]
-                of[number] = max(of[number], SMALL_CHANGE * float(np.abs(seen[before]).max()))
-    return scales
-
-
-def _size_of_sums(g: np.ndarray, channels: tuple[slice, ...]) -> float:
-    """How large sums of gradients (B, C, ...) over all but the channels are if signs fall at random. One that cancels
-    more, as all do below a normalisation, is no measure of its terms' rounding."""
-    chosen = np.moveaxis(g[:, channels[0]], 1, 0)
-    squares = np.square(chosen.reshape(len(chosen), -1), dtype=np.float64).sum(1)
-    return float(np.sqrt(squares.max()))
-
-
-def _layer(layer: Any, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """What the layer gives of x in double precision, and the gradient at x, given that at what it gives, g."""
-    if isinstance(layer, Linear):  # its weights may be large: they are drawn piece by piece
-        weights, bias = parameters
-        share = weights.times(g.astype(np.float64))
-        if x.ndim == 4:
-            share = share.reshape(len(x), *x.shape[2:], x.shape[1]).transpose(0, 3, 1, 2)
-        return weights.transposed_times(rows_of(_double(x)).numpy()) + np.asarray(bias), share
-    names = [name for name, _ in layer.named_parameters()]
-    state = {name: _double(np.asarray(array)) for name, array in zip(names, parameters, strict=True)}
-    if isinstance(layer, LocalResponse):
-        again = LocalResponse(len(layer.band), layer.size, layer.alpha)
-        again.to_empty(device="cpu").double().start_over()
-        state["band"] = again.band
-    with torch.enable_grad():
-        there = _double(x).requires_grad_()
-        given = torch.func.functional_call(layer, state, (there,))
-        (share,) = torch.autograd.grad(given, there, _double(g))
-    return given.detach().numpy(), share.numpy()
-
-
-def _normalized(
-    layer: Normalization, x: np.ndarray, g: np.ndarray, parameters: Sequence[Any], channels: slice
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """The same of a normalisation's channels, over all examples; the gradients of its gain and shift there, and its
-    running mean and variance after one step."""
-    gain, shift = (_double(np.asarray(array)[channels]).requires_grad_() for array in parameters)
-    mean, variance = torch.zeros_like(gain), torch.ones_like(gain)
-    with torch.enable_grad():
-        there = _double(x[:, channels]).requires_grad_()
-        given = nn.functional.batch_norm(there, mean, variance, gain, shift, True, layer.momentum or 0.0, layer.eps)
-        share, *gradients = torch.autograd.grad(given, [there, gain, shift], _double(g[:, channels]))
-    running = mean.detach().numpy(), variance.detach().numpy()
-    return given.detach().numpy(), share.numpy(), [one.numpy() for one in gradients], running
-
-
-def _gradients(layer: Any, x: np.ndarray, g: np.ndarray, entries: Sequence[Entries]) -> list[np.ndarray]:
-    """Of these entries of a layer's parameters, summed over all examples."""
-    biases = [_double(g[:, one[0]]).transpose(0, 1).flatten(1).sum(1).numpy() for one in entries if len(one) == 1]
-    if len(biases) == len(entries):
-        return biases
-    outputs, inputs = entries[0]
-    there = _double(g[:, outputs])
-    if isinstance(layer, nn.Conv2d):
+    def learn_weights(self, name: str, layer: Any, call: Call) -> None:
+        """Compare the gradients of some weights, summed over all examples."""
+        weights = layer.weight.shape
+        outputs, inputs = (self.some(length, KERNELS if len(weights) > 2 else UNITS) for length in weights[:2])
+        if len(weights) == 2:
+            self.learn(name, layer, (outputs, inputs), _double(call.g[:, outputs]).T @ _double(call.x[:, inputs]))
+            return
         size = (1, inputs.stop - inputs.start, *layer.kernel_size)
-        weights = []
+        expected = []
         for number in range(outputs.start, outputs.stop):  # each of its own group of inputs
-            begin = number * layer.groups // layer.out_channels * (layer.in_channels // layer.groups) + inputs.start
-            read = _double(x[:, begin : begin + size[1]])
-            one = there[:, number - outputs.start, None]
-            weights.append(nn.grad.conv2d_weight(read, size, one, layer.stride, layer.padding))
-        found = torch.cat(weights)
-    else:
-        found = there.T @ rows_of(_double(x))[:, inputs]
-    return [found.numpy(), *biases]
+            begin = number * layer.groups // layer.out_channels * weights[1] + inputs.start
+            x, g = _double(call.x[:, begin : begin + size[1]]), _double(call.g[:, number, None])
+            expected.append(nn.grad.conv2d_weight(x, size, g, layer.stride, layer.padding))
+        self.learn(name, layer, (outputs, inputs), torch.cat(expected))
+
+    def learn(self, name: str, layer: Any, entries: Any, expected: Tensor, terms: Any = None) -> None:
+        """Compare entries of a parameter's gradient, and what they changed by.
+
+        A sum of `terms` (B, C, ...) is measured by its size if signs fall at random. One that cancels more, as all do
+        below a normalisation, is no measure of its terms' rounding.
+        """
+        kind, given = f"{type(layer).__name__} {name.rpartition('.')[2]}", getattr(self.given, name)
+        array, mean = self.seen.get_parameter(name), self.mean(_host(expected))
+        size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
+        self.compare(f"{kind} gradients", array.grad[entries], mean, size)
+        if self.rate:
+            large = isinstance(given, Drawn) and len(entries) > 1
+            was = given.rows(entries[0])[:, entries[1]] if large else np.asarray(given)[entries]
+            error = largest_error(moved(was, _host(array[entries]), -self.rate * mean))
+            self.errors[f"{kind} changes"].append(error)
+
+    def some(self, length: int, count: int) -> slice:
+        """Draw up to `count` neighbours, of which the last ones are as likely as any."""
+        start = int(self.random.integers(0, max(1, length - count + 1)))
+        return slice(start, min(start + count, length))
 
 
-def _double(array: np.ndarray) -> Tensor:
+# What a layer gives in float64, and what makes the gradient at what it read of that at what it gave.
+Both = tuple[Tensor, Callable[[Tensor], Tensor]]
+
+
+class _Through(torch.autograd.Function):  # type: ignore[misc]
+    """Goes on with what `look` returns, in both directions."""
+
+    @staticmethod
+    def forward(context: Any, look: Callable[[Tensor], Both], x: Tensor) -> Tensor:
+        y, context.back = look(x)
+        return y.clone()  # a view could not be added to
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> Any:
+        return None, context.back(gradients[0])
+
+
+def _double(array: Any) -> Tensor:
+    """Return an array, of NumPy or of torch on any device, in float64."""
+    if isinstance(array, Tensor):
+        return array.detach().cpu().double().contiguous()
     return torch.from_numpy(np.ascontiguousarray(array, np.float64))
 
 
-def _activated(z: np.ndarray, activation: str) -> Any:
-    if activation == "relu":
-        return np.maximum(z, 0.0)
-    return np.tanh(z) if activation == "tanh" else z
-
-
-def _slope(plan: Plan, number: int, seen: Seen, *, whole: bool = False) -> Any:
-    """The activation's slope where the node gave what was seen."""
-    activation, y = plan.nodes[number].activation, seen[f"y_{number}"]
-    if not activation:
-        return 1.0
-    y = y if whole else plan.place(number, y)
-    return y > 0 if activation == "relu" else 1 - np.square(y, dtype=np.float64)
+def _host(array: Any) -> np.ndarray:
+    return np.asarray(array.detach().cpu() if isinstance(array, Tensor) else array)

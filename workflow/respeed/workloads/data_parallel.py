@@ -1,187 +1,228 @@
-"""Synchronous data-parallel training: gradient descent on a mini-batch that is split over replicas of a net.
+"""Synchronous data-parallel training: copies of a net, each with its part of every mini-batch."""
 
-Replica r of R has a copy of the net, and the examples x (B/R, V) of its part with their labels. Each computes
-
-    h = tanh(x W1 + b1)        z = h W2 + b2        e2 = softmax(z) - onehot(labels)        e1 = e2 W2^T (1 - h^2)
-    g_r = -rate/B (x^T e1, sum e1, h^T e2, sum e2)
-
-waits for all, and adds their sum, which is the mini-batch's average, to its parameters: p += g_1 + ... + g_R. As every
-replica adds the same, their copies stay the same. Replicas are processes on one core each, or on one GPU each; the sum
-is an all-reduce, over the loopback interface on the CPU.
-"""
-
-from typing import Any
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.backends import Array, BackendContract, Group, Replicas
-from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._common import sizes
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads._replicas import Replicas
+from respeed.workloads.convnet import BATCHES, Convnet, Net
 
-PARAMETERS = {
-    "visible": "whole", "hidden": "whole", "classes": "whole", "batch": "whole", "learning_rate": "real",
-    "replicas": "whole",
-}  # fmt: skip
-TESTS = {
-    "smoke": {"visible": 64, "hidden": 32, "classes": 10, "batch": 24, "learning_rate": 0.5, "replicas": 1},
-    "odd": {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5, "replicas": 1},
-    "large": {"visible": 320, "hidden": 320, "classes": 320, "batch": 320, "learning_rate": 0.5, "replicas": 1},
-}
-BACKENDS = ("torch",)
-PRECISIONS = ("fp32", "fp64")
-# In other processes: not by the backend of this one.
-PRODUCTS = False
-ASKS = ("replicas",)
-
-# Mini-batches that are cycled through.
-BATCHES = 4
+if TYPE_CHECKING:
+    from torch import nn
 
 
-class Replica:
-    """One copy of the net and its part of every mini-batch. Its backend offers what nets need."""
+@dataclass(frozen=True, kw_only=True)
+class Replicated(Workload):
+    """Train a net by gradient descent on a mini-batch that is split over replicas, as torch's users do.
 
-    def __init__(self, backend: BackendContract, group: Group, case: Case, inputs: Inputs) -> None:
-        V, H, C, B = _sizes(case)
-        self.backend, self.group = backend, group
-        self.rate = case.parameters["learning_rate"] / B
-        # All parameters side by side, and all changes: one array to add up.
-        self.parameters = backend.array(inputs["parameters"])
-        self.changes = backend.zeros(1, parameter_count(case))
-        self.W1, self.b1, self.W2, self.b2 = views(self.parameters, V, H, C)
-        self.dW1, self.db1, self.dW2, self.db2 = views(self.changes, V, H, C)
-        part = slice(group.rank * B // group.count, (group.rank + 1) * B // group.count)
-        self.batches = [
-            (backend.array(np.asarray(x)[part]), backend.labels(labels[part]))
-            for x, labels in zip(inputs["examples"], inputs["labels"], strict=True)
-        ]
-        own = part.stop - part.start
-        self.h, self.e1 = backend.zeros(own, H), backend.zeros(own, H)
-        self.z, self.e2 = backend.zeros(own, C), backend.zeros(own, C)
-        self.costs = backend.zeros(own, 1)
-        self.ones = backend.array(np.ones((1, own)))
-        self.count = 0
+    Each replica has a copy of the net, and examples of its own. Each computes gradients, waits for all, and steps by
+    the mean over replicas (`DistributedDataParallel`): parameters -= learning_rate / R (g_1 + ... + g_R). As all add
+    the same, their copies stay the same. While gradients of the first layers are computed, those of the last ones are
+    under way. Replicas are processes, on a core or a GPU each.
+    """
 
-    def step(self) -> None:
-        x, labels = self.batches[self.count % len(self.batches)]
-        self.gradient(x, labels)
-        self.group.all_reduce(self.changes)
-        self.backend.add(self.changes, self.parameters)
-        self.count += 1
+    batch: int
+    learning_rate: float
+    replicas: int
 
-    def gradient(self, x: Array, labels: Array) -> None:
-        """-rate/B of this part's gradient, into `changes`."""
-        backend, down = self.backend, -self.rate
-        backend.dense_layer(x, self.W1, self.b1, self.h, activation="tanh")  # (own, H)
-        backend.dense_layer(self.h, self.W2, self.b2, self.z, activation="none")  # (own, C)
-        backend.softmax_error(self.z, labels, self.e2, self.costs)
-        backend.gemm(self.e2, self.W2, self.e1, transpose_b=True)
-        backend.activation_backward(self.h, self.e1, activation="tanh")
-        backend.gemm(x, self.e1, self.dW1, transpose_a=True, alpha=down)
-        backend.gemm(self.ones, self.e1, self.db1, alpha=down)
-        backend.gemm(self.h, self.e2, self.dW2, transpose_a=True, alpha=down)
-        backend.gemm(self.ones, self.e2, self.db2, alpha=down)
+    captured = False
+    # In other processes: not by the backend of this one.
+    products: ClassVar = False
 
-    def state(self) -> np.ndarray:
-        return self.backend.host(self.parameters)
+    def part(self) -> "_Part":
+        """Return what one replica does; all have as many examples."""
+        raise NotImplementedError
 
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw a seed: replicas draw the rest themselves."""
+        return {"seed": random.integers(0, 2**31, 1)}
 
-class _DataParallel:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.replicas = backend.replicas(_replicas(case))
-        _rehearse(self.replicas, _replicas(case))
-        self.replicas.build(Replica, case, inputs)
-        self.helpers = self.replicas.processes
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Have every replica build its program, after a tiny step: what its process loads at a first one would take
+        longer than the step that is timed."""
+        tiny = type(self)(**{**self.tests["smoke"], "replicas": self.replicas, "batch": 4 * self.replicas})
+        a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
+        a.helpers = a.replicas.pids
+        for workload in (tiny, self):
+            a.replicas.ask("build", workload.part(), seed)
+            if workload is tiny:
+                a.replicas.ask("step", seed)
 
-    def step(self) -> None:
-        self.replicas.call("step")
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Have every replica do a step."""
+        a.replicas.ask("step", int(a.seed[0]))
 
-    def state(self) -> Arrays:
-        """The parameters of the first, and how far those of each are from them."""
-        every = self.replicas.call("state")
-        return {"parameters": every[0], "apart": np.array([np.abs(one - every[0]).max() for one in every])}
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare each replica's own layers with float64, its gradients with the mean of all, and all parameters."""
+        every: list[tuple[int, tuple[Pairs, str]]] = seen.replicas.ask("check")
+        found: dict[str, list[Any]] = {}
+        for rank, (_, (pairs, _)) in enumerate(every):
+            for what, pair in pairs.items():
+                if not rank or "running" not in what:  # each step begins with those of the first
+                    found.setdefault(what, []).append(pair[0])
+        unlike = np.array([float(sums != every[0][1][1]) for _, (_, sums) in every])
+        return {
+            "inputs": (np.array([seed for seed, _ in every]), given.seed),
+            "replicas unlike the first": (unlike, np.zeros(1)),
+            **{what: (np.concatenate(some), np.zeros(1), 1.0) for what, some in found.items()},
+        }
 
+    def flops(self) -> float:
+        """Count those of all replicas."""
+        return self.replicas * self.part().flops()
 
-def _rehearse(replicas: Replicas, count: int) -> None:
-    """A tiny step in every replica: what its process loads at a first one would take longer than the step that is
-    timed, 0.3 s where it takes 0.02."""
-    tiny = Case("rehearsal", "data_parallel", {**TESTS["smoke"], "batch": 8 * count, "replicas": count})
-    replicas.build(Replica, tiny, inputs(tiny, seed=0))
-    replicas.call("step")
+    def traffic_bytes(self) -> float:
+        """Count that of all replicas."""
+        return self.replicas * self.part().traffic_bytes()
+
+    def memory_bytes(self) -> float:
+        """Count that of one replica: each has a device of its own."""
+        return self.part().memory_bytes()
 
 
-build = _DataParallel
+@dataclass(frozen=True, kw_only=True)
+class _Part(Net):
+    """What a replica does: a step of its net, whose gradients become the mean of all replicas'."""
+
+    rank: int = 0
+
+    captured = False
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Wrap the net."""
+        from torch import distributed
+        from torch.nn.parallel import DistributedDataParallel
+
+        super().prepare_torch(a, row)
+        if distributed.is_initialized():
+            a.model = DistributedDataParallel(a.net)
+
+    def mean(self, array: np.ndarray) -> np.ndarray:
+        """Return the mean over all replicas."""
+        from torch import distributed
+
+        if not distributed.is_initialized():
+            return array
+        every: list[Any] = [None] * distributed.get_world_size()
+        distributed.all_gather_object(every, array)
+        mean: np.ndarray = np.mean(every, axis=0)
+        return mean
+
+    def check(self, given: Arrays, seen: Arrays) -> Any:
+        """Return what one replica's check finds, and a sum of its parameters' bytes."""
+        parameters = b"".join(one.detach().cpu().numpy().tobytes() for one in seen.parameters)
+        return super().check(given, seen), hashlib.sha256(parameters).hexdigest()
 
 
-def inputs(case: Case, seed: int) -> Inputs:
-    """Weights of a standard deviation of 1 over the root of what comes in; biases in +-0.1; examples uniform in [0, 1),
-    as pixel intensities are; labels uniform."""
-    V, H, C, B = _sizes(case)
-    random = np.random.default_rng(seed)
-    parameters = np.empty((1, parameter_count(case)), np.float32)
-    W1, b1, W2, b2 = views(parameters, V, H, C)
-    W1[:], W2[:] = random.standard_normal(W1.shape) / V**0.5, random.standard_normal(W2.shape) / H**0.5
-    b1[:], b2[:] = random.uniform(-0.1, 0.1, b1.shape), random.uniform(-0.1, 0.1, b2.shape)
-    return {
-        "parameters": parameters,
-        "examples": random.random((BATCHES, B, V), dtype=np.float32),
-        "labels": random.integers(0, C, (BATCHES, B)),
+@dataclass(frozen=True, kw_only=True)
+class _Layers(_Part):
+    """Train a net of one hidden layer of tanh units."""
+
+    visible: int
+    hidden: int
+
+    def make(self) -> "nn.Module":
+        from torch import nn
+
+        from respeed.workloads._nets import Tanh
+
+        V, H, C = self.visible, self.hidden, self.classes
+        return nn.Sequential(nn.Linear(V, H), Tanh(), nn.Linear(H, C)).to("meta")
+
+    @property
+    def example(self) -> tuple[tuple[int, ...], float, float]:
+        """Return the shape of an example, with numbers in [0, 1)."""
+        return (self.visible,), 0.0, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataParallel(Replicated):
+    """Train replicas of a multi-layer perceptron: softmax(tanh(x W1 + b1) W2 + b2).
+
+    Parameters
+    ----------
+    visible, hidden, classes : int
+        V, H and C.
+    batch : int
+        B, of all replicas; each has B // R.
+    learning_rate : float
+    replicas : int
+        R.
+    """
+
+    visible: int
+    hidden: int
+    classes: int
+
+    precisions: ClassVar = ("fp32", "fp64")
+    tests: ClassVar = {
+        "smoke": {"visible": 64, "hidden": 32, "classes": 10, "batch": 24, "learning_rate": 0.5, "replicas": 1},
+        "odd": {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5, "replicas": 1},
+        "large": {"visible": 320, "hidden": 320, "classes": 320, "batch": 320, "learning_rate": 0.5, "replicas": 1},
     }
 
+    def part(self) -> _Part:
+        V, H, C = self.visible, self.hidden, self.classes
+        rate, batch = self.learning_rate, self.batch // self.replicas
+        return _Layers(visible=V, hidden=H, classes=C, batch=batch, learning_rate=rate)
 
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    """What one replica with the whole mini-batch changes in its parameters, in float64; and that all are the same."""
-    V, H, C, B = _sizes(case)
-    W1, b1, W2, b2 = views(inputs["parameters"].astype(np.float64), V, H, C)
-    x, labels = inputs["examples"][0].astype(np.float64), inputs["labels"][0]
-    h = np.tanh(x @ W1 + b1)
-    z = h @ W2 + b2
-    e2 = np.exp(z - z.max(axis=1, keepdims=True))
-    e2 /= e2.sum(axis=1, keepdims=True)
-    e2[np.arange(B), labels] -= 1.0
-    e1 = e2 @ W2.T * (1.0 - h**2)
-    gradients = [x.T @ e1, e1.sum(axis=0), h.T @ e2, e2.sum(axis=0)]
-    changes = np.concatenate([gradient.ravel() for gradient in gradients])[None, :]
-    rate = case.parameters["learning_rate"] / B
-    return {"parameters": -rate * changes, "apart": np.zeros(_replicas(case))}
+    def traffic_bytes(self) -> float:
+        """Count, of every replica, parameters and changes read and written once each; examples read by two products."""
+        return 4.0 * (4 * self.replicas * self.part().counts.parameters + 2 * self.batch * self.visible)
+
+    def memory_bytes(self) -> float:
+        """Count parameters and changes of every replica, and all mini-batches, units and errors."""
+        V, H, C = self.visible, self.hidden, self.classes
+        numbers = 2 * self.replicas * self.part().counts.parameters + self.batch * (BATCHES * V + 2 * H + 2 * C)
+        return 4.0 * numbers
 
 
-def views(flat: Any, V: int, H: int, C: int) -> tuple[Any, Any, Any, Any]:
-    """W1 (V, H), b1 (1, H), W2 (H, C) and b2 (1, C) in an array (1, n) that has them one after another."""
-    ends = np.cumsum([V * H, H, H * C, C]).tolist()
-    shapes = ((V, H), (1, H), (H, C), (1, C))
-    first, second, third, fourth = (
-        flat[0, start:end].reshape(*shape) for start, end, shape in zip([0, *ends], ends, shapes, strict=False)
-    )
-    return first, second, third, fourth
+@dataclass(frozen=True, kw_only=True)
+class _ConvnetPart(_Part, Convnet):
+    """Train a convolutional net on a part of every mini-batch."""
 
 
-def parameter_count(case: Case) -> int:
-    V, H, C, _ = _sizes(case)
-    return V * H + H + H * C + C
+@dataclass(frozen=True, kw_only=True)
+class ConvnetReplicas(Replicated):
+    """Train replicas of a convolutional net.
 
+    Parameters
+    ----------
+    network, width, side, classes, update, learning_rate, gradients
+        As those of `Convnet`.
+    batch : int
+        Of all replicas; each has batch // R.
+    replicas : int
+        R.
+    """
 
-def flops(case: Case) -> float:
-    """Five products, 4 B V H + 6 B H C: the error is not carried on to the examples."""
-    V, H, C, B = _sizes(case)
-    return 4.0 * B * V * H + 6.0 * B * H * C
+    network: Literal["alexnet", "vgg16", "resnet50", "resnet152"]
+    width: float
+    side: int
+    classes: int
+    update: Literal["sgd"]
+    gradients: Literal["parameters"]
 
+    precisions: ClassVar = ("fp32", "fp64")
+    tests: ClassVar = {
+        "smoke": {
+            "network": "alexnet", "width": 0.1, "batch": 4, "side": 67, "classes": 10, "update": "sgd",
+            "learning_rate": 1e-5, "gradients": "parameters", "replicas": 1,
+        },
+        "odd": {
+            "network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "sgd",
+            "learning_rate": 0.1, "gradients": "parameters", "replicas": 1,
+        },
+        "large": {
+            "network": "vgg16", "width": 0.25, "batch": 3, "side": 64, "classes": 320, "update": "sgd",
+            "learning_rate": 1e-5, "gradients": "parameters", "replicas": 1,
+        },
+    }  # fmt: skip
 
-def traffic_bytes(case: Case) -> float:
-    """Of every replica: parameters and changes read and written once each; examples read by two products, fp32."""
-    V, _, _, B = _sizes(case)
-    return 4.0 * (4 * _replicas(case) * parameter_count(case) + 2 * B * V)
-
-
-def memory_bytes(case: Case) -> float:
-    """Of every replica: parameters and changes; mini-batches, units and errors in parts, fp32."""
-    V, H, C, B = _sizes(case)
-    return 4.0 * (2 * _replicas(case) * parameter_count(case) + B * (BATCHES * V + 2 * H + 2 * C))
-
-
-def _sizes(case: Case) -> tuple[int, ...]:
-    return sizes(case, "visible", "hidden", "classes", "batch")
-
-
-def _replicas(case: Case) -> int:
-    return int(case.parameters["replicas"])
+    def part(self) -> _Part:
+        given = asdict(self)
+        count = given.pop("replicas")
+        return _ConvnetPart(**{**given, "batch": self.batch // count})

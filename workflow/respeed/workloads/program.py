@@ -1,8 +1,7 @@
 """A program of somebody else's: what is timed is a run of it, each a fresh process.
 
-A table says in `program` (inputs/experiments.py) what it runs, how its time is known, and how its result is checked. A
-row runs it where its own steps would run: on its CPUs, with as many threads in the environment, or with its device the
-only one to be seen. No shell is between: what a paper says are words, and words they stay. No run has more time or
+A row runs it where its own steps would run: on its CPUs, with as many threads in the environment, or with its device
+the only one to be seen. No shell is between: what a paper says are words, and words they stay. No run has more time or
 prints more than it may; when a case ends, however it does, nothing that it started goes on.
 
 The time is that of the whole process, from its start until its end and the end of what it prints, or a number that it
@@ -20,32 +19,19 @@ import sys
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from respeed.backends import BackendContract
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
 from respeed.machine.software import checksums, files_of
-from respeed.model.paper import Case, filled
+from respeed.model.paper import filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
-from respeed.workloads import Arrays, Expected, Inputs
-
-PARAMETERS = {"program": "any"}
-OPTIONS = {"batch": "whole", "flops": "real"}
-TESTS = {
-    "smoke": {"program": {"paper": "", "command": ["true"]}},
-    "odd": {"program": {"paper": "", "command": ["echo", "1"], "time_pattern": "(.+)", "time_unit": "microseconds"}},
-    "large": {"program": {"paper": "", "command": ["echo", "{threads}"]}},
-}
-PRODUCTS = False
-ALLOCATES = True
-BACKENDS = ("program",)
+from respeed.workloads import Arrays, Pairs, Row, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
@@ -58,10 +44,86 @@ MOST_TAKEN, TICKS = 1.05, 0.05
 # What this project tunes its own libraries with (measure/worker.py) is no business of others' programs.
 _OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-_SEED = "{seed}"
 # Leads the group of processes that runs are put into. When this process closes the pipe, or ends in whatever way, it
 # ends all that is left of them, itself included.
 _WATCH = "import os, shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True); os.killpg(0, 9)"
+
+
+class Given:
+    """What a case may give, beside what its command leaves open: apart, since `flops` is a method of a workload, too.
+
+    Parameters
+    ----------
+    program : dict
+        What the table says (``ProgramEntry`` of inputs/experiments.py), and its paper; on a row also the device.
+    batch : int
+        Examples of a run.
+    flops : float
+        The arithmetic of a run.
+    """
+
+    program: dict[str, Any]
+    batch: int = 0
+    flops: float = 0.0
+
+
+class Program(Given, Workload):
+    """Run a program as its table says: what it runs, how its time is known, and how its result is checked."""
+
+    products: ClassVar = False
+    allocates: ClassVar = True
+    captured = False
+    tests: ClassVar = {
+        "smoke": {"program": {"paper": "", "command": ["true"]}},
+        "odd": {"program": {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"}},
+        "large": {"program": {"paper": "", "command": ["echo", "{threads}"]}},
+    }
+
+    def __init__(self, **given: Any) -> None:
+        self.given, self.program = given, given["program"]
+
+    def on_row(self, profile: Any) -> "Program":
+        """Return the program with the command of such rows, and the row's device."""
+        command = self.program["command"]
+        command = command[profile.architecture] if isinstance(command, dict) else command
+        return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw what stands for {seed}; all else is the program's own."""
+        return {"seed": random.integers(2**31, size=1)}
+
+    def prepare_program(self, a: Arrays, row: Any) -> None:
+        """Find the program."""
+        a.runner = Runner(self, row.threads, row.precision, int(a.seed[0]))
+
+    def steps_program(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
+        """Return the one step, a run."""
+        return {"step": a.runner.step}
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare the numbers of its file; without one, that a run ended is all that there is to check."""
+        said, runner = self.program, seen.runner
+        if runner.checksums() != runner.executables:
+            raise WrongResult(f"{runner.name} was changed while it was measured")
+        if "file" not in said:
+            return {"ended": (np.ones(1), np.ones(1))}
+        like = read_numbers(PAPERS / said["paper"] / filled(said["like"], self.given))
+        found = read_numbers(Path(runner.scratch, said["file"]))
+        if like.shape != found.shape or not like.size:
+            raise WrongResult(f"{said['file']} has {found.size} numbers, {said['like']} has {like.size}")
+        return {said["file"]: (found, like)}
+
+    def flops(self) -> float | None:  # type: ignore[override]
+        """Count what the table says; None where it does not."""
+        return float(self.given["flops"]) if "flops" in self.given else None
+
+    def traffic_bytes(self) -> float:
+        """Count nothing: nobody knows."""
+        return 0.0
+
+    def memory_bytes(self) -> float:
+        """Count that of this process. What the program needs, the table may require."""
+        return 0.0
 
 
 class Run(NamedTuple):
@@ -72,25 +134,27 @@ class Run(NamedTuple):
     waited_seconds: float | None
 
 
-class _Program:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.spec: dict[str, Any] = case.parameters["program"]
-        device, folder = self.spec.get("device", "cpu"), PAPERS / self.spec["paper"]
-        self.threads = backend.threads if device == "cpu" else math.inf
-        command = [filled(word, case.parameters) for word in self.spec["command"]]
+class Runner:
+    """Runs a program on a row, and knows what its last runs said."""
+
+    def __init__(self, program: Program, threads: int, precision: str, seed: int) -> None:
+        self.said = said = program.program
+        device, folder = said.get("device", "cpu"), PAPERS / said["paper"]
+        self.threads = threads if device == "cpu" else math.inf
+        command = [filled(word, program.given) for word in said["command"]]
         files, self.checksums = files_of(command, folder), partial(checksums, command, folder)
         if missing := next((word for word, path in files.items() if path is None), None):
-            where = f"in workflow/papers/{self.spec['paper']}" if "/" in missing else "on the PATH"
+            where = f"in workflow/papers/{said['paper']}" if "/" in missing else "on the PATH"
             raise NotMeasurable(f"there is no {clip(missing, 100)} {where}; the paper's program must be built first")
         self.executables = self.checksums()
         known = {
-            "threads": backend.threads, "precision": backend.describe()["precision"], "seed": inputs[_SEED] % 2**31,
-            "device": device.partition(":")[0], "paper": folder,
+            "threads": threads, "precision": precision, "seed": seed, "device": device.partition(":")[0],
+            "paper": folder,
         }  # fmt: skip
         self.name = clip(command[0], 100)
         self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
         self.environment = environment(device)
-        self.counts_whole = "time_pattern" not in self.spec
+        self.counts_whole = "time_pattern" not in said
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
         self._waited: list[float | None] = []
@@ -101,9 +165,9 @@ class _Program:
         self.close: Any = weakref.finalize(self, _close, self._leader)
 
     def step(self) -> None:
-        """One run, from its start to its end. ProgramFailed, and nothing of it goes on, where it does not end well."""
-        if "file" in self.spec:
-            Path(self.scratch, self.spec["file"]).unlink(missing_ok=True)
+        """Run it once, from its start to its end; ProgramFailed, and nothing of it goes on, if it does not end well."""
+        if "file" in self.said:
+            Path(self.scratch, self.said["file"]).unlink(missing_ok=True)
         try:
             with within(TIMEOUT_SECONDS, f"{self.name} had not ended after {TIMEOUT_SECONDS:g} s"):
                 run, code = self._run()
@@ -136,7 +200,7 @@ class _Program:
         return Run(out, used.ru_utime + used.ru_stime, waited), process.returncode
 
     def _said(self, process: subprocess.Popen[bytes]) -> tuple[bytearray, bytearray]:
-        """What a run prints until it closes both."""
+        """Return what a run prints, until it closes both."""
         out, errors = bytearray(), bytearray()
         with selectors.DefaultSelector() as waiting:
             waiting.register(cast(Any, process.stdout), selectors.EVENT_READ, out)
@@ -152,7 +216,7 @@ class _Program:
         return out, errors
 
     def told(self, steps: int, seconds: float) -> float:
-        """What of the seconds that the last `steps` runs took counts: all, or what they say."""
+        """Return what counts of the seconds that the last `steps` runs took: all, or what they say."""
         runs = list(self._runs)[-steps:]
         self._runs.clear()
         self.run_seconds = seconds / steps
@@ -163,28 +227,23 @@ class _Program:
         self._waited += [run.waited_seconds if self.counts_whole else None for run in runs]
         if self.counts_whole:
             return seconds
-        said = UNITS[self.spec.get("time_unit", "seconds")] * sum(map(self._number, runs))
+        said = UNITS[self.said.get("time_unit", "seconds")] * sum(map(self._number, runs))
         if said > MOST_TAKEN * seconds:
             raise WrongResult(f"{self.name} printed {said:.3g} s as its time, and took {seconds:.3g} s (time_unit?)")
         return said
 
     def happened(self) -> dict[str, Any]:
-        """To the runs since this was asked last. Page faults are their own, and a part of every run; how many threads
-        ran nobody tells."""
+        """Return what happened to the runs since this was asked last.
+
+        Page faults are their own, and a part of every run; how many threads ran nobody tells.
+        """
         waited, self._waited = self._waited, []
         known = sum(one for one in waited if one is not None) if waited and None not in waited else None
         return {"run_delay_seconds": known, "threads_ran": None, "minor_faults": 0}
 
-    def state(self) -> Arrays:
-        """The numbers of the file that is checked, as the last run wrote it."""
-        if self.checksums() != self.executables:
-            raise WrongResult(f"{self.name} was changed while it was measured")
-        name = self.spec.get("file")
-        return {name: read_numbers(Path(self.scratch, name))} if name else {"ended": np.ones(1)}
-
     def _number(self, run: Run) -> float:
-        """The number that a run printed as its time; ProgramFailed if it printed none above 0."""
-        pattern = self.spec["time_pattern"]
+        """Return the number that a run printed as its time; ProgramFailed if it printed none above 0."""
+        pattern = self.said["time_pattern"]
         why_not = f"time_pattern takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"
         with within(PATTERN_SECONDS, why_not):
             found = re.search(pattern, run.out, re.MULTILINE)
@@ -200,12 +259,9 @@ class _Program:
         return number
 
 
-build = _Program
-
-
 @contextlib.contextmanager
 def within(seconds: float, why_not: str) -> Iterator[None]:
-    """ProgramFailed if what is done takes longer. Only for the main thread: it is the kernel that rings."""
+    """Raise ProgramFailed if what is done takes longer. Only for the main thread: it is the kernel that rings."""
 
     def stop(*_: object) -> None:
         raise ProgramFailed(why_not)
@@ -220,7 +276,7 @@ def within(seconds: float, why_not: str) -> Iterator[None]:
 
 
 def environment(device: str) -> dict[str, str]:
-    """That of this process, which says how many threads, with the row's device alone to be seen: none on a CPU row."""
+    """Return that of this process, which says how many threads, with the row's device alone to be seen, if any."""
     found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     kind, _, number = device.partition(":")
     for name in _VISIBLE if any(one in found for one in _VISIBLE[1:]) else _VISIBLE[:1]:
@@ -232,7 +288,7 @@ def environment(device: str) -> dict[str, str]:
 
 
 def read_numbers(path: Path) -> np.ndarray:
-    """The numbers of a text file, between spaces, commas and line breaks; of a large one, of its beginning."""
+    """Return the numbers of a text file, between spaces, commas and line breaks; of a large one, of its beginning."""
     if path.exists() and not path.is_file():  # such as a pipe that nobody writes to
         raise ProgramFailed(f"{path.name}, which is checked, is no plain file")
     try:
@@ -243,48 +299,11 @@ def read_numbers(path: Path) -> np.ndarray:
         raise ProgramFailed(f"{path.name}, which is checked, cannot be read: {said}") from None
 
 
-def on_row(case: Case, profile: Any) -> Case:
-    """The case with the command of such rows, and the row's device."""
-    command = case.parameters["program"]["command"]
-    command = command[profile.architecture] if isinstance(command, dict) else command
-    program = case.parameters["program"] | {"command": command, "device": profile.device}
-    return replace(case, parameters={**case.parameters, "program": program})
-
-
-def inputs(case: Case, seed: int) -> Inputs:
-    """What stands for {seed}; all else is the program's own."""
-    return {_SEED: seed}
-
-
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    """The numbers that its file must have; without one, that it ended is all that there is to check."""
-    spec = case.parameters["program"]
-    if "file" not in spec:
-        return {"ended": np.ones(1)}
-    like, found = read_numbers(PAPERS / spec["paper"] / filled(spec["like"], case.parameters)), seen[spec["file"]]
-    if like.shape != found.shape or not like.size:
-        raise WrongResult(f"{spec['file']} has {found.size} numbers, {spec['like']} has {like.size}")
-    return {spec["file"]: like}
-
-
-def flops(case: Case) -> float | None:
-    """As the table says; None where it does not."""
-    return float(case.parameters["flops"]) if "flops" in case.parameters else None
-
-
-def traffic_bytes(case: Case) -> float:
-    """Nobody knows."""
-    return 0.0
-
-
-def memory_bytes(case: Case) -> float:
-    """Of this process. What the program needs, the table may require."""
-    return 0.0
-
-
 def _waited_seconds(pid: int) -> float | None:
-    """How long the first thread of a process that ends waited for a core; None where the kernel does not tell. It is
-    gone once somebody asks how it ended."""
+    """Return how long the first thread of a process that ends waited for a core; None where the kernel does not tell.
+
+    The process is gone once somebody asks how it ended.
+    """
     if not hasattr(os, "waitid"):
         return None
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

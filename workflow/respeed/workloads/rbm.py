@@ -1,523 +1,546 @@
-"""Layers that learn without labels: restricted Boltzmann machines, binary, by contrastive divergence, of chains that
-persist or of examples that are streamed, and what a trained one hands up; and a denoising autoencoder.
+"""Layers that learn without labels: restricted Boltzmann machines, and a denoising autoencoder.
 
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.backends import Array, BackendContract, Draws, Step
-from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._common import Drawn, MiniBatches, WorkloadClass, checked_rows, sigmoid, sizes, small_biases
+from respeed.kernels.blas import gemm
+from respeed.kernels.layers import add_bias, add_sigmoid, add_sigmoid_sample, mask, sigmoid_error, times_sigmoid_slope
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import (
+    Drawn,
+    Draws,
+    Zeros,
+    both,
+    checked_rows,
+    learned,
+    moved,
+    sigmoid,
+    times,
+    times_transposed,
+)
 
-PARAMETERS = {"visible": "whole", "hidden": "whole", "batch": "whole", "learning_rate": "real"}
-TESTS = {
-    "smoke": {"visible": 16, "hidden": 24, "batch": 8, "learning_rate": 0.05},
-    "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
-    "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
-}
-
-# Mini-batches that are cycled through, so that a step does not begin with the examples that the last one used.
+# Mini-batches that are cycled through; and of those that come from the host, how many together, and how many in all: an
+# odd number of chunks, so that each comes to both places on the device.
 BATCHES = 4
-# Mini-batches of a chunk, and chunks that are cycled through: an odd number, so that each comes to both places.
 CHUNK, CHUNKS = 8, 3
 
 
-def _sizes(case: Case) -> tuple[int, ...]:
-    return sizes(case, "visible", "hidden", "batch")
+@dataclass(frozen=True, kw_only=True)
+class Rbm(Workload):
+    """Train a binary restricted Boltzmann machine by contrastive divergence with one Gibbs step (CD-1).
 
-
-class LayerProgram(MiniBatches):
-    """A layer that learns. What the two phases, or the two places of the weights, multiply lies in one array each, so
-    that one product makes the gradient."""
-
-    draws: Draws
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        V, H, B = _sizes(case)
-        self.backend = backend
-        self.rate, self.rows = case.parameters["learning_rate"] / B, inputs["rows"]
-        self.weights = backend.parameters(inputs["weights"])  # (V, H)
-        self.visible_bias = backend.parameters(inputs["biases"][None, :V])  # (1, V)
-        self.hidden_bias = backend.parameters(inputs["biases"][None, V:])  # (1, H)
-        self.visible = backend.zeros(2 * B, V)
-        self.hidden = backend.zeros(2 * B, H)
-
-    def capture(self, examples: Sequence[Any]) -> list[Step]:
-        """A step for each of the mini-batches, BATCHES x (B, V), which lie on the device from now on."""
-        return [self.backend.captured(partial(self.train, self.backend.array(batch))) for batch in examples]
-
-    def train(self, batch: Array) -> None:
-        """Learn from one mini-batch (B, V)."""
-        raise NotImplementedError
-
-    def state(self) -> Arrays:
-        host = self.backend.host
-        return {
-            "weights": host(self.weights),
-            "biases": np.concatenate([host(self.visible_bias)[0], host(self.hidden_bias)[0]]),
-            "uniform": self.draws.last(self.rows),
-            "visible": host(self.visible),
-            "hidden": host(self.hidden),
-        }
-
-
-class RbmProgram(LayerProgram):
-    """`visible` is [v0; v1] and `hidden` [h0; -h1]."""
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        _, H, B = _sizes(case)
-        self.v0, self.v1 = self.visible[:B], self.visible[B:]
-        self.h0, self.h1 = self.hidden[:B], self.hidden[B:]
-        self.sample = self.h1  # until h1 is there: an array less in memory, and in the caches
-        self.draws = backend.draws(B, H)
-        self.ones = backend.array(np.ones((1, 2 * B)))
-        self.signs = backend.array(np.repeat([1.0, -1.0], B)[None, :])  # (1, 2B)
-        self.captured = self.capture(inputs["examples"])
-
-    def train(self, batch: Array) -> None:
-        """Learn from one mini-batch (B, V)."""
-        backend = self.backend
-        backend.copy(batch, self.v0)
-        backend.sample_layer(self.v0, self.weights, self.hidden_bias, self.h0, self.sample, self.draws)
-        sample, weights = self.sample, self.weights
-        backend.dense_layer(sample, weights, self.visible_bias, self.v1, activation="sigmoid", transpose=True)
-        backend.dense_layer(self.v1, weights, self.hidden_bias, self.h1, activation="sigmoid", scale=-1.0)
-        self.change()
-
-    def change(self) -> None:
-        """The parameters by the statistics of both phases."""
-        backend = self.backend
-        backend.gemm(self.visible, self.hidden, self.weights, transpose_a=True, alpha=self.rate, beta=1.0)
-        backend.gemm(self.signs, self.visible, self.visible_bias, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones, self.hidden, self.hidden_bias, alpha=self.rate, beta=1.0)
-
-    def state(self) -> Arrays:
-        found, B, rows = dict(super().state()), len(self.v0), self.rows
-        hidden = found["hidden"]
-        return found | {"h0": hidden[rows], "v1": found["visible"][B + rows], "h1": hidden[B + rows]}
-
-
-class LayerWorkload(WorkloadClass):
-    def half(self, case: Case) -> float:
-        """Of the interval that the weights are drawn from, around 0."""
-        raise NotImplementedError
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """Weights in +-half; examples uniform in [0, 1), as pixel intensities are; small biases, visible then hidden;
-        `rows`: the examples that are checked."""
-        (V, H, B), half = _sizes(case), self.half(case)
-        return {
-            "weights": Drawn((V, H), -half, half, seed),
-            "biases": small_biases(np.random.Generator(np.random.SFC64(seed)), V + H),
-            "examples": Drawn((BATCHES, B, V), 0.0, 1.0, [seed, 1]),
-            "rows": checked_rows(B, seed),
-        }
-
-    def flops(self, case: Case) -> float:
-        """Five products, 10 B V H; the elementwise work is not counted, as in the paper's arithmetic."""
-        V, H, B = _sizes(case)
-        return 10.0 * B * V * H
-
-
-class Rbm(LayerWorkload):
-    """A binary restricted Boltzmann machine trained by contrastive divergence with one Gibbs step (CD-1).
-
-    For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r:
+    For a mini-batch v0 (B, V), weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r::
 
         h0 = sigmoid(v0 W + c)         s ~ Bernoulli(h0)
         v1 = sigmoid(s W^T + b)        h1 = sigmoid(v1 W + c)
         W += r/B (v0^T h0 - v1^T h1)   b += r/B sum(v0 - v1)   c += r/B sum(h0 - h1)
 
-    Five products of 2 B V H FLOP. The two of the gradient are one product over 2 B rows, [v0; v1]^T [h0; -h1], added
-    into W by the product itself (beta = 1), so that W is read and written once.
-    Source: Hinton, Training products of experts by minimizing contrastive divergence, 2002; what is sampled and what is
-    a probability follows Hinton's practical guide, 2010, section 3."""
+    The two products of the gradient are one over 2 B rows, [v0; v1]^T [h0; -h1], so that W is read and written once.
 
-    ASKS: tuple[str, ...] = ("dense_layer", "sample_layer", "draws")
+    Parameters
+    ----------
+    visible, hidden, batch : int
+        V, H and B.
+    learning_rate : float
+        r, for the sum over a mini-batch divided by B.
+    examples : {"resident", "streamed"}
+        Where they lie: on the device, or in the host's memory, from which they come in chunks of 8 mini-batches; of two
+        chunks on the device one is learned from while the other is filled.
 
-    program = RbmProgram
+    References
+    ----------
+    .. [1] G. Hinton, "Training products of experts by minimizing contrastive divergence", 2002.
+    .. [2] G. Hinton, "A practical guide to training restricted Boltzmann machines", 2010, section 3: what is sampled,
+       and what is a probability.
+    """
 
-    def half(self, case: Case) -> float:
-        """Of a standard deviation of 0.01."""
-        return float(0.01 * 3**0.5)
+    visible: int
+    hidden: int
+    batch: int
+    learning_rate: float
+    examples: Literal["resident", "streamed"] = "resident"
 
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the
-        weights and biases from the activations of all examples, as they were seen."""
-        V, _, _ = _sizes(case)
-        rows, W = inputs["rows"], inputs["weights"]
-        v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
-        b, c = np.split(inputs["biases"].astype(np.float64), [V])
-        h0 = sigmoid(W.times(v0) + c)
-        # By the program's own h0, which is checked: a draw between the two falls on either side, whatever the
-        # precision.
-        sample = (seen["uniform"] < seen["h0"]).astype(np.float64)
-        v1 = sigmoid(W.transposed_times(sample) + b)
-        return {"h0": h0, "v1": v1, "h1": -sigmoid(W.times(v1) + c), **self.changes(case, seen)}
+    learned: ClassVar = ("W", "b", "c")
+    cycled: ClassVar = ("x",)
+    tests: ClassVar = {
+        "smoke": {"visible": 16, "hidden": 24, "batch": 8, "learning_rate": 0.05},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29, "learning_rate": 0.05},
+        "large": {"visible": 320, "hidden": 320, "batch": 320, "learning_rate": 0.05},
+    }
 
-    def changes(self, case: Case, seen: Arrays) -> Expected:
-        """What a step changes in the parameters, by the activations of both phases as they were seen."""
-        _, _, B = _sizes(case)
-        rate, visible, hidden = case.parameters["learning_rate"] / B, seen["visible"], seen["hidden"]
-        change = visible[:B].sum(axis=0, dtype=np.float64) - visible[B:].sum(axis=0, dtype=np.float64)
+    @property
+    def streamed(self) -> int:  # type: ignore[override]
+        """Return how many mini-batches come from the host together."""
+        return CHUNK if self.examples == "streamed" else 0
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw weights of a standard deviation of 0.01, and examples from [0, 1), as pixel intensities are.
+
+        Biases usually start from 0; these are small, so that a step that left them out would not pass as correct.
+        """
+        V, H, B, half = self.visible, self.hidden, self.batch, 0.01 * 3**0.5
         return {
-            "weights": Product(visible.T, hidden, rate),
-            # One vector: what the hidden biases change by cancels almost wholly, and is no scale for their rounding.
-            "biases": rate * np.concatenate([change, hidden.sum(axis=0, dtype=np.float64)]),
+            "W": Drawn(random, (V, H), -half, half),
+            "b": Drawn(random, (V,), -0.01, 0.01),
+            "c": Drawn(random, (H,), -0.01, 0.01),
+            "x": Drawn(random, (CHUNKS * CHUNK if self.streamed else BATCHES, B, V)),
+            "v": Zeros(2 * B, V),  # [v0; v1]
+            "h": Zeros(2 * B, H),  # [h0; -h1]
+            "u": Draws(B, H),  # what h0 is compared with for a sample
         }
 
-    def traffic_bytes(self, case: Case) -> float:
-        """W read by four products and written by one; each activation written once and read by what uses it, fp32."""
-        V, H, B = _sizes(case)
-        return 4.0 * (5 * V * H + B * (2 * 3 * V + 4 * 3 * H))
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch."""
+        import torch
 
-    def memory_bytes(self, case: Case) -> float:
-        """Weights, the mini-batches, and the two-phase buffers, fp32."""
-        V, H, B = _sizes(case)
-        return 4.0 * (V * H + BATCHES * B * V + 2 * B * V + 3 * B * H)
+        B, r, v, h = self.batch, self.learning_rate / self.batch, a.v, a.h
+        v0, v1, h0, h1 = v[:B], v[B:], h[:B], h[B:]
+        W, b, c = row.operands(a.W, a.b, a.c)
+        v0.copy_(a.x)
+        torch.addmm(c, v0, W, out=h0).sigmoid_()
+        torch.lt(row.uniform(a.u), h0, out=h1)  # the sample: h1 is free until it is computed
+        torch.addmm(b, h1, W.T, out=v1).sigmoid_()
+        torch.addmm(c, v1, W, out=h1).sigmoid_().neg_()
+        row.add_product(a.W, v.T, h, alpha=r)
+        a.b.add_(v0.sum(0, dtype=a.b.dtype) - v1.sum(0, dtype=a.b.dtype), alpha=r)
+        a.c.add_(h.sum(0, dtype=a.c.dtype), alpha=r)
 
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch, with one compiled pass between two products."""
+        B, r, v, h = self.batch, self.learning_rate / self.batch, a.v, a.h
+        v0, v1, h0, h1 = v[:B], v[B:], h[:B], h[B:]
+        v0[...] = a.x
+        add_sigmoid_sample(gemm(v0, a.W, out=h0), a.c, sample=h1, draws=row.uniform(a.u))
+        add_sigmoid(gemm(h1, a.W.T, out=v1), a.b)
+        add_sigmoid(gemm(v1, a.W, out=h1), a.c, scale=-1.0)
+        gemm(v.T, h, out=a.W, alpha=r, beta=1.0)
+        a.b += r * (v0.sum(0) - v1.sum(0))
+        a.c += r * h.sum(0)
 
-class PcdProgram(RbmProgram):
-    """`visible` is [v0; v] and `hidden` [h0; -h]. The chains lie apart from the samples on the way to their next state:
-    so what the last Gibbs step began with is still there after it, to be checked."""
+    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+        """Learn from one mini-batch."""
+        import jax
+        import jax.numpy as jnp
 
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        V, H, B = _sizes(case)
-        self.gibbs = int(case.parameters["gibbs"])
-        self.chains = backend.array(inputs["chains"])  # (B, H)
-        self.on_the_way = backend.zeros(B, H)
-        self.mean = backend.zeros(B, V)  # of v
-        self.visible_draws = backend.draws(B, V)
-        self.taken = 0  # Gibbs steps that the last call of `train` asked for
-        super().__init__(backend, case, inputs)
+        r, v0 = self.learning_rate / self.batch, a.x
+        h0 = jax.nn.sigmoid(v0 @ a.W + a.c)
+        u = uniform(h0.shape)
+        v1 = jax.nn.sigmoid((u < h0).astype(h0.dtype) @ a.W.T + a.b)
+        h1 = jax.nn.sigmoid(v1 @ a.W + a.c)
+        v, h = jnp.concatenate([v0, v1]), jnp.concatenate([h0, -h1])
+        W, b, c = a.W + r * (v.T @ h), a.b + r * (v0 - v1).sum(0), a.c + r * h.sum(0)
+        return {"W": W, "b": b, "c": c, "v": v, "h": h, "u": u}
 
-    def train(self, batch: Array) -> None:
-        """Learn from one mini-batch (B, V)."""
-        backend, last = self.backend, self.gibbs - 1
-        backend.copy(batch, self.v0)
-        backend.dense_layer(self.v0, self.weights, self.hidden_bias, self.h0, activation="sigmoid")
-        self.taken = 0
-        for step in range(self.gibbs):
-            self.taken += 1
-            begin = self.chains if step == 0 else self.on_the_way
-            end, scale = (self.chains, -1.0) if step == last else (self.on_the_way, 1.0)
-            backend.sample_layer(
-                begin, self.weights, self.visible_bias, self.mean, self.v1, self.visible_draws, transpose=True
-            )
-            backend.sample_layer(self.v1, self.weights, self.hidden_bias, self.h1, end, self.draws, scale=scale)
-        self.change()
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare activations of some examples by the step's own draws, and parameters by what all examples changed.
 
-    def state(self) -> Arrays:
-        rows, host = self.rows, self.backend.host
-        found = dict(super().state())
-        return found | {
-            "gibbs_steps": np.array([self.taken]),
-            "mean": host(self.mean)[rows],
-            "samples": host(self.chains)[rows],
-            "on_the_way": host(self.on_the_way)[rows],
-            "visible_uniform": self.visible_draws.last(rows),
+        A sample is drawn by the step's own h0, which is checked: a probability that is off by a rounding error may fall
+        on the other side of a draw.
+        """
+        B, rows, W = self.batch, checked_rows(self.batch), given.W
+        h0 = sigmoid(times(np.asarray(given.x, np.float64)[rows], W) + given.c)
+        sample = (seen.u[rows] < seen.h[rows]).astype(np.float64)
+        v1 = sigmoid(times_transposed(sample, W) + given.b)
+        h1 = sigmoid(times(v1, W) + given.c)
+        return {
+            "v0": (seen.v[:B], np.asarray(given.x)),
+            "h0": (seen.h[rows], h0),
+            "v1": (seen.v[B + rows], v1),
+            "h1": (seen.h[B + rows], -h1),
+            **self.changes(given, seen),
         }
 
+    def changes(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare what a step changed in the parameters, by the activations of both phases as they were seen."""
+        B, r = self.batch, self.learning_rate / self.batch
+        v, h = seen.v.astype(np.float64), seen.h.astype(np.float64)
+        return {
+            "W": learned(given.W, seen.W, (r, seen.v.T, seen.h)),
+            "b, c": both(
+                moved(given.b, seen.b, r * (v[:B] - v[B:]).sum(0)),
+                moved(given.c, seen.c, r * h.sum(0)),
+            ),
+        }
 
+    def flops(self) -> float:
+        """Count five products of 2 B V H; what lies between them is not counted, as in the paper."""
+        return 10.0 * self.batch * self.visible * self.hidden
+
+    def traffic_bytes(self) -> float:
+        """Count W, read by four products and written by one, and each activation where it is written or read."""
+        V, H, B = self.visible, self.hidden, self.batch
+        return 4.0 * (5 * V * H + B * (6 * V + 12 * H + (V if self.streamed else 0)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RbmPcd(Rbm):
-    """A binary restricted Boltzmann machine trained by persistent contrastive divergence (PCD-k).
+    """Train a binary restricted Boltzmann machine by persistent contrastive divergence (PCD-k).
 
-    For a mini-batch v0 of B examples, weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r, and B
-    chains whose hidden units s persist from one step to the next:
+    For a mini-batch v0 (B, V), weights W (V, H), visible bias b (V,), hidden bias c (H,), learning rate r, and B chains
+    whose hidden units s persist from one step to the next::
 
         h0 = sigmoid(v0 W + c)
         k times:  v ~ Bernoulli(sigmoid(s W^T + b))    h = sigmoid(v W + c)    s ~ Bernoulli(h)
         W += r/B (v0^T h0 - v^T h)   b += r/B sum(v0 - v)   c += r/B sum(h0 - h)
 
-    1 + 2 k products of 2 B V H FLOP, and the two of the gradient as one, as in `rbm`, whose arrays and gradient these
-    are. Source: Tieleman, Training restricted Boltzmann machines using approximations to the likelihood gradient, 2008;
-    what is sampled and what is a probability follows the Deep Learning Tutorials' rbm.py."""
+    The two products of the gradient are one, as in `Rbm`.
 
-    PARAMETERS: ClassVar = {
-        "visible": "whole", "hidden": "whole", "batch": "whole", "gibbs": "whole", "learning_rate": "real",
-    }  # fmt: skip
-    TESTS: ClassVar = {
+    Parameters
+    ----------
+    visible, hidden, batch : int
+        V, H and B.
+    gibbs : int
+        k, the Gibbs steps.
+    learning_rate : float
+        r, for the sum over a mini-batch divided by B.
+    examples : {"resident", "streamed"}
+        Where they lie, as in `Rbm`.
+
+    References
+    ----------
+    .. [1] T. Tieleman, "Training restricted Boltzmann machines using approximations to the likelihood gradient", 2008.
+    .. [2] Deep Learning Tutorials, rbm.py: what is sampled, and what is a probability.
+    """
+
+    gibbs: int
+
+    state: ClassVar = ("s",)
+    tests: ClassVar = {
         "smoke": {"visible": 36, "hidden": 16, "batch": 8, "gibbs": 3, "learning_rate": 0.05},
         "odd": {"visible": 37, "hidden": 53, "batch": 29, "gibbs": 1, "learning_rate": 0.05},
         "large": {"visible": 320, "hidden": 320, "batch": 320, "gibbs": 2, "learning_rate": 0.05},
     }
-    ASKS = ("dense_layer", "sample_layer", "draws")
 
-    program = PcdProgram
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """As rbm's; `chains`: hidden units that are 0 or 1 as often."""
-        _, H, B = _sizes(case)
-        random = np.random.Generator(np.random.SFC64([seed, 2]))
-        return {**super().inputs(case, seed), "chains": random.integers(0, 2, (B, H)).astype(np.float32)}
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The first step in float64 for the checked examples: the positive phase, and of the Gibbs steps the last one,
-        each half by the program's own samples before it; what the step changed in the parameters as rbm's.
-
-        To repeat all k would cost as much as the step, and show less: where one sample falls on the other side, the
-        chains part.
-        """
-        V, gibbs = sizes(case, "visible", "gibbs")
-        W, rows = inputs["weights"], inputs["rows"]
-        b, c = np.split(inputs["biases"].astype(np.float64), [V])
-        v0 = np.asarray(inputs["examples"][0])[rows].astype(np.float64)
-        begin = inputs["chains"][rows] if gibbs == 1 else seen["on_the_way"]
-        v = (seen["visible_uniform"] < seen["mean"]).astype(np.float64)
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw what CD-1 has, and chains whose hidden units are 0 or 1 as often."""
+        V, H, B = self.visible, self.hidden, self.batch
         return {
-            **self.changes(case, seen),
-            "gibbs_steps": np.array([gibbs]),
-            "h0": sigmoid(W.times(v0) + c),
-            "mean": sigmoid(W.transposed_times(begin.astype(np.float64)) + b),
-            "v1": v,
-            "h1": -sigmoid(W.times(v) + c),
-            "samples": (seen["uniform"] < -seen["h1"]).astype(np.float64),
+            **super().arrays(random),  # v is [v0; v], h is [h0; -h]
+            "s": random.integers(0, 2, (B, H)).astype(np.float32),
+            "between": Zeros(B, H),  # s between two Gibbs steps: what the last one begins with is still there after it
+            "mean": Zeros(B, V),  # of v
+            "u_visible": Draws(B, V),  # what `mean` is compared with for v
         }
 
-    def flops(self, case: Case) -> float:
-        """1 + 2 k products and the two of the gradient; drawing is not counted."""
-        V, H, B, gibbs = *_sizes(case), int(case.parameters["gibbs"])
-        return 2.0 * (3 + 2 * gibbs) * B * V * H
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch."""
+        import torch
 
-    def traffic_bytes(self, case: Case) -> float:
-        """W read by every product and written by one; of each Gibbs step both layers' probabilities and samples
-        written, and the samples read, fp32."""
-        V, H, B, gibbs = *_sizes(case), int(case.parameters["gibbs"])
-        return 4.0 * ((3 + 2 * gibbs) * V * H + B * (4 * V + 4 * H + gibbs * 3 * (V + H)))
+        r, (v0, v), (h0, h) = self.learning_rate / self.batch, a.v.split(self.batch), a.h.split(self.batch)
+        W, b, c = row.operands(a.W, a.b, a.c)
+        v0.copy_(a.x)
+        torch.addmm(c, v0, W, out=h0).sigmoid_()
+        s, taken = a.s, 0
+        while taken < self.gibbs:
+            torch.addmm(b, s, W.T, out=a.mean).sigmoid_()
+            torch.lt(row.uniform(a.u_visible), a.mean, out=v)
+            torch.addmm(c, v, W, out=h).sigmoid_()
+            taken += 1
+            s = a.s if taken == self.gibbs else a.between
+            torch.lt(row.uniform(a.u), h, out=s)
+        a.taken = taken
+        h.neg_()
+        row.add_product(a.W, a.v.T, a.h, alpha=r)
+        a.b.add_(v0.sum(0, dtype=a.b.dtype) - v.sum(0, dtype=a.b.dtype), alpha=r)
+        a.c.add_(a.h.sum(0, dtype=a.c.dtype), alpha=r)
 
-    def memory_bytes(self, case: Case) -> float:
-        """As rbm's, and the chains twice, the mean of v and its draws, fp32."""
-        V, H, B = _sizes(case)
-        return super().memory_bytes(case) + 4.0 * B * (2 * H + 2 * V)
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch, with one compiled pass between two products."""
+        B, r = self.batch, self.learning_rate / self.batch
+        v0, v, h0, h = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
+        v0[...] = a.x
+        add_sigmoid(gemm(v0, a.W, out=h0), a.c)
+        s, taken = a.s, 0
+        while taken < self.gibbs:
+            add_sigmoid_sample(gemm(s, a.W.T, out=a.mean), a.b, sample=v, draws=row.uniform(a.u_visible))
+            taken += 1
+            s = a.s if taken == self.gibbs else a.between
+            add_sigmoid_sample(gemm(v, a.W, out=h), a.c, sample=s, draws=row.uniform(a.u))
+        a.taken = taken
+        np.negative(h, out=h)
+        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
+        a.b += r * (v0.sum(0) - v.sum(0))
+        a.c += r * a.h.sum(0)
 
+    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+        """Learn from one mini-batch."""
+        import jax
+        import jax.numpy as jnp
 
-class StreamedProgram(RbmProgram):
-    def capture(self, examples: Sequence[Any]) -> list[Step]:
-        """A step for each mini-batch of the two chunks on the device; examples (CHUNKS, CHUNK, B, V)."""
-        self.stream = self.backend.stream(list(examples))
-        chunks = self.stream.arrays
-        return [self.backend.captured(partial(self.train, batch)) for chunk in chunks for batch in chunk]
+        r, v0, s = self.learning_rate / self.batch, a.x, a.s
+        h0 = jax.nn.sigmoid(v0 @ a.W + a.c)
+        for _ in range(self.gibbs):
+            begin = s
+            mean = jax.nn.sigmoid(begin @ a.W.T + a.b)
+            u_visible, u = uniform(mean.shape), uniform(s.shape)
+            v_last = (u_visible < mean).astype(mean.dtype)
+            h_last = jax.nn.sigmoid(v_last @ a.W + a.c)
+            s = (u < h_last).astype(s.dtype)
+        v, h = jnp.concatenate([v0, v_last]), jnp.concatenate([h0, -h_last])
+        W, b, c = a.W + r * (v.T @ h), a.b + r * (v0 - v_last).sum(0), a.c + r * h.sum(0)
+        of_last = {"between": begin, "mean": mean, "u_visible": u_visible, "u": u}
+        return {"W": W, "b": b, "c": c, "v": v, "h": h, "s": s, **of_last}
 
-    def step(self) -> None:
-        place = self.count % CHUNK
-        if place == 0:
-            self.chunk = self.stream.advance()
-        self.captured[self.chunk * CHUNK + place]()
-        self.count += 1
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare the positive phase, of the Gibbs steps the last one, and what the step changed in the parameters.
 
-
-class RbmStreamed(Rbm):
-    """The RBM of `rbm` on examples that do not lie on the device: they come from the host in chunks of mini-batches.
-
-    As in the paper, examples are copied in large chunks and parameters stay where they are. Of two chunks on the device
-    the one is learned from while the other is filled: a step waits for a copy only where copying takes longer than
-    learning."""
-
-    ASKS = ("dense_layer", "sample_layer", "draws", "stream")
-
-    program = StreamedProgram
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """As rbm's, but examples in chunks, (CHUNKS, CHUNK, B, V)."""
-        V, _, B = _sizes(case)
-        return {**super().inputs(case, seed), "examples": Drawn((CHUNKS, CHUNK, B, V), 0.0, 1.0, [seed, 1])}
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        return super().reference(case, {**inputs, "examples": inputs["examples"][0]}, seen)
-
-    def traffic_bytes(self, case: Case) -> float:
-        """As rbm's, and the mini-batch written where it is copied to."""
-        return super().traffic_bytes(case) + _batch_bytes(case)
-
-    def memory_bytes(self, case: Case) -> float:
-        """As rbm's, but for the mini-batches: two chunks on the device."""
-        return super().memory_bytes(case) + (2 * CHUNK - BATCHES) * _batch_bytes(case)
-
-
-def _batch_bytes(case: Case) -> float:
-    V, _, B = _sizes(case)
-    return 4.0 * B * V
-
-
-class AutoencoderProgram(LayerProgram):
-    """`visible` is [x~; d] and `hidden` [e; y]."""
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        V, _, B = _sizes(case)
-        self.corruption = case.parameters["corruption"]
-        self.cost, self.costs = case.parameters.get("cost"), backend.zeros(B, 1)
-        self.reads = self.cost == "read"
-        self.corrupted, self.missed = self.visible[:B], self.visible[B:]
-        self.error, self.code = self.hidden[:B], self.hidden[B:]
-        self.draws = backend.draws(B, V)
-        self.ones = backend.array(np.ones((1, B)))
-        self.captured = self.capture(inputs["examples"])
-
-    def train(self, batch: Array) -> None:
-        """Learn from one mini-batch (B, V)."""
-        backend, weights, x = self.backend, self.weights, batch
-        backend.mask(x, self.corruption, self.corrupted, self.draws)
-        backend.dense_layer(self.corrupted, weights, self.hidden_bias, self.code, activation="sigmoid")
-        decode = partial(backend.dense_layer, self.code, weights, self.visible_bias, self.missed, transpose=True)
-        if self.cost:
-            decode(activation="none")
-            backend.sigmoid_error(x, self.missed, self.costs)
-        else:
-            decode(activation="sigmoid", scale=-1.0)
-            backend.add(x, self.missed)
-        backend.gemm(self.missed, weights, self.error)
-        backend.activation_backward(self.code, self.error, activation="sigmoid")
-        backend.gemm(self.visible, self.hidden, weights, transpose_a=True, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones, self.error, self.hidden_bias, alpha=self.rate, beta=1.0)
-        backend.gemm(self.ones, self.missed, self.visible_bias, alpha=self.rate, beta=1.0)
-
-    def state(self) -> Arrays:
-        found, B, rows = dict(super().state()), len(self.code), self.rows
-        visible, hidden = found["visible"], found["hidden"]
-        return found | {
-            "corrupted": visible[rows],
-            "missed": visible[B + rows],
-            "code": hidden[B + rows],
-            "error": hidden[rows],
-            "costs": self.backend.host(self.costs)[rows],
+        Each half of a Gibbs step is compared by the step's own samples before it. To repeat all k would cost as much
+        as the step, and show less: where one sample falls on the other side, the chains part.
+        """
+        B, rows, W, v, h = self.batch, checked_rows(self.batch), given.W, seen.v, seen.h
+        h0 = sigmoid(times(np.asarray(given.x, np.float64)[rows], W) + given.c)
+        begin = (given.s if self.gibbs == 1 else seen.between)[rows].astype(np.float64)
+        mean = seen.mean[rows]
+        return {
+            "v0": (v[:B], np.asarray(given.x)),
+            "h0": (h[rows], h0),
+            "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # those of JAX are unrolled
+            "mean": (mean, sigmoid(times_transposed(begin, W) + given.b)),
+            "v": (v[B + rows], (seen.u_visible[rows] < mean).astype(np.float64)),
+            "h": (h[B + rows], -sigmoid(times(v[B + rows].astype(np.float64), W) + given.c)),
+            "s": (seen.s[rows], (seen.u[rows] < -h[B + rows]).astype(np.float64)),
+            **self.changes(given, seen),
         }
 
+    def flops(self) -> float:
+        """Count 1 + 2 k products and the two of the gradient; drawing is not counted."""
+        return 2.0 * (3 + 2 * self.gibbs) * self.batch * self.visible * self.hidden
 
-class Autoencoder(LayerWorkload):
-    """A denoising autoencoder with tied weights, trained by stochastic gradient descent on the cross-entropy.
+    def traffic_bytes(self) -> float:
+        """Count W, read by every product and written by one, and what is written and read of both layers.
 
-    For a mini-batch x of B examples, weights W (V, H), hidden bias b (H,), visible bias c (V,), learning rate r, and
-    the share p of each example's elements that noise sets to 0:
+        Of each Gibbs step both layers' probabilities and samples are written, and the samples read.
+        """
+        V, H, B, k = self.visible, self.hidden, self.batch, self.gibbs
+        return 4.0 * ((3 + 2 * k) * V * H + B * (4 * V + 4 * H + k * 3 * (V + H) + (V if self.streamed else 0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RbmUp(Workload):
+    """Compute hidden probabilities of a mini-batch: what a trained layer of a deep belief network hands to the next.
+
+    ::
+
+        h = sigmoid(x W + c)        x (B, V), W (V, H), c (H,)
+
+    Parameters
+    ----------
+    visible, hidden, batch : int
+        V, H and B.
+    """
+
+    visible: int
+    hidden: int
+    batch: int
+
+    tests: ClassVar = {
+        "smoke": {"visible": 16, "hidden": 24, "batch": 8},
+        "odd": {"visible": 37, "hidden": 53, "batch": 29},
+        "large": {"visible": 320, "hidden": 320, "batch": 320},
+    }
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which leaves no unit saturated."""
+        V, H, B, half = self.visible, self.hidden, self.batch, 1.5 * (3.0 / self.visible) ** 0.5
+        return {
+            "x": Drawn(random, (B, V)),
+            "W": Drawn(random, (V, H), -half, half),
+            "c": Drawn(random, (H,), -0.01, 0.01),
+            "h": Zeros(B, H),
+        }
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Hand up one mini-batch."""
+        import torch
+
+        torch.addmm(a.c, a.x, a.W, out=a.h).sigmoid_()
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Hand up one mini-batch."""
+        add_sigmoid(gemm(a.x, a.W, out=a.h), a.c)
+
+    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+        """Hand up one mini-batch."""
+        import jax
+
+        return {"h": jax.nn.sigmoid(a.x @ a.W + a.c)}
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare some examples."""
+        rows = checked_rows(self.batch)
+        return {"h": (seen.h[rows], sigmoid(times(np.asarray(given.x, np.float64)[rows], given.W) + given.c))}
+
+    def flops(self) -> float:
+        """Count one product."""
+        return 2.0 * self.batch * self.visible * self.hidden
+
+    def traffic_bytes(self) -> float:
+        """Count examples and weights, which are read, and hidden units, which are written."""
+        V, H, B = self.visible, self.hidden, self.batch
+        return 4.0 * (V * H + B * V + B * H)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Autoencoder(Workload):
+    """Train a denoising autoencoder with tied weights by stochastic gradient descent on the cross-entropy.
+
+    For a mini-batch x (B, V), weights W (V, H), hidden bias b (H,), visible bias c (V,), learning rate r, and the share
+    p of each example's elements that noise sets to 0::
 
         x~ = x, or 0 with probability p    y = sigmoid(x~ W + b)    z = sigmoid(y W^T + c)
         d = x - z                          e = (d W) y (1 - y)
         W += r/B (x~^T e + d^T y)          b += r/B sum(e)          c += r/B sum(d)
 
-    -d is the gradient of the cross-entropy before the sigmoid of z, -e that before the sigmoid of y. Five products of
-    2 B V H FLOP. The two of the gradient, one for each place of the tied W, are one product over 2 B rows,
-    [x~; d]^T [e; y], added into W by the product itself (beta = 1), so that W is read and written once.
-    With the option `cost` a step gives, for each example, the cross-entropy -sum(x log z + (1 - x) log(1 - z)) as well,
-    which learning does not need: "computed" on the device, or "read" by the host, which waits for it.
-    Source: Vincent et al., Extracting and composing robust features with denoising autoencoders, 2008.
+    -d is the gradient of the cross-entropy before the sigmoid of z, -e that before the sigmoid of y. The two products
+    of the gradient, one for each place of the tied W, are one over 2 B rows, [x~; d]^T [e; y], so that W is read and
+    written once.
+
+    Parameters
+    ----------
+    visible, hidden, batch : int
+        V, H and B.
+    corruption : float
+        p.
+    learning_rate : float
+        r, for the sum over a mini-batch divided by B.
+    cost : {"", "computed", "read"}
+        Whether a step gives each example's cross-entropy -sum(x log z + (1 - x) log(1 - z)), which learning does not
+        need; and whether the host reads it, and waits for it.
+
+    References
+    ----------
+    .. [1] P. Vincent et al., "Extracting and composing robust features with denoising autoencoders", 2008.
     """
 
-    PARAMETERS: ClassVar = {
-        "visible": "whole", "hidden": "whole", "batch": "whole", "corruption": "real", "learning_rate": "real",
-    }  # fmt: skip
-    TESTS: ClassVar = {
+    visible: int
+    hidden: int
+    batch: int
+    corruption: float
+    learning_rate: float
+    cost: Literal["", "computed", "read"] = ""
+
+    learned: ClassVar = ("W", "b", "c")
+    cycled: ClassVar = ("x",)
+    tests: ClassVar = {
         "smoke": {"visible": 36, "hidden": 16, "batch": 8, "corruption": 0.3, "learning_rate": 0.1},
         "odd": {"visible": 37, "hidden": 53, "batch": 29, "corruption": 0.0, "learning_rate": 0.1},
         "large": {"visible": 320, "hidden": 320, "batch": 320, "corruption": 0.3, "learning_rate": 0.1},
     }
-    OPTIONS: ClassVar = {"cost": ("computed", "read")}
-    ASKS = ("dense_layer", "activation_backward", "mask", "draws", "add", "sigmoid_error")
-    program = AutoencoderProgram
 
-    def half(self, case: Case) -> float:
-        """As is usual for sigmoids."""
-        V, H, _ = _sizes(case)
-        return float(4 * (6.0 / (V + H)) ** 0.5)
+    @property
+    def read(self) -> str:  # type: ignore[override]
+        """Return what the host reads after each step."""
+        return "costs" if self.cost == "read" else ""
 
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The first step in float64 for the checked examples, on the backend's own draws; what it changed in the
-        weights and biases from what all examples left, as it was seen."""
-        V, _, B = _sizes(case)
-        c, b = np.split(inputs["biases"].astype(np.float64), [V])
-        rate, W = case.parameters["learning_rate"] / B, inputs["weights"]
-        x = np.asarray(inputs["examples"][0])[inputs["rows"]].astype(np.float64)
-        corrupted = np.where(seen["uniform"] < case.parameters["corruption"], 0.0, x)
-        y = sigmoid(W.times(corrupted) + b)
-        z = W.transposed_times(y) + c
-        d, costs = x - sigmoid(z), (np.logaddexp(0, z) - x * z).sum(axis=1, keepdims=True)
-        visible, hidden = seen["visible"], seen["hidden"]
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw weights as is usual for sigmoids, small biases, and examples from [0, 1), as pixel intensities are."""
+        V, H, B, half = self.visible, self.hidden, self.batch, 4 * (6.0 / (self.visible + self.hidden)) ** 0.5
         return {
-            "corrupted": corrupted,
-            "code": y,
-            "missed": d,
-            "error": W.times(d) * y * (1 - y),
-            **({"costs": costs} if "cost" in case.parameters else {}),
-            "weights": Product(visible.T, hidden, rate),
-            "biases": rate
-            * np.concatenate([array.sum(axis=0, dtype=np.float64) for array in (visible[B:], hidden[:B])]),
+            "W": Drawn(random, (V, H), -half, half),
+            "b": Drawn(random, (H,), -0.01, 0.01),
+            "c": Drawn(random, (V,), -0.01, 0.01),
+            "x": Drawn(random, (BATCHES, B, V)),
+            "v": Zeros(2 * B, V),  # [x~; d]
+            "h": Zeros(2 * B, H),  # [e; y]
+            "u": Draws(B, V),  # what p is compared with
+            **({"costs": Zeros(B)} if self.cost else {}),
         }
 
-    def traffic_bytes(self, case: Case) -> float:
-        """W read by four products and written by one; x read twice, x~, d and e written and read twice or once, y
-        written and read three times, fp32."""
-        V, H, B = _sizes(case)
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch."""
+        import torch
+
+        x, r = a.x, self.learning_rate / self.batch
+        (corrupted, d), (e, y) = a.v.split(self.batch), a.h.split(self.batch)
+        W, b, c = row.operands(a.W, a.b, a.c)
+        torch.ge(row.uniform(a.u), self.corruption, out=corrupted).mul_(x)
+        torch.addmm(b, corrupted, W, out=y).sigmoid_()
+        torch.addmm(c, y, W.T, out=d)
+        if self.cost and row.in_pieces:  # torch's own logarithms take several times as long
+            sigmoid_error(d.numpy(), x.numpy(), a.costs.numpy())
+        else:
+            if self.cost:  # log(1 + exp z) - x z, which is as exact where a probability is all but 1
+                losses = torch.nn.functional.softplus(d, threshold=40).addcmul_(x, d, value=-1.0)
+                torch.sum(losses, 1, out=a.costs)
+            torch.sub(x, d.sigmoid_(), out=d)
+        torch.mm(d, W, out=e)
+        torch.ops.aten.sigmoid_backward.grad_input(e, y, grad_input=e)  # e <- e y (1 - y)
+        row.add_product(a.W, a.v.T, a.h, alpha=r)
+        a.b.add_(e.sum(0, dtype=a.b.dtype), alpha=r)
+        a.c.add_(d.sum(0, dtype=a.c.dtype), alpha=r)
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Learn from one mini-batch, with one compiled pass between two products."""
+        B, r, x = self.batch, self.learning_rate / self.batch, a.x
+        corrupted, d, e, y = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
+        mask(corrupted, x, row.uniform(a.u), self.corruption)
+        add_sigmoid(gemm(corrupted, a.W, out=y), a.b)
+        gemm(y, a.W.T, out=d)
+        if self.cost:
+            add_bias(d, a.c)
+            sigmoid_error(d, x, a.costs)
+        else:
+            add_sigmoid(d, a.c, scale=-1.0)
+            d += x
+        times_sigmoid_slope(gemm(d, a.W, out=e), y)
+        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
+        a.b += r * e.sum(0)
+        a.c += r * d.sum(0)
+
+    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+        """Learn from one mini-batch."""
+        import jax
+        import jax.numpy as jnp
+
+        r, x, u = self.learning_rate / self.batch, a.x, uniform(a.x.shape)
+        corrupted = jnp.where(u < self.corruption, 0.0, x)
+        y = jax.nn.sigmoid(corrupted @ a.W + a.b)
+        z = y @ a.W.T + a.c
+        d = x - jax.nn.sigmoid(z)
+        e = (d @ a.W) * y * (1 - y)
+        v, h = jnp.concatenate([corrupted, d]), jnp.concatenate([e, y])
+        W, b, c = a.W + r * (v.T @ h), a.b + r * e.sum(0), a.c + r * d.sum(0)
+        costs = {"costs": (jax.nn.softplus(z) - x * z).sum(1)} if self.cost else {}
+        return {"W": W, "b": b, "c": c, "v": v, "h": h, "u": u, **costs}
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare some examples by the step's own draws, and parameters by what all examples left, as it was seen.
+
+        Each array is compared by those before it as they were seen: in bf16 the errors of a chain of them would add up.
+        """
+        B, rows, W, r = self.batch, checked_rows(self.batch), given.W, self.learning_rate / self.batch
+        x, v, h = np.asarray(given.x, np.float64), seen.v, seen.h
+        corrupted = np.where(seen.u < self.corruption, 0.0, x)
+        y, d = h[B + rows].astype(np.float64), v[B + rows].astype(np.float64)
+        z = times_transposed(y, W) + given.c
+        costs = (np.logaddexp(0, z) - x[rows] * z).sum(axis=1)
+        return {
+            "x~": (v[:B], corrupted),
+            "y": (y, sigmoid(times(corrupted[rows], W) + given.b)),
+            "d": (d, x[rows] - sigmoid(z)),
+            "e": (h[rows], times(d, W) * y * (1 - y)),
+            **({"costs": (seen.costs[rows], costs)} if self.cost else {}),
+            "W": learned(W, seen.W, (r, v.T, h)),
+            "b, c": both(
+                moved(given.b, seen.b, r * h[:B].sum(0, dtype=np.float64)),
+                moved(given.c, seen.c, r * v[B:].sum(0, dtype=np.float64)),
+            ),
+        }
+
+    def flops(self) -> float:
+        """Count five products of 2 B V H."""
+        return 10.0 * self.batch * self.visible * self.hidden
+
+    def traffic_bytes(self) -> float:
+        """Count W, read by four products and written by one, and what lies between the products.
+
+        x is read twice; x~, d and e are written, and read twice or once; y is written, and read three times.
+        """
+        V, H, B = self.visible, self.hidden, self.batch
         return 4.0 * (5 * V * H + B * (8 * V + 6 * H))
-
-    def memory_bytes(self, case: Case) -> float:
-        """Weights, the mini-batches, the four arrays of activations and errors, and the draws, fp32."""
-        V, H, B = _sizes(case)
-        return 4.0 * (V * H + BATCHES * B * V + B * (3 * V + 2 * H))
-
-
-class _Up:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        self.backend, self.rows = backend, inputs["rows"]
-        self.visible = backend.array(inputs["visible"])  # (B, V)
-        self.weights = backend.parameters(inputs["weights"])  # (V, H)
-        self.bias = backend.parameters(inputs["bias"])  # (1, H)
-        self.hidden = backend.zeros(len(inputs["visible"]), inputs["weights"].shape[1])  # (B, H)
-        self.step = backend.captured(self._up)
-
-    def _up(self) -> None:
-        self.backend.dense_layer(self.visible, self.weights, self.bias, self.hidden, activation="sigmoid")
-
-    def state(self) -> Arrays:
-        return {"hidden": self.backend.host(self.hidden)[self.rows]}
-
-
-class RbmUp(WorkloadClass):
-    """Hidden probabilities of a mini-batch: what a trained layer of a deep belief network hands to the next.
-
-    h = sigmoid(v W + c)        v (B, V), W (V, H), c (H,)"""
-
-    PARAMETERS: ClassVar = {"visible": "whole", "hidden": "whole", "batch": "whole"}
-    TESTS: ClassVar = {
-        "smoke": {"visible": 16, "hidden": 24, "batch": 8},
-        "odd": {"visible": 37, "hidden": 53, "batch": 29},
-        "large": {"visible": 320, "hidden": 320, "batch": 320},
-    }
-    ASKS = ("dense_layer",)
-
-    program = _Up
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """Examples uniform in [0, 1), weights in +-1.5 sqrt(3 / V), which leaves no unit saturated, and biases
-        in +-0.01; `rows`: the examples that are checked."""
-        V, H, B = _sizes(case)
-        random, half = np.random.Generator(np.random.SFC64(seed)), 1.5 * (3.0 / V) ** 0.5
-        return {
-            "visible": random.random((B, V), dtype=np.float32),
-            "weights": Drawn((V, H), -half, half, seed),
-            "bias": small_biases(random, 1, H),
-            "rows": checked_rows(B, seed),
-        }
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        rows = inputs["rows"]
-        z = inputs["weights"].times(inputs["visible"][rows].astype(np.float64))
-        return {"hidden": sigmoid(z + inputs["bias"])}
-
-    def flops(self, case: Case) -> float:
-        """One product, 2 B V H."""
-        V, H, B = _sizes(case)
-        return 2.0 * B * V * H
-
-    def traffic_bytes(self, case: Case) -> float:
-        """Examples, weights and biases read, hidden units written, fp32."""
-        V, H, B = _sizes(case)
-        return 4.0 * (V * H + B * V + B * H)
-
-    def memory_bytes(self, case: Case) -> float:
-        return self.traffic_bytes(case)

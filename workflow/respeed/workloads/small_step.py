@@ -1,98 +1,96 @@
-"""A step of next to nothing: what is timed is what it takes to ask for it, and on a device to launch it.
+"""A step of next to nothing: what is timed is what it takes to ask for it, and on a device to launch it."""
 
-`count` times x <- 1 / (1 + exp(-x)), each of another x, asked for in one of these ways:
-
-- waited: of one element; every operation is waited for before the next one is asked for;
-- queued: one after another, and only the last of a block is waited for;
-- graph: all of them by one request, where the device knows such;
-- spread: of a few elements, spread over all threads as if there were many: what it costs to wake them and to meet.
-
-On a CPU an operation is finished when it returns: there is nothing to queue, and no graph.
-"""
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.backends import BackendContract, Step
 from respeed.errors import NotMeasurable
-from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs
-from respeed.workloads._common import sigmoid
+from respeed.kernels.vectors import apply_sigmoid, spread_sigmoid
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn, sigmoid
 
-PARAMETERS = {"count": "whole", "how": ("waited", "queued", "graph", "spread")}
-TESTS = {
-    "smoke": {"count": 2, "how": "waited"},
-    "odd": {"count": 3, "how": "queued"},
-    "large": {"count": 64, "how": "spread"},
-}
-PRECISIONS = ("fp32",)
-PRODUCTS = False
-ASKS = ("sigmoid",)
 # Elements that are spread: some for each thread, and no work worth the name.
 SPREAD = 4096
 
 
-class _SmallStep:
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        how = str(case.parameters["how"])
-        if backend.synchronous and how in {"queued", "graph"}:
-            raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
-        if not backend.synchronous and how == "spread":
+@dataclass(frozen=True, kw_only=True)
+class SmallStep(Workload):
+    """Compute x <- 1 / (1 + exp(-x)) of several x, one after another.
+
+    On a CPU an operation is finished when it returns: there is nothing to queue, and no graph.
+
+    Parameters
+    ----------
+    count : int
+        How many x there are.
+    how : {"waited", "queued", "graph", "spread"}
+        How they are asked for. waited: x has one element, and every operation is waited for before the next one is
+        asked for. queued: only the last one of a block is waited for. graph: all by one request, where the device knows
+        such. spread: x has a few elements, spread over all threads as if there were many: what it costs to wake them
+        and to meet.
+    """
+
+    count: int
+    how: Literal["waited", "queued", "graph", "spread"]
+
+    precisions: ClassVar = ("fp32",)
+    products: ClassVar = False
+    tests: ClassVar = {
+        "smoke": {"count": 2, "how": "waited"},
+        "odd": {"count": 3, "how": "queued"},
+        "large": {"count": 64, "how": "spread"},
+    }
+
+    @property
+    def captured(self) -> bool:  # type: ignore[override]
+        """Return whether all operations are one request."""
+        return self.how == "graph"
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw each x from [-1, 1)."""
+        return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        if row.device.type == "cpu":
+            self.prepare_numpy(a, row)
+        elif self.how == "spread":
             raise NotMeasurable("an accelerator's threads are not its cores")
-        self.backend, self.x = backend, backend.array(inputs["start"])  # (count, n)
-        self.rows = [self.x[place] for place in range(len(inputs["start"]))]
-        ways = {"waited": self.wait_each, "queued": self.ask, "spread": self.spread}
-        self.step = ways[how] if how in ways else self.as_graph()
-
-    def as_graph(self) -> Step:
-        graph = self.backend.captured(self.ask)
-        if graph == self.ask:
+        elif self.how == "graph" and not row.graphs:
             raise NotMeasurable("this device is asked operation by operation: it makes no graphs")
-        return graph
+        a.rows = list(a.x)
 
-    def ask(self) -> None:
-        for row in self.rows:
-            self.backend.sigmoid(row)
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Ask for one x after another."""
+        for x in a.rows:
+            if self.how == "spread":
+                spread_sigmoid(x.numpy())
+            else:
+                x.sigmoid_()
+            if self.how == "waited":
+                row.sync()
 
-    def wait_each(self) -> None:
-        for row in self.rows:
-            self.backend.sigmoid(row)
-            self.backend.sync()
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        if self.how in ("queued", "graph"):
+            raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
+        a.rows = list(a.x)
 
-    def spread(self) -> None:
-        with self.backend.rehearsals()[-1]:  # the last one is of all threads
-            self.ask()
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Call a compiled pass for one x after another."""
+        apply = spread_sigmoid if self.how == "spread" else apply_sigmoid
+        for x in a.rows:
+            apply(x)
 
-    def state(self) -> Arrays:
-        return {"x": self.backend.host(self.x)}
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare all x."""
+        return {"x": (seen.x, sigmoid(np.asarray(given.x, np.float64)))}
 
+    def flops(self) -> float | None:
+        """Count nothing: nobody does."""
+        return None
 
-build = _SmallStep
-
-
-def inputs(case: Case, seed: int) -> Inputs:
-    """Where each x begins: zeros."""
-    return {"start": np.zeros(_shape(case), np.float32)}
-
-
-def reference(case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-    return {"x": sigmoid(inputs["start"].astype(np.float64))}
-
-
-def flops(case: Case) -> float | None:
-    """None: nobody counts them."""
-    return None
-
-
-def traffic_bytes(case: Case) -> float:
-    """Each element read and written, fp32."""
-    return 2 * memory_bytes(case)
-
-
-def memory_bytes(case: Case) -> float:
-    """All x, fp32."""
-    count, n = _shape(case)
-    return 4.0 * count * n
-
-
-def _shape(case: Case) -> tuple[int, int]:
-    return int(case.parameters["count"]), SPREAD if case.parameters["how"] == "spread" else 1
+    def traffic_bytes(self) -> float:
+        """Count each element, read and written."""
+        return 2 * self.memory_bytes()

@@ -1,566 +1,390 @@
-"""Sparse coding: the problem, the timed pass in two parts and its check, and four algorithms.
+"""Sparse coding: one problem, and four algorithms for it, each in two parts that are timed apart.
 
-    min over S, B of 1/2 ||X - S B||^2 + gamma ||S||_1, every basis of norm at most 1
+For examples X (m, k), a patch of natural images a row, find bases B (n, k), a basis a row, and coefficients S (m, n)::
 
-X (m, k): an example a row, natural-image patches; B (n, k): a basis a row; S (m, n): coefficients. A pass goes through
-the patches in batches: coefficients of a batch for the bases as they are, then the bases for these coefficients.
+    min over S, B of 1/2 ||X - S B||^2 + gamma ||S||_1        every ||b_j|| <= 1
 
-`timed` of a batch's examples are coded in a step; the coefficients of the others were computed beforehand, so that the
-update of the bases has the whole batch whatever is timed. The timed ones are drawn evenly from all, ordered by how many
-nonzero coefficients they have. A batch that is timed whole hands its bases on to the next batch of the pass.
-
-Coefficients are checked by the lasso in plain NumPy and float64 (below).
+A step solves for the coefficients of a batch with the bases as they are, and then for the bases with these
+coefficients. With G = B B^T, A = S^T S and C = S^T X, no algorithm needs more than these products.
 """
 
 import functools
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numba import get_num_threads
 from scipy.linalg.lapack import spotrf, spotri, spotrs
 
-from respeed.backends import Array, BackendContract
 from respeed.data import natural_patches
-from respeed.kernels.compiled import workspace
-from respeed.kernels.sparse import descend, descend_bases, search
-from respeed.model.paper import Case
-from respeed.workloads import Arrays, Expected, Inputs, Product
-from respeed.workloads._common import WorkloadClass, checked_rows, sizes
+from respeed.kernels.blas import gemm
+from respeed.kernels.sparse import (
+    coordinate_descent,
+    coordinate_step,
+    descend_bases,
+    feature_sign_search,
+    gradient_step,
+    line_search,
+    make_workspaces,
+)
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Zeros, checked_rows, product
 
-PARAMETERS = {
-    "bases": "whole", "side": "whole", "patches": "whole", "batch": "whole", "timed": "whole", "penalty": "real",
-    "nonzero": "real",
-}  # fmt: skip
-TESTS = {
-    "smoke": {
-        "bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832,
-    },
-    "odd": {"bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 17, "penalty": 0.15, "nonzero": 0.2289},
-    "large": {
-        "bases": 320, "side": 18, "patches": 320, "batch": 320, "timed": 320, "penalty": 0.15, "nonzero": 0.0357,
-    },
-}  # fmt: skip
-# The optimum, proved to 1e-8, is what the coefficients are held to: no low precision comes near it.
-PRECISIONS = ("fp32",)
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # The patches and bases are the same in every round: the penalty was found on them.
 DATA_SEED = 2009
-# The share of nonzero coefficients may be off by so much, 0.2 points; or by so many, where there are few.
+# The share of nonzero coefficients may be off by 0.2 points, or by 12 coefficients where there are few.
 SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
 # A coefficient below this share of the penalty counts as zero: an algorithm that goes a part of the way at a time
-# shrinks what is to become zero, and leaves a trace of it.
+# leaves a trace of what is to become zero.
 NEGLIGIBLE = 1e-3
-CHECKED_BASES = 16
-
-# Of block coordinate descent.
-SWEEPS = 2
-BLOCK = 64
-
-# Of the Lagrange dual.
-MAX_NEWTON = 30
-# Norms may miss 1 by so much.
-SETTLED = 1e-5
-# Keeps a basis that no example uses from making A + L singular.
-FLOOR = 1e-5
-RIDGE = 1e-5
-
-# Of the algorithm that takes all examples at once.
-LENGTHS = (3.0, 1.0, 0.1, 0.03, 0.01)
-LEAST = 1e-6
-MAX_ITERATIONS = 150
-# Whether any example still goes on is asked only so often: on a GPU the answer costs a wait for the device.
-ASK_EVERY = 10
-BASIS_STEPS = 30
-# Examples that are done are left out as soon as no more than this share goes on.
-CLOSE_RANKS = 0.9
-# An example of which progress is slow stops early: one in a thousand more than 1 % above its optimum, at most 2 %.
-EXCESS = 0.05
 
 
-class SparseProgram(ABC):
-    """One pass's step. `parts` are its two halves, which are timed apart."""
+@dataclass(frozen=True, kw_only=True)
+class SparseCoding(Workload):
+    """The problem, its data, and what every algorithm must have reached.
 
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        n, k = inputs["bases"].shape
-        self.backend, self.penalty = backend, case.parameters["penalty"]
-        self.rows, self.timed = inputs["rows"], int(case.parameters["timed"])
-        self.first, self.first_bases = inputs["x"][0], inputs["bases"]
-        self.x = [backend.array(batch) for batch in inputs["x"]]
-        self.start_bases, self.start_gram = backend.array(inputs["bases"]), backend.array(inputs["gram"])
-        self.bases, self.gram = backend.array(inputs["bases"]), backend.array(inputs["gram"])
-        self.previous = backend.zeros(n, k)
-        self.coefficients = backend.array(inputs["coefficients"])  # (m, n), of which the first `timed` are solved for
-        self.correlations = backend.zeros(self.timed, n)  # X B^T
-        self.second, self.cross = backend.zeros(n, n), backend.zeros(n, k)  # S^T S and S^T X
-        self.count = 0
+    Parameters
+    ----------
+    bases, side : int
+        Number of bases (n), and pixels on a side of a patch (k = side^2).
+    patches, batch : int
+        Patches of a pass, and of a batch (m).
+    timed : int
+        Examples of a batch whose coefficients are solved for; their time counts batch / timed times. The others have
+        coefficients from the start, so that the bases are always solved for with a whole batch.
+    penalty : float
+        gamma.
+    nonzero : float
+        The share of nonzero coefficients that the penalty was tuned for, which the check holds the step to.
+    """
 
-    @property
-    def parts(self) -> Mapping[str, Callable[[], None]]:
-        return {"coefficients": self.code, "bases": self.learn}
+    bases: int
+    side: int
+    patches: int
+    batch: int
+    timed: int
+    penalty: float
+    nonzero: float
 
-    def step(self) -> None:
-        self.code()
-        self.learn()
+    cycled: ClassVar = ("x",)
+    handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
+    # The optimum, proved to 1e-8, is what the coefficients are held to: no low precision comes near it.
+    precisions: ClassVar = ("fp32",)
+    # By which share an example's objective may be above the optimum, where the algorithm stops short of it.
+    excess: ClassVar[float] = 0.0
 
-    def code(self) -> None:
-        """The coefficients of the timed examples, from zero."""
-        x, bases, gram = self._now()
-        self.backend.gemm(x[: self.timed], bases, self.correlations, transpose_b=True)
-        self.solve(gram, self.correlations, self.coefficients[: self.timed], x[: self.timed])
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Cut patches from photographs; other patches are the bases to begin with.
 
-    def learn(self) -> None:
-        """The bases for the coefficients of the whole batch, and their Gram matrix, with which the next one begins."""
-        x, bases, _ = self._now()
-        self.backend.gemm(self.coefficients, self.coefficients, self.second, transpose_a=True)
-        self.backend.gemm(self.coefficients, x, self.cross, transpose_a=True)
-        self.improve(bases)
-        self.backend.gemm(self.bases, self.bases, self.gram, transpose_b=True)
-        self.count += 1
-
-    def _now(self) -> tuple[Array, Array, Array]:
-        """This batch, and the bases and Gram matrix it is coded with: every pass starts from the same bases."""
-        place = self.count % len(self.x)
-        if place == 0:
-            return self.x[0], self.start_bases, self.start_gram
-        return self.x[place], self.bases, self.gram
-
-    @abstractmethod
-    def solve(self, gram: Array, correlations: Array, coefficients: Array, x: Array) -> None:
-        """coefficients <- the minimisers for correlations = x B^T and gram = B B^T."""
-
-    @abstractmethod
-    def improve(self, bases: Array) -> None:
-        """self.bases <- better bases for S^T S in self.second and S^T X in self.cross, starting at `bases`."""
-
-    def state(self) -> Arrays:
-        host = self.backend.host
-        coefficients = host(self.coefficients)
-        found = coefficients[self.rows].astype(np.float64)
+        They are the same in every round, since the penalty was found on them, but for their signs: the work is the
+        same, mirrored, and no result of before is right.
+        """
+        n, k = self.bases, self.side**2
+        x, bases, gram, coefficients = _problem(n, self.side, self.patches, self.batch, self.timed, self.penalty)
+        signs = random.choice(np.array([-1, 1], np.float32), (len(x), self.batch, 1))
         return {
-            "found": found,
-            "coefficients": coefficients,
-            "share": np.array([(np.abs(coefficients[: self.timed]) > NEGLIGIBLE * self.penalty).mean()]),
-            "second": host(self.second),
-            "cross": host(self.cross),
-            "learned": host(self.bases),
-            "gram_after": host(self.gram),
-            **self.coded(found),
-            **self.learned(),
+            "x": x * signs,  # (batches, m, k)
+            "bases": bases,  # B (n, k)
+            "gram": gram,  # G (n, n)
+            "coefficients": Zeros(self.batch, n) if coefficients is None else coefficients * signs[0],  # S (m, n)
+            "second": Zeros(n, n),  # A
+            "cross": Zeros(n, k),  # C
+            "new_bases": Zeros(n, k),
+            "new_gram": Zeros(n, n),
         }
 
-    def coded(self, found: np.ndarray) -> Arrays:
-        """What the `found` coefficients of the checked examples are worth."""
-        return {"objective": objective(self.first[self.rows], self.first_bases, found, self.penalty)}
+    def numpy_bases(self, a: Arrays, row: Row) -> None:
+        """Solve for the bases with the coefficients of the whole batch."""
+        S, B = a.coefficients, a.new_bases
+        gemm(S.T, S, out=a.second)
+        gemm(S.T, a.x, out=a.cross)
+        self.improve_bases(a)
+        gemm(B, B.T, out=a.new_gram)
 
-    def learned(self) -> Arrays:
-        """What more the check of the bases has to see."""
-        return {}
+    def improve_bases(self, a: Arrays) -> None:
+        """Write better bases to ``a.new_bases``, given A and C."""
+        raise NotImplementedError
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Hold some examples to the optimum, S to the expected share of nonzeros, and the products to float64."""
+        S, B, rows = seen.coefficients, seen.new_bases, checked_rows(self.timed)
+        x, bases, s = (np.asarray(array, np.float64) for array in (given.x[rows], given.bases, S[rows]))
+        found = objective(x, bases, s, self.penalty)
+        least = objective(x, bases, optimum(x, bases, s, self.penalty), self.penalty)
+        share = (np.abs(S[: self.timed]) > NEGLIGIBLE * self.penalty).mean(keepdims=True)
+        margin = max(SHARE_MARGIN, COUNT_MARGIN / (self.timed * self.bases))
+        return {
+            "objective": (found, np.clip(found, least, (1 + self.excess) * least)),
+            "share": (share, np.clip(share, self.nonzero - margin, self.nonzero + margin)),
+            "second": product(seen.second, S.T, S),
+            "cross": product(seen.cross, S.T, given.x),
+            "gram": product(given.gram, bases, bases.T),  # as the last step left it
+            "new_gram": product(seen.new_gram, B, B.T),
+        }
+
+    def parts(self) -> Mapping[str, float]:
+        """Count the coefficients as often as it takes for a batch."""
+        return {"coefficients": self.batch / self.timed, "bases": 1.0}
+
+    def flops(self) -> None:
+        """Not known beforehand: it depends on how many coefficients the examples need."""
+
+    def traffic_bytes(self) -> float:
+        """Count examples, coefficients, bases and square matrices once each: the least of any algorithm."""
+        n, k, m = self.bases, self.side**2, self.batch
+        return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
 
 
 @functools.lru_cache(maxsize=1)
 def patches_and_bases(bases: int, side: int, patches: int) -> tuple[np.ndarray, np.ndarray]:
-    """The patches, and other ones to begin with as bases."""
+    """Return the patches, and other ones to begin with as bases."""
     drawn = natural_patches(bases + patches, side, DATA_SEED)
     return drawn[bases:], drawn[:bases]
 
 
 # The algorithms of one sparsity follow one another in no order: their common problem is set up once.
 @functools.lru_cache(maxsize=4)
-def _problem(parameters: tuple[tuple[str, float], ...]) -> dict[str, np.ndarray]:
-    given = dict(parameters)
-    n, side, patches, batch, timed = (int(given[name]) for name in ("bases", "side", "patches", "batch", "timed"))
+def _problem(
+    n: int, side: int, patches: int, batch: int, timed: int, penalty: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return batches of patches (batches, m, k), bases, their Gram matrix, and the coefficients (m, n) for them.
+
+    Examples that are timed come first, with coefficients of 0; if all are timed, there are no coefficients.
+    """
     x, bases = patches_and_bases(n, side, patches)
     gram = bases @ bases.T
-    coefficients = np.zeros((batch, n), np.float32)
     if timed == batch:
-        batches = x[: patches // batch * batch].reshape(-1, batch, x.shape[1])
-        return {"x": batches, "bases": bases, "gram": gram, "coefficients": coefficients}
-    first = x[:batch]
-    descend(0, batch, gram, first @ bases.T, given["penalty"], coefficients, workspace(n))
-    # Every (batch / timed)-th by the number of nonzero coefficients, and then the others.
+        return x[: patches // batch * batch].reshape(-1, batch, side**2), bases, gram, None
+    first, coefficients = x[:batch], np.empty((batch, n), np.float32)
+    coordinate_descent(coefficients, gram, first @ bases.T, penalty, make_workspaces(get_num_threads(), n))
+    # Timed is every (batch / timed)-th by the number of nonzero coefficients.
     ordered = np.argsort(np.count_nonzero(coefficients, axis=1), kind="stable")
     picked = ordered[(np.arange(timed) * batch + batch // 2) // timed]
     order = np.concatenate([picked, np.setdiff1d(ordered, picked)])
-    return {"x": first[order][None], "bases": bases, "gram": gram, "coefficients": coefficients[order]}
+    coefficients = coefficients[order]
+    coefficients[:timed] = 0.0
+    return first[order][None], bases, gram, coefficients
 
 
-def _sizes(case: Case) -> tuple[int, int, int]:
-    """Bases, pixels, examples of a batch."""
-    n, side, m = sizes(case, "bases", "side", "batch")
-    return n, side**2, m
+# The algorithm that takes all examples at once.
+
+LENGTHS = (3.0, 1.0, 0.1, 0.03, 0.01)
+MAX_ITERATIONS = 150
+# Whether any example still goes on is asked only so often: a GPU has to be waited for.
+ASK_EVERY = 10
+# Examples that are done are left out as soon as no more than this share goes on.
+CLOSE_RANKS = 0.9
+# An even number, so that the last one ends in `new_bases`.
+BASIS_STEPS = 30
 
 
-class SparseCoding(WorkloadClass):
-    """What the algorithms have in common. One whose rule stops it short of the optimum may leave an example's objective
-    above it by the share `excess`."""
-
-    excess = 0.0
-
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """Patches (batches, m, k), bases (n, k) that are patches too, scaled to norm 1, their Gram matrix, the
-        coefficients of the first batch, and the `rows` that are checked."""
-        rows = checked_rows(int(case.parameters["timed"]), seed)
-        return {**_problem(tuple(sorted(case.parameters.items()))), "rows": rows}
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """What every algorithm must have reached, in float64: the optimal objective of the checked examples, the share
-        of nonzero coefficients that the case is named after, and the three products."""
-        x, bases = self.coded(inputs, seen)
-        best = optimum(x[inputs["rows"]], bases, seen["found"], case.parameters["penalty"])
-        least = objective(x[inputs["rows"]], bases, best, case.parameters["penalty"])
-        wanted, few = case.parameters["nonzero"], COUNT_MARGIN / (case.parameters["timed"] * case.parameters["bases"])
-        margin = max(SHARE_MARGIN, few)
-        return {
-            "objective": np.clip(seen["objective"], least, (1 + self.excess) * least),
-            "share": np.clip(seen["share"], wanted - margin, wanted + margin),
-            "second": Product(seen["coefficients"].T, seen["coefficients"]),
-            "cross": Product(seen["coefficients"].T, x),
-            "gram_after": Product(seen["learned"], seen["learned"].T),
-        }
-
-    def coded(self, inputs: Inputs, seen: Arrays) -> tuple[np.ndarray, np.ndarray]:
-        """The batch whose coefficients are seen, and the bases that it was coded with."""
-        return inputs["x"][0], inputs["bases"]
-
-    def part_weights(self, case: Case) -> Mapping[str, float]:
-        """How often each part of a step counts: the examples that were not timed take as long as those that were."""
-        return {"coefficients": case.parameters["batch"] / case.parameters["timed"], "bases": 1.0}
-
-    def flops(self, case: Case) -> float | None:
-        """Not known beforehand: it depends on how many coefficients the examples need, and when they are done."""
-        return None
-
-    def traffic_bytes(self, case: Case) -> float:
-        """Examples, coefficients, bases and square matrices once each, fp32: the least that any algorithm touches."""
-        n, k, m = _sizes(case)
-        return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
-
-    def memory_bytes(self, case: Case) -> float:
-        """Examples, coefficients and correlations, bases three times, and the square matrices, fp32."""
-        n, k, m = _sizes(case)
-        batches = case.parameters["patches"] / m if case.parameters["timed"] == m else 1
-        return float(4.0 * (batches * m * k + 4 * m * n + 5 * n * k + 3 * n * n))
-
-
-class _OnCpu(SparseProgram):
-    """Coefficients by a compiled solver, spread over examples. Products are those of the backends whose arrays are
-    NumPy's."""
-
-    solver: Callable[..., None]
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        self.workers = backend.workers
-        self.workspaces = [workspace(len(inputs["bases"])) for _ in range(backend.threads)]
-
-    def solve(self, gram: np.ndarray, correlations: np.ndarray, coefficients: np.ndarray, x: np.ndarray) -> None:
-        solver = type(self).solver
-
-        def solve(start: int, stop: int, worker: int) -> None:
-            solver(start, stop, gram, correlations, self.penalty, coefficients, self.workspaces[worker])
-
-        self.workers.spread(solve, len(coefficients))
-
-
-class _Descent(_OnCpu):
-    solver = descend
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        n, k = inputs["bases"].shape
-        self.gradient, self.change = (np.zeros((min(BLOCK, n), k), np.float32) for _ in range(2))
-
-    def improve(self, bases: np.ndarray) -> None:
-        if bases is not self.bases:
-            np.copyto(self.bases, bases)
-        for _ in range(SWEEPS):
-            for first in range(0, len(bases), BLOCK):
-                last = min(first + BLOCK, len(bases))
-                gradient, change = self.gradient[: last - first], self.change[: last - first]
-                np.copyto(gradient, self.cross[first:last])
-                self.backend.gemm(self.second[first:last], self.bases, gradient, beta=-1.0)
-                descend_bases(first, last, self.second, gradient, self.bases, change)
-
-    def learned(self) -> Arrays:
-        return {"last_basis": self.bases[-1]}
-
-
-class SparseDescent(SparseCoding):
-    """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
-
-    Coefficients: compiled coordinate descent over a working set for each example, see respeed.kernels.sparse.
-    Bases: block coordinate descent, each basis in turn to its own minimum with the others fixed (Mairal et al., Online
-    learning for matrix factorization and sparse coding, 2010, algorithm 2), SWEEPS times over all, which leaves the
-    objective near the Lagrange dual's and far below where the paper's 30 gradient steps leave it. The gradients of
-    BLOCK bases at a time are one product; what changes within a block is made good as it changes.
-    """
-
-    ASKS = ("workers",)
-    BACKENDS = ("openblas", "accelerate", "mkl", "blis")
-    program = _Descent
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The common check, and the last basis: the minimum with the others as they were left."""
-        weights = seen["second"][-1].astype(np.float64)
-        bases = seen["learned"].astype(np.float64)
-        best = bases[-1]
-        if weights[-1] > 0:
-            best = (seen["cross"][-1] - weights[:-1] @ bases[:-1]) / weights[-1]
-            best = best / max(1.0, float(np.linalg.norm(best)))
-        return {**super().reference(case, inputs, seen), "last_basis": best}
-
-
-class _FeatureSign(_OnCpu):
-    solver = search
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        n = len(inputs["bases"])
-        self.multipliers = np.full(n, 1.0, np.float32)
-        self.system, self.squares = np.zeros((n, n), np.float32), np.zeros((n, n), np.float32)
-
-    def improve(self, bases: np.ndarray) -> None:
-        """Newton's method on the dual, from multipliers of 1."""
-        multipliers = self.multipliers
-        multipliers[:] = 1.0
-        for _ in range(MAX_NEWTON):
-            self._solve_for_bases()
-            norms = np.einsum("ij,ij->i", self.bases, self.bases)
-            free = (multipliers > FLOOR) | (norms > 1.0)
-            if np.abs(np.where(free, norms - 1.0, 0.0)).max() <= SETTLED:
-                return
-            # (A + L)^-1 from its factor: the lower triangle, the one that Newton's system is read from.
-            inverse, _ = spotri(self.system.T, lower=False, overwrite_c=True)
-            self.backend.gemm(self.bases, self.bases, self.squares, transpose_b=True)
-            self.squares *= inverse.T
-            step = self._newton(free, 0.5 * (norms - 1.0))
-            # Never more than a tenth of what is left of a multiplier: the dual is barely quadratic close to 0.
-            np.maximum(multipliers + step, 0.1 * multipliers, out=multipliers)
-            np.maximum(multipliers, FLOOR, out=multipliers)
-        self._solve_for_bases()
-
-    def _solve_for_bases(self) -> None:
-        """bases <- (A + L)^-1 C; the factor stays in `system`."""
-        np.copyto(self.system, self.second)
-        self.system.flat[:: len(self.system) + 1] += self.multipliers
-        # The transpose of a C-ordered array is what LAPACK calls by its own order: nothing is copied.
-        _, info = spotrf(self.system.T, lower=False, overwrite_a=True, clean=False)
-        if info:
-            raise ArithmeticError("A + L is not positive definite")
-        solved, _ = spotrs(self.system.T, self.cross, lower=False)
-        np.copyto(self.bases, solved)
-
-    def _newton(self, free: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        chosen = np.flatnonzero(free)
-        step = np.zeros_like(gradient)
-        part = np.ascontiguousarray(self.squares[np.ix_(chosen, chosen)])
-        # A basis that no example uses has no curvature: its multiplier then goes to the floor, a tenth at a time.
-        part.flat[:: len(chosen) + 1] += RIDGE * part.diagonal().max()
-        factor, info = spotrf(part.T, lower=False, overwrite_a=True)
-        if info:
-            raise ArithmeticError("the dual's Hessian is not definite")
-        step[chosen], _ = spotrs(factor, gradient[chosen], lower=False)
-        return step
-
-    def learned(self) -> Arrays:
-        return {"multipliers": self.multipliers, "stationary": self.cross, "norms": np.linalg.norm(self.bases, axis=1)}
-
-
-class SparseFeatureSign(SparseCoding):
-    """Sparse coding as on the paper's CPU: feature-sign search for the coefficients, the Lagrange dual for the bases.
-
-    Bases: with multipliers L = diag(l), l >= 0, for the norms, the minimiser is B(l) = (S^T S + L)^-1 S^T X, and l
-    maximises the concave dual -1/2 tr(C^T (A + L)^-1 C) - 1/2 sum(l), A = S^T S, C = S^T X, by Newton's method on the l
-    that are not held at 0: gradient (||b_j||^2 - 1) / 2, Hessian -(A + L)^-1 o (B B^T).
-    Compiled and spread over examples; products and factorisations by LAPACK. Single precision.
-    Source: Lee, Battle, Raina and Ng, Efficient sparse coding algorithms, NIPS 2006, section 4.
-    """
-
-    ASKS = ("workers",)
-    # The Lagrange dual solves systems whose size changes from one Newton step to the next, by LAPACK, which returns
-    # arrays.
-    ALLOCATES = True
-    BACKENDS = ("openblas", "accelerate", "mkl", "blis")
-    program = _FeatureSign
-
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The common check, and the optimum's own conditions: (A + L) B = C, and norm 1 wherever a multiplier is not
-        0."""
-        system = seen["second"] + np.diag(seen["multipliers"])
-        held = np.where(seen["multipliers"] > FLOOR, 1.0, np.minimum(seen["norms"], 1.0))
-        return {**super().reference(case, inputs, seen), "stationary": Product(system, seen["learned"]), "norms": held}
-
-    def memory_bytes(self, case: Case) -> float:
-        return super().memory_bytes(case) + 8.0 * int(case.parameters["bases"]) ** 2
-
-
-def basis_rate(t: int) -> float:
-    """The length of projected-gradient step t = 0, 1, ..."""
-    return 0.04 * 10 / (10 + t)
-
-
-class _Parallel(SparseProgram):
-    # By how much an iteration must lower an example's objective, as shares of it and of its penalty's term; and how
-    # long a projected-gradient step is.
-    least, least_of_norm, rate = LEAST, 0.0, staticmethod(basis_rate)
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        timed, n = self.timed, len(inputs["bases"])
-        self.zero, self.one = backend.zeros(1, 1), backend.array(np.ones((1, 1)))
-        self.left, self.direction, self.moved, self.going_on = (backend.zeros(timed, n) for _ in range(4))
-        # Of every batch, 1/2 ||x||^2: the objective at S = 0.
-        halves = 0.5 * np.square(inputs["x"][:, :timed], dtype=np.float64).sum(axis=2, keepdims=True)
-        self.at_zero = [backend.array(half) for half in halves]
-        self.objective, self.going = backend.zeros(timed, 1), backend.zeros(timed, 1)
-        self.diagonals = {id(gram): backend.zeros(n) for gram in (self.start_gram, self.gram)}
-        self.product = backend.zeros(n, inputs["bases"].shape[1])
-        # From either bases that a batch begins with. (What goes on for the coefficients is another number of rows from
-        # one answer of the device to the next: no step that could be captured.)
-        self.descend = {
-            id(bases): backend.captured(partial(self._descend, bases)) for bases in (self.start_bases, self.bases)
-        }
-
-    def solve(self, gram: Array, correlations: Array, coefficients: Array, x: Array) -> None:
-        backend, diagonal = self.backend, self.diagonals[id(gram)]
-        backend.copy(gram.diagonal(), diagonal)
-        backend.copy(correlations, self.left)
-        backend.copy(self.zero, self.going_on)
-        backend.copy(self.at_zero[self.count % len(self.x)], self.objective)
-        backend.copy(self.one, self.going)
-        rows = np.arange(self.timed)  # which examples are worked on, in the first rows of the arrays
-        for iteration in range(1, MAX_ITERATIONS + 1):
-            self._iterate(gram, diagonal, len(rows))
-            if iteration % ASK_EVERY == 0:
-                on = np.flatnonzero(backend.host(self.going)[: len(rows), 0])
-                if len(on) == 0:
-                    break
-                if len(on) <= CLOSE_RANKS * len(rows):
-                    backend.put_rows(self.going_on[: len(rows)], rows, coefficients)
-                    self._close_ranks(on)
-                    rows = rows[on]
-        backend.put_rows(self.going_on[: len(rows)], rows, coefficients)
-
-    def _iterate(self, gram: Array, diagonal: Array, count: int) -> None:
-        """Every example that goes on, once: its direction, and as far along it as its objective falls."""
-        backend = self.backend
-        left, found, direction, moved, objective, going = (
-            array[:count]
-            for array in (self.left, self.going_on, self.direction, self.moved, self.objective, self.going)
-        )
-        backend.coordinate_step(left, found, diagonal, self.penalty, going, direction)
-        backend.gemm(direction, gram, moved)
-        numbers = self.penalty, LENGTHS, self.least
-        backend.line_search(direction, moved, left, found, *numbers, objective, going, self.least_of_norm)
-
-    def _close_ranks(self, on: np.ndarray) -> None:
-        """The examples that go on come first; products are then of as many rows as there are such examples."""
-        backend, count = self.backend, len(on)
-        for name, spare in (("left", "moved"), ("going_on", "direction"), ("objective", "going")):
-            here, there = getattr(self, name), getattr(self, spare)
-            backend.take_rows(here, on, there[:count])
-            setattr(self, name, there)
-            setattr(self, spare, here)
-        backend.copy(self.one, self.going)
-
-    def improve(self, bases: Array) -> None:
-        self.descend[id(bases)]()
-
-    def _descend(self, bases: Array) -> None:
-        here, there = bases, self.previous
-        for t in range(BASIS_STEPS):
-            self.backend.gemm(self.second, here, self.product)
-            self.backend.gradient_step(here, self.product, self.cross, self.rate(t), there)
-            here, there = there, self.bases if there is self.previous else self.previous
-
-    def learned(self) -> Arrays:
-        learned = self.backend.host(self.bases)
-        return {"previous": self.backend.host(self.previous), "bases_after": learned[_checked_bases(len(learned))]}
-
-
+@dataclass(frozen=True, kw_only=True)
 class SparseParallel(SparseCoding):
     """Sparse coding as on the paper's GPU: all examples and all coefficients of a batch at once.
 
-    Coefficients, from S = 0, at most 150 times: every coordinate's own minimiser with the others fixed, x*_j =
-    soft(Q_j, gamma) / G_jj with Q_j = (B x - G s)_j + G_jj s_j; along the direction x* - s each example takes the first
-    of the steps 3, 1, 0.1, 0.03, 0.01 that lowers its objective by a relative 1e-6, and is done when none does. One
-    product of 2 m n^2 FLOP a time.
-    Bases: 30 projected-gradient steps, B <- P(B - r_t (S^T S B - S^T X)), r_t = 0.04 * 10 / (10 + t), P scaling what is
-    longer than 1 back to it; one product of 2 n^2 k FLOP each.
-    Source: the authors' published code, see the paper's file for how sure that is.
+    Coefficients, from S = 0, at most 150 times. With Q = X B^T - S G, what is left to explain, every coordinate goes to
+    its own minimum with the others fixed, and each example a part of that way::
+
+        s*_j = soft(Q_j + G_jj s_j, gamma) / G_jj        d = s* - s        soft(z, p) = sign(z) max(|z| - p, 0)
+        s += t d     Q -= t d G                          t: the first of 3, 1, 0.1, 0.03, 0.01 that lowers enough
+
+    An example is done when no length lowers its objective by a share of 1e-6. The product d G has 2 m n^2 FLOP.
+
+    Bases, 30 projected-gradient steps t = 0, 1, ..., P scaling what is longer than 1 back to it, 2 n^2 k FLOP each::
+
+        B <- P(B - r_t (A B - C))        r_t = 0.04 * 10 / (10 + t)
+
+    References
+    ----------
+    .. [1] The authors' code, see `SparsePublished`, and the paper's file for how sure that is.
     """
 
-    ASKS = ("take_rows", "put_rows", "coordinate_step", "line_search", "gradient_step")
-    program: ClassVar[type[_Parallel]] = _Parallel
-    excess = EXCESS
+    tests: ClassVar = {
+        "smoke": {"bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832},
+        "odd": {"bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 17, "penalty": 0.15, "nonzero": 0.2289},
+        "large": {
+            "bases": 320, "side": 18, "patches": 320, "batch": 320, "timed": 320, "penalty": 0.15, "nonzero": 0.0357,
+        },
+    }  # fmt: skip
+    # The coefficients wait for the device: whether any example goes on.
+    captured = ("bases",)
+    # One example in a thousand stops more than 1 % above its optimum, at most 2 %.
+    excess: ClassVar = 0.05
+    # The length of the first gradient step; and how much a line search must lower, as shares of the objective and of
+    # gamma ||s||_1.
+    rate: ClassVar = 0.04
+    shares: ClassVar = (1e-6, 0.0)
 
-    def reference(self, case: Case, inputs: Inputs, seen: Arrays) -> Expected:
-        """The common check, and the last of the 30 steps for some bases, from where the one before it left them."""
-        rows = _checked_bases(len(inputs["bases"]))
-        previous = seen["previous"].astype(np.float64)
-        gradient = seen["second"][rows].astype(np.float64) @ previous - seen["cross"][rows]
-        after = previous[rows] - self.program.rate(BASIS_STEPS - 1) * gradient
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Add room for what an iteration has of each example, and for two gradient steps."""
+        n, k, m = self.bases, self.side**2, self.timed
+        room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
+        steps = {"previous": Zeros(n, k), "product": Zeros(n, k), "norms": Zeros(n, 1)}
+        return {**super().arrays(random), **room, **steps, "lengths": np.array(LENGTHS, np.float32)}
+
+    def torch_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients on a CPU or a GPU."""
+        import torch
+
+        x, G, S = a.x[: self.timed], a.gram, a.coefficients
+        Q, s, d, moved = a.left, a.found, a.direction, a.moved  # (m, n)
+        take_step, search = _passes(x, row)
+        torch.mm(x, a.bases.T, out=Q)
+        s.zero_()
+        objective = torch.linalg.vector_norm(x, dim=1).square_().div_(2)  # (m,)
+        going, rows, diagonal = torch.ones_like(objective), torch.arange(len(x), device=x.device), G.diagonal().clone()
+        for iteration in range(1, MAX_ITERATIONS + 1):
+            take_step(d, Q, s, diagonal, self.penalty, going)
+            torch.mm(d, G, out=moved)
+            search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
+            if iteration % ASK_EVERY == 0:
+                on = going.nonzero()[:, 0]  # waits for the device
+                if (count := len(on)) == 0:
+                    break
+                if count <= CLOSE_RANKS * len(rows):
+                    S[rows] = s
+                    # What goes on comes to the first rows of the arrays that are free until the next iteration.
+                    Q, moved = torch.index_select(Q, 0, on, out=moved[:count]), Q[:count]
+                    s, d = torch.index_select(s, 0, on, out=d[:count]), s[:count]
+                    objective, going, rows = objective[on], going[on], rows[on]
+        S[rows] = s
+
+    def numpy_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
+        x, G, S = a.x[: self.timed], a.gram, a.coefficients
+        Q, s, d, moved = a.left, a.found, a.direction, a.moved  # (m, n)
+        gemm(x, a.bases.T, out=Q)
+        s.fill(0)
+        objective = np.einsum("ij,ij->i", x, x) / 2  # (m,)
+        going, rows, diagonal = np.ones_like(objective), np.arange(len(x)), G.diagonal().copy()
+        for iteration in range(1, MAX_ITERATIONS + 1):
+            coordinate_step(d, Q, s, diagonal, self.penalty, going)
+            gemm(d, G, out=moved)
+            line_search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
+            if iteration % ASK_EVERY == 0:
+                on = np.flatnonzero(going)
+                if (count := len(on)) == 0:
+                    break
+                if count <= CLOSE_RANKS * len(rows):
+                    S[rows] = s
+                    # Only "clip" writes into an array without one more between.
+                    Q, moved = np.take(Q, on, axis=0, out=moved[:count], mode="clip"), Q[:count]
+                    s, d = np.take(s, on, axis=0, out=d[:count], mode="clip"), s[:count]
+                    objective, going, rows = objective[on], going[on], rows[on]
+        S[rows] = s
+
+    def torch_bases(self, a: Arrays, row: Row) -> None:
+        """Solve for the bases with the coefficients of the batch, on a CPU or a GPU."""
+        import torch
+
+        S, A, C = a.coefficients, a.second, a.cross
+        torch.mm(S.T, S, out=A)
+        torch.mm(S.T, a.x, out=C)
+        for r, B, after in self._basis_steps(a):
+            torch.add(B, C, alpha=r, out=after).addmm_(A, B, alpha=-r)
+            after.div_(torch.linalg.vector_norm(after, dim=1, keepdim=True, out=a.norms).clamp_(min=1))
+        torch.mm(a.new_bases, a.new_bases.T, out=a.new_gram)
+
+    def improve_bases(self, a: Arrays) -> None:
+        """Take 30 projected-gradient steps."""
+        for r, B, after in self._basis_steps(a):
+            gradient_step(after, B, gemm(a.second, B, out=a.product), a.cross, r)
+
+    def _basis_steps(self, a: Arrays) -> Iterator[tuple[float, Any, Any]]:
+        """Go through the gradient steps: the length of each, the bases that it starts from, and where it ends."""
+        places = [a.bases, *(a.previous, a.new_bases) * (BASIS_STEPS // 2)]
+        for t, (before, after) in enumerate(pairwise(places)):
+            yield self.rate * 10 / (10 + t), before, after
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Add what the last gradient step changed in some bases, from where the one before it left them.
+
+        It is small beside the bases, and rounded as these are: less than a hundredth of them is measured by that.
+        """
+        rows, previous = checked_rows(self.bases), seen.previous.astype(np.float64)
+        r = self.rate * 10 / (9 + BASIS_STEPS)
+        after = previous[rows] - r * (seen.second[rows] @ previous - seen.cross[rows])
         after /= np.maximum(1.0, np.linalg.norm(after, axis=1, keepdims=True))
-        return {**super().reference(case, inputs, seen), "bases_after": after}
-
-    def memory_bytes(self, case: Case) -> float:
-        return super().memory_bytes(case) + 4.0 * int(case.parameters["bases"]) * int(case.parameters["side"]) ** 2
-
-
-class _Published(_Parallel):
-    """A step is a whole pass, each half of each batch a part of its own: the first batch is coded in a few iterations,
-    those after it, with bases that have begun to look like patches, in many times as many."""
-
-    least, least_of_norm = 0.0, LEAST
-
-    def __init__(self, backend: BackendContract, case: Case, inputs: Inputs) -> None:
-        super().__init__(backend, case, inputs)
-        self.last, self.coded_with = inputs["x"][-1], backend.array(inputs["bases"])
-
-    @staticmethod
-    def rate(t: int) -> float:
-        """Theirs is the gradient of ||X - S B||^2, twice ours."""
-        return 2 * basis_rate(t)
-
-    @property
-    def parts(self) -> Mapping[str, Callable[[], None]]:
-        return dict(zip(_parts(len(self.x)), len(self.x) * (self.code, self.learn), strict=True))
-
-    def step(self) -> None:
-        for part in self.parts.values():
-            part()
-
-    def code(self) -> None:
-        self.backend.copy(self._now()[1], self.coded_with)
-        super().code()
-
-    def coded(self, found: np.ndarray) -> Arrays:
-        bases = self.backend.host(self.coded_with)
-        return {"objective": objective(self.last[self.rows], bases, found, self.penalty), "coded_with": bases}
+        found, before = seen.new_bases[rows], previous[rows]
+        changes = found - before, after - before, 0.01 * float(np.abs(before).max())
+        return {**super().check(given, seen), "new_bases": changes}
 
 
+def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return the coordinate step and the line search for the device of `x`: what `kernels.sparse` says they are."""
+    if x.is_cpu:
+        return _on_memory_of(coordinate_step), _on_memory_of(line_search)
+    if row.fused:
+        from respeed.kernels import fused
+
+        return fused.coordinate_step, fused.line_search
+    return _torch_coordinate_step, _torch_line_search
+
+
+def _on_memory_of(compiled: Callable[..., None]) -> Callable[..., None]:
+    """Return a compiled pass that takes tensors of a CPU."""
+    return lambda *given: compiled(*(each.numpy() if hasattr(each, "numpy") else each for each in given))
+
+
+def _torch_coordinate_step(
+    out: "Tensor", left: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, going: "Tensor"
+) -> None:
+    import torch
+
+    torch.addcmul(left, s, diagonal, out=out)
+    torch.ops.aten.softshrink.out(out, penalty, out=out)
+    out.div_(diagonal).sub_(s).mul_(going[:, None])
+
+
+def _torch_line_search(
+    s: "Tensor", left: "Tensor", objective: "Tensor", going: "Tensor", direction: "Tensor", moved: "Tensor",
+    penalty: float, lengths: "Tensor", of_objective: float, of_norm: float,
+) -> None:  # fmt: skip
+    import torch
+
+    slope, curve = (left * direction).sum(1, keepdim=True), (moved * direction).sum(1, keepdim=True)  # (m, 1)
+    norm = torch.linalg.vector_norm(s, 1, 1, keepdim=True)
+    after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
+    change = lengths * (lengths / 2 * curve - slope) + penalty * (after - norm)
+    lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (going[:, None] > 0)
+    taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first that lowers, for they descend; or 0
+    s.addcmul_(direction, taken)
+    left.addcmul_(moved, taken, value=-1.0)
+    objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
+    torch.gt(taken[:, 0], 0, out=going)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SparsePublished(SparseParallel):
     """Sparse coding as the program of the paper's authors does it, with better products.
 
-    As above, but bases are random at first: uniform in -0.5..0.5, without their mean, of norm 1; patches are of the
-    norm that theirs have, on which the length of a gradient step depends; an example is done when no step lowers its
-    objective by a relative 1e-6 of gamma ||s||_1; gradients of bases are doubled. All batches of a pass are timed, one
-    after another. What theirs does besides changes no number: B x - G s anew in every iteration, a second product of
-    2 m n^2 FLOP; B B^T and B X by kernels of its own; a call for each norm; the objective after each batch.
-    Source: github.com/viirya/Sparse-coding-with-GPU, sparse_coding/cuda, main.cu, l1ls_coord_descent.cu and
-    proj_grad_descent.cu at b4bb55e.
+    As above, but bases are random at first: uniform in -0.5 to 0.5, without their mean, of norm 1; an example is done
+    when no length lowers its objective by a share of 1e-6 of gamma ||s||_1; and the gradient is that of
+    ||X - S B||^2, twice ours. What their program does besides changes no number: Q anew in each iteration, a second
+    product of 2 m n^2 FLOP; G and B X by kernels of its own; a call for each norm; the objective after each batch.
+
+    The first batch is coded in a few iterations, those after it, with bases that have begun to look like patches, in
+    many times as many: all batches of a pass are timed.
+
+    Parameters
+    ----------
+    norm : float
+        The norm of a patch, on which the length of a gradient step depends.
+
+    References
+    ----------
+    .. [1] github.com/viirya/Sparse-coding-with-GPU at b4bb55e, sparse_coding/cuda: main.cu, l1ls_coord_descent.cu,
+       proj_grad_descent.cu.
     """
 
-    ASKS = ("take_rows", "put_rows", "coordinate_step", "line_search", "gradient_step")
-    # A pass takes seconds on a CPU: one row there, by the library that the GPU's row is computed with.
-    BACKENDS = ("torch",)
-    PARAMETERS: ClassVar = {
-        "bases": "whole", "side": "whole", "patches": "whole", "batch": "whole", "timed": "whole", "penalty": "real",
-        "nonzero": "real", "norm": "real",
-    }  # fmt: skip
-    TESTS: ClassVar = {
+    norm: float
+
+    tests: ClassVar = {
         "smoke": {
             "bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 32, "penalty": 1.5, "nonzero": 0.2539,
             "norm": 10,
@@ -574,107 +398,268 @@ class SparsePublished(SparseParallel):
             "norm": 10,
         },
     }  # fmt: skip
-    program: ClassVar[type[_Parallel]] = _Published
+    # A pass takes seconds on a CPU: one row there, by the library that the GPU's row is computed with.
+    frameworks: ClassVar = ("torch",)
+    whole_pass = True
+    rate: ClassVar = 0.08
+    shares: ClassVar = (0.0, 1e-6)
 
-    def inputs(self, case: Case, seed: int) -> Inputs:
-        """As for the others, but for the bases and the patches' norm; examples are checked of the last batch."""
-        inputs = dict(super().inputs(case, seed))
-        bases = np.random.default_rng(DATA_SEED).random(inputs["bases"].shape, dtype=np.float32) - np.float32(0.5)
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw bases, scale the patches, and add room for the bases that the last batch is coded with."""
+        given = super().arrays(random)
+        bases = np.random.default_rng(DATA_SEED).random(given["bases"].shape, np.float32) - np.float32(0.5)
         bases -= bases.mean(axis=1, keepdims=True)
         bases /= np.linalg.norm(bases, axis=1, keepdims=True)
-        x = inputs["x"] * np.float32(case.parameters["norm"])
-        return {**inputs, "x": x, "bases": bases, "gram": bases @ bases.T}
+        x = given["x"] * np.float32(self.norm)
+        return {**given, "x": x, "bases": bases, "gram": bases @ bases.T, "coded_with": Zeros(*bases.shape)}
 
-    def coded(self, inputs: Inputs, seen: Arrays) -> tuple[np.ndarray, np.ndarray]:
-        return inputs["x"][-1], seen["coded_with"]
+    def torch_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients, and keep the bases for the check: the next batch has others."""
+        a.coded_with.copy_(a.bases)
+        super().torch_coefficients(a, row)
 
-    def part_weights(self, case: Case) -> Mapping[str, float]:
-        """A step of the table is one batch."""
-        patches, batch = sizes(case, "patches", "batch")
-        return dict.fromkeys(_parts(patches // batch), 1 / (patches // batch))
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Check the last batch, by the bases that it was coded with."""
+        pairs = super().check(Arrays(**{**vars(given), "bases": seen.coded_with}), seen)
+        return {name: pair for name, pair in pairs.items() if name != "gram"}  # which is that of the first batch
 
-    def memory_bytes(self, case: Case) -> float:
-        n, k, _ = _sizes(case)
-        return super().memory_bytes(case) + 4.0 * n * k
-
-
-def _parts(batches: int) -> list[str]:
-    return [f"{half} {batch}" for batch in range(1, batches + 1) for half in ("coefficients", "bases")]
+    def parts(self) -> Mapping[str, float]:
+        """Count each part of each batch as its share of the pass: a step of the table is one batch."""
+        batches = self.patches // self.batch
+        names = [f"{part} {number}" for number in range(1, batches + 1) for part in ("coefficients", "bases")]
+        return dict.fromkeys(names, 1 / batches)
 
 
-def _checked_bases(count: int) -> np.ndarray:
-    """Rows of the bases that the reference computes."""
-    return checked_rows(count, CHECKED_BASES)
+# The algorithms that take one example after another.
 
+# A Lagrange dual is solved when the norms of bases miss 1 by at most this.
+SETTLED = 1e-5
+MAX_NEWTON = 30
+# Keeps a basis that no example uses from making A + L singular.
+FLOOR = 1e-5
+RIDGE = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseFeatureSign(SparseCoding):
+    """Sparse coding as on the paper's CPU: feature-sign search, and the Lagrange dual for the bases.
+
+    With multipliers L = diag(l), l >= 0, for the norms, the bases are B(l) = (A + L)^-1 C, and l maximises the concave
+    dual, by Newton's method on those l that are not held at 0::
+
+        D(l) = -1/2 tr(C^T (A + L)^-1 C) - 1/2 sum(l)
+        dD/dl_j = (||b_j||^2 - 1) / 2        Hessian = -(A + L)^-1 o (B B^T), elementwise
+
+    References
+    ----------
+    .. [1] H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding algorithms", 2006, sections 3 and 4.
+    """
+
+    tests: ClassVar = {
+        "smoke": {"bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832},
+        "odd": {"bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 17, "penalty": 0.15, "nonzero": 0.2289},
+        "large": {
+            "bases": 320, "side": 18, "patches": 320, "batch": 320, "timed": 320, "penalty": 0.15, "nonzero": 0.0357,
+        },
+    }  # fmt: skip
+    # Systems whose size changes from one Newton step to the next are solved by LAPACK, which returns arrays.
+    allocates: ClassVar = True
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Add room for the correlations X B^T (m, n) and the multipliers l (n,)."""
+        room = {"correlations": Zeros(self.timed, self.bases), "multipliers": Zeros(self.bases)}
+        return {**super().arrays(random), **room}
+
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Make room for what each thread works on."""
+        a.workspaces = make_workspaces(row.threads, self.bases)
+
+    def numpy_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients by feature-sign search, compiled, threads taking examples in turn."""
+        correlations = gemm(a.x[: self.timed], a.bases.T, out=a.correlations)
+        feature_sign_search(a.coefficients[: self.timed], a.gram, correlations, self.penalty, a.workspaces)
+
+    def improve_bases(self, a: Arrays) -> None:
+        """Maximise the dual from multipliers of 1."""
+        A, C, multipliers = a.second, np.asfortranarray(a.cross), a.multipliers
+        multipliers.fill(1)
+        for _ in range(MAX_NEWTON):
+            factor, B = _solve_for_bases(A, C, multipliers)
+            norms = np.einsum("ij,ij->i", B, B)
+            free = (multipliers > FLOOR) | (norms > 1.0)
+            if np.abs(np.where(free, norms - 1.0, 0.0)).max() <= SETTLED:
+                break
+            step = _newton_step(factor, B, norms, free)
+            # Never more than a tenth of what is left of a multiplier: the dual is barely quadratic close to 0.
+            np.maximum(multipliers + step, 0.1 * multipliers, out=multipliers)
+            np.maximum(multipliers, FLOOR, out=multipliers)
+        else:
+            _, B = _solve_for_bases(A, C, multipliers)
+        a.new_bases[...] = B
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Add the conditions of the optimum: (A + L) B = C, and norm 1 wherever a multiplier is not 0."""
+        B, norms = seen.new_bases, np.linalg.norm(seen.new_bases, axis=1)
+        return {
+            **super().check(given, seen),
+            "stationary": product(seen.cross, seen.second + np.diag(seen.multipliers), B),
+            "norms": (norms, np.where(seen.multipliers > FLOOR, 1.0, np.minimum(norms, 1.0))),
+        }
+
+
+def _solve_for_bases(A: np.ndarray, C: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the upper Cholesky factor of A + L, and B = (A + L)^-1 C, both column by column as LAPACK has them."""
+    system = A.copy().T  # symmetric: the transpose has LAPACK's order, and is not copied once more
+    np.einsum("ii->i", system)[:] += multipliers
+    factor, failed = spotrf(system, lower=False, overwrite_a=True, clean=False)
+    if failed:
+        raise ArithmeticError("A + L is not positive definite")
+    return factor, spotrs(factor, C, lower=False)[0]
+
+
+def _newton_step(factor: np.ndarray, B: np.ndarray, norms: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return the step of the multipliers, 0 for those that are not free. Overwrites `factor`."""
+    inverse, _ = spotri(factor, lower=False, overwrite_c=True)  # its upper triangle
+    chosen = np.flatnonzero(free)
+    # The lower triangle of the transpose, row by row, which is again the upper one column by column.
+    hessian = gemm(B, B.T, out=np.empty(inverse.shape, inverse.dtype))
+    hessian *= inverse.T
+    hessian = hessian[np.ix_(chosen, chosen)].T
+    # A basis that no example uses has no curvature: its multiplier then goes to the floor, a tenth at a time.
+    np.einsum("ii->i", hessian)[:] += RIDGE * hessian.diagonal().max()
+    factor, failed = spotrf(hessian, lower=False, overwrite_a=True)
+    if failed:
+        raise ArithmeticError("the dual's Hessian is not definite")
+    step = np.zeros_like(norms)
+    step[chosen], _ = spotrs(factor, 0.5 * (norms[chosen] - 1.0), lower=False)
+    return step
+
+
+SWEEPS = 2
+# Bases whose gradients are one product.
+BLOCK = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseDescent(SparseCoding):
+    """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
+
+    Coefficients by coordinate descent over a working set. Bases by block coordinate descent, twice over all: each in
+    turn goes to its own minimum with the others fixed::
+
+        b_j <- P(b_j - (A B - C)_j / A_jj)        P scales what is longer than 1 back to it
+
+    That leaves the objective near the Lagrange dual's, far below where the paper's 30 gradient steps leave it.
+
+    References
+    ----------
+    .. [1] J. Mairal, F. Bach, J. Ponce and G. Sapiro, "Online learning for matrix factorization and sparse coding",
+       2010, algorithm 2.
+    """
+
+    tests: ClassVar = {
+        "smoke": {"bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832},
+        "odd": {"bases": 37, "side": 7, "patches": 93, "batch": 31, "timed": 17, "penalty": 0.15, "nonzero": 0.2289},
+        "large": {
+            "bases": 320, "side": 18, "patches": 320, "batch": 320, "timed": 320, "penalty": 0.15, "nonzero": 0.0357,
+        },
+    }  # fmt: skip
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Add room for the correlations X B^T (m, n), and for the gradient of a block of bases and its changes."""
+        block = min(BLOCK, self.bases), self.side**2
+        room = {"correlations": Zeros(self.timed, self.bases), "gradient": Zeros(*block), "change": Zeros(*block)}
+        return {**super().arrays(random), **room}
+
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Make room for what each thread works on."""
+        a.workspaces = make_workspaces(row.threads, self.bases)
+
+    def numpy_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients by compiled descent, threads taking examples in turn."""
+        correlations = gemm(a.x[: self.timed], a.bases.T, out=a.correlations)
+        coordinate_descent(a.coefficients[: self.timed], a.gram, correlations, self.penalty, a.workspaces)
+
+    def improve_bases(self, a: Arrays) -> None:
+        """Go twice over all bases; what changes within a block is made good as it changes."""
+        A, C, B = a.second, a.cross, a.new_bases
+        B[...] = a.bases
+        for first in SWEEPS * list(range(0, len(B), BLOCK)):
+            block = slice(first, first + BLOCK)
+            gradient = a.gradient[: len(C[block])]
+            gradient[...] = C[block]
+            descend_bases(B, gemm(A[block], B, out=gradient, beta=-1.0), A, first, a.change)  # A B - C
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Add the last basis, which is at its minimum with the others as they were left."""
+        weights, B = seen.second[-1].astype(np.float64), seen.new_bases.astype(np.float64)
+        best = B[-1]
+        if weights[-1] > 0:
+            best = (seen.cross[-1] - weights[:-1] @ B[:-1]) / weights[-1]
+            best /= max(1.0, float(np.linalg.norm(best)))
+        return {**super().check(given, seen), "last_basis": (B[-1], best)}
+
+
+# The optimum in float64, which proves itself.
 
 # A solution whose duality gap is at most this share of its objective is the optimum, as far as fp32 can tell.
 GAP = 1e-8
 MAX_STEPS = 5000
 # Bases that depend on one another share what they explain between them; the gap tells if this were too much.
-RIDGE = 1e-10
+TINY = 1e-10
 
 
-def objective(x: np.ndarray, bases: np.ndarray, coefficients: np.ndarray, penalty: float) -> np.ndarray:
-    """1/2 ||x - s B||^2 + gamma ||s||_1 of every example, float64."""
-    s = coefficients.astype(np.float64)
-    rest = x - s @ bases.astype(np.float64)
-    out: np.ndarray = 0.5 * (rest**2).sum(axis=1) + penalty * np.abs(s).sum(axis=1)
+def objective(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
+    """Compute 1/2 ||x - s B||^2 + gamma ||s||_1 of every example (m,)."""
+    out: np.ndarray = 0.5 * ((x - s @ bases) ** 2).sum(axis=1) + penalty * np.abs(s).sum(axis=1)
     return out
 
 
-def duality_gap(x: np.ndarray, bases: np.ndarray, coefficients: np.ndarray, penalty: float) -> np.ndarray:
-    """How far the objective of every example can be above the optimum, at most.
+def duality_gap(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
+    """Compute how far the objective of every example can be above the optimum, at most (m,).
 
     For every v with |B v| <= gamma, 1/2 ||x||^2 - 1/2 ||x - v||^2 is a lower bound; v is the rest x - s B, scaled.
     """
-    bases = bases.astype(np.float64)
-    rest = x - coefficients.astype(np.float64) @ bases
+    rest = x - s @ bases
     largest = np.abs(rest @ bases.T).max(axis=1, keepdims=True)
     v = rest * np.minimum(1.0, penalty / np.maximum(largest, 1e-300))
-    bound = 0.5 * (np.square(x, dtype=np.float64).sum(axis=1) - ((x - v) ** 2).sum(axis=1))
-    out: np.ndarray = objective(x, bases, coefficients, penalty) - bound
-    return out
+    gap: np.ndarray = objective(x, bases, s, penalty) - 0.5 * ((x**2).sum(axis=1) - ((x - v) ** 2).sum(axis=1))
+    return gap
 
 
 def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
-    """The minimisers (m, n) in float64, each with its duality gap closed; NaN for an example where that failed.
+    """Return the minimisers (m, n), each with its duality gap closed; NaN for an example where that failed.
 
     `start` only shortens the way: whatever it is, the gap proves the result.
     """
-    wide = bases.astype(np.float64)
-    gram = wide @ wide.T
-    correlations = x.astype(np.float64) @ wide.T
-    found = np.stack([_one(gram, q, s, penalty) for q, s in zip(correlations, start, strict=True)])
-    gap = duality_gap(x, wide, found, penalty)
-    found[gap > GAP * np.maximum(objective(x, wide, found, penalty), 1e-12)] = np.nan
+    gram = bases @ bases.T
+    found = np.stack([_solve_lasso(gram, q, s, penalty) for q, s in zip(x @ bases.T, start, strict=True)])
+    gap = duality_gap(x, bases, found, penalty)
+    found[gap > GAP * np.maximum(objective(x, bases, found, penalty), 1e-12)] = np.nan
     return found
 
 
-def _one(gram: np.ndarray, q: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
+def _solve_lasso(gram: np.ndarray, q: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
     """Solve on the support with its signs held; what changes its sign leaves on the way, the worst violation joins."""
     # Much more than half of the coefficients is no start: their piece of G may be singular.
-    s = start.astype(np.float64) if 2 * np.count_nonzero(start) <= len(start) else np.zeros(len(start))
+    few = np.isfinite(start).all() and 2 * np.count_nonzero(start) <= len(start)
+    s = start.copy() if few else np.zeros(len(start))
     signs = np.sign(s)
     for _ in range(MAX_STEPS):
         support = np.flatnonzero(signs)
         if len(support):
-            part = gram[np.ix_(support, support)]
-            part.flat[:: len(support) + 1] += RIDGE
+            part = gram[np.ix_(support, support)] + TINY * np.eye(len(support))
             goal = np.linalg.solve(part, q[support] - penalty * signs[support])
-            here = s[support]
-            wrong = goal * signs[support] <= 0
+            here, wrong = s[support], goal * signs[support] <= 0
             if wrong.any():
                 # As far towards the goal as all signs hold: the objective falls all the way.
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    reach = np.where(wrong, np.abs(here) / (np.abs(here) + np.abs(goal)), np.inf)
-                reach = np.nan_to_num(reach, nan=0.0, posinf=np.inf)
-                first = int(np.argmin(reach))
-                s[support] = here + reach[first] * (goal - here)
-                s[support[first]] = signs[support[first]] = 0.0
+                reach = np.abs(here[wrong]) / np.maximum(np.abs(here[wrong]) + np.abs(goal[wrong]), 1e-300)
+                s[support] = here + reach.min() * (goal - here)
+                first = support[wrong][reach.argmin()]
+                s[first] = signs[first] = 0.0
                 continue
             s[support] = goal
-        left = q - gram @ s
-        left[signs != 0] = 0.0
+        left = np.where(signs == 0, q - gram @ s, 0.0)
         worst = int(np.argmax(np.abs(left)))
         if abs(left[worst]) <= penalty * (1 + 1e-10):
             break

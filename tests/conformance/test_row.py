@@ -1,0 +1,127 @@
+"""What a step may ask of its row: draws, threads that work each for itself, products that add in low precision."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from respeed.backends import Backend
+from respeed.errors import NotMeasurable
+from tests.conformance.programs import Place, make, places
+
+THREADS = 3
+
+
+def drawn(place: Place, seed: int) -> np.ndarray:
+    """Return 20 times 64 x 512 draws. (JAX's steps draw in a program of their own: see tests/backends/test_jax.py.)"""
+    made = make(*place, seed=seed)
+    out = made.array(np.zeros((64, 512)), exact=True)
+    return np.stack([np.array(made.host(made.uniform(out)), np.float64) for _ in range(20)])
+
+
+@pytest.mark.parametrize("place", places())
+def test_a_row_says_of_itself_what_every_row_must(place: Place) -> None:
+    facts: Any = make(*place).describe()
+    assert all(facts.get(key) for key in ("package", "library", "device", "precision", "threads_set"))
+    if place.backend != "program":
+        assert (facts["device"], facts["precision"]) == place[1:]
+
+
+@pytest.mark.parametrize("place", places(of=("numpy", "torch")))
+def test_draws_are_those_of_the_seed_and_none_is_like_the_ones_before_or_beside_it(place: Place) -> None:
+    draws, same, others = (drawn(place, seed) for seed in (7, 7, 8))
+    assert 0 <= draws.min() < draws.max() < 1
+    np.testing.assert_array_equal(draws, same)
+    assert (draws != others).mean() > 0.9
+    counts = np.bincount((draws * 2**24).astype(np.int64).ravel() % 256, minlength=256)  # of the lower bits
+    assert abs(((counts - counts.mean()) ** 2 / counts.mean()).sum() - 255) < 5 * np.sqrt(2 * 255)
+    for axis in range(3):  # steps, examples, units: one after another, and the ones that a stride of 2 or 16 apart are
+        for lag in (1, 2, 16):
+            here, before = (np.delete(draws, end, axis) - 0.5 for end in (np.s_[:lag], np.s_[-lag:]))
+            assert abs((here * before).mean()) < 5 / 12 / np.sqrt(here.size), f"axis {axis}, lag {lag}"
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def made(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    yield make(request.param, threads=THREADS)
+    make(request.param)  # the number of threads is a setting of the whole process
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
+def test_every_item_is_done_once_and_no_more_at_a_time_than_there_are_threads(made: Any, count: int) -> None:
+    done: list[int] = []
+    places = threading.Semaphore(THREADS)
+
+    def work(item: int) -> None:
+        assert places.acquire(blocking=False)
+        done.append(item)
+        places.release()
+
+    made.each(range(count), work)
+    assert sorted(done) == [*range(count)]
+
+
+def test_each_thread_has_one_for_its_products_and_those_of_others_have_all_again(made: Any) -> None:
+    seen: list[Any] = []
+    made.each(range(12), lambda item: seen.append(made.describe()["threads_set"]))
+    assert {*seen} == {1}
+    assert made.describe()["threads_set"] == THREADS
+
+
+def test_an_error_in_a_thread_is_raised_and_the_next_work_is_spread_again(made: Any) -> None:
+    def fail(item: int) -> None:
+        if item == 7:
+            raise ValueError("item 7")
+
+    with pytest.raises(ValueError, match="item 7"):
+        made.each(range(12), fail)
+    assert made.describe()["threads_set"] == THREADS
+    threads: set[int] = set()
+    meeting = threading.Barrier(THREADS, timeout=60)
+    made.each(range(THREADS), lambda item: (threads.add(threading.get_ident()), meeting.wait()))
+    assert len(threads) == THREADS
+
+
+def test_steps_use_no_more_threads_than_they_are_limited_to_and_all_the_others_afterwards(made: Any) -> None:
+    limit = made.limited(1)
+    for _ in range(2):
+        with limit:
+            assert (made.threads, made.describe()["threads_set"]) == (1, 1)
+        assert (made.threads, made.describe()["threads_set"]) == (THREADS, THREADS)
+    with pytest.raises(NotMeasurable, match=f"needs 4 cores, the row has {THREADS}"):
+        made.limited(4)
+
+
+# Mixed precision: what is learned in fp32 beside operands of bf16 or fp16, however a product adds to it.
+mixed = pytest.mark.parametrize("place", places("bf16", "fp16", of=["torch"]))
+
+
+@mixed
+@pytest.mark.parametrize("stack", [(), (3,)])
+def test_changes_too_small_for_the_precision_add_up_in_what_is_learned(place: Place, stack: tuple[int, ...]) -> None:
+    made = make(*place)
+    learned, one = made.array(np.ones((*stack, 8, 8)), exact=True), made.array(np.ones((*stack, 8, 1)))
+    for _ in range(100):
+        made.add_product(learned, one, one.mT, alpha=1e-4)
+    np.testing.assert_allclose(made.host(learned), 1.01, rtol=1e-5)
+    # And products see them: in bf16 the nearest number to 1.01 is 1.0078.
+    (operand,) = made.operands(learned)
+    np.testing.assert_allclose(made.host(operand @ one), 8 * 1.01, rtol=4e-3)
+
+
+@mixed
+@pytest.mark.parametrize("adds_itself", [True, False])
+@pytest.mark.parametrize("shape", [(8, 12), (1, 12), (3, 8, 12), (3, 1, 12)])
+def test_every_way_to_add_a_product_is_right(place: Place, adds_itself: bool, shape: tuple[int, ...]) -> None:
+    made: Any = make(*place)
+    if adds_itself and not made._adds_itself:
+        pytest.skip(f"no product in {place.precision} adds to fp32 on {place.device}")
+    made._adds_itself = adds_itself
+    random = np.random.default_rng(3)
+    a, b = (random.integers(-2, 3, one).astype(float) for one in ((*shape[:-1], 5), (*shape[:-2], 5, shape[-1])))
+    before = random.standard_normal(shape).astype(np.float32)
+    out = made.array(before, exact=True)
+    made.add_product(out, made.array(np.swapaxes(a, -1, -2)).mT, made.array(b), alpha=0.5, beta=0.25)
+    np.testing.assert_allclose(made.host(out), 0.5 * a @ b + 0.25 * before, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,98 @@
+"""The two passes of parallel sparse coding that torch does in some ten operations each, as kernels in Triton.
+
+For fp32 on NVIDIA's GPUs. They are compiled once, before anything is captured or timed; whether they are right is seen
+where every step is judged, against its reference in float64.
+"""
+
+# Triton gives a kernel's arguments their types.
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls
+
+from functools import partial
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+# Elements of a row that a program takes at a time, in either kernel; and the most lengths of a line search.
+MANY = tl.constexpr(1024)
+PIECE = tl.constexpr(256)
+LANES = tl.constexpr(8)
+# One variant for all sizes and addresses. Left alone, Triton compiles one for each pattern of what is divisible by 16,
+# whenever it first meets it: also in the midst of a capture.
+_compiled = partial(triton.jit, do_not_specialize=list(range(12)), do_not_specialize_on_alignment=list(range(12)))
+# Whether a * b + c is rounded once: what Triton does unless told otherwise is about to change.
+_FUSED = {"enable_fp_fusion": True}
+
+
+@_compiled
+def _coordinate_step(out, left, s, diagonal, going, columns, penalty):
+    """Compute MANY elements of a row."""
+    row, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * MANY + tl.arange(0, MANY)
+    inside, place = at < columns, row * columns + at
+    g, x = tl.load(diagonal + at, inside, 1.0), tl.load(s + place, inside, 0.0)
+    pull = tl.load(left + place, inside, 0.0) + x * g
+    new = (tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)) / g
+    tl.store(out + place, tl.where(tl.load(going + row) != 0.0, new - x, 0.0), inside)
+
+
+@_compiled
+def _line_search(s, left, objective, going, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
+    """Compute a row: a pass tries all lengths, another takes one."""
+    row = tl.program_id(0).to(tl.int64)
+    s, left = s + row * columns, left + row * columns
+    direction, moved = direction + row * columns, moved + row * columns
+    lane = tl.arange(0, LANES)
+    t = tl.load(lengths + lane, lane < count, 0.0)
+    slopes, curves = tl.zeros((PIECE,), tl.float32), tl.zeros((PIECE,), tl.float32)
+    norms, after = tl.zeros((PIECE,), tl.float32), tl.zeros((LANES,), tl.float32)
+    for first in range(0, columns, PIECE):
+        at = first + tl.arange(0, PIECE)
+        inside = at < columns
+        d, x = tl.load(direction + at, inside, 0.0), tl.load(s + at, inside, 0.0)
+        slopes += tl.load(left + at, inside, 0.0) * d
+        curves += tl.load(moved + at, inside, 0.0) * d
+        norms += tl.abs(x)
+        after += tl.sum(tl.abs(x[:, None] + t[None, :] * d[:, None]), 0)
+    slope, curve, norm = tl.sum(slopes, 0), tl.sum(curves, 0), tl.sum(norms, 0)
+    was, on = tl.load(objective + row), tl.load(going + row)
+    change = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
+    lowers = (change < -of_objective * was - of_norm * penalty * norm) & (t * on > 0.0)
+    chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
+    taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
+    limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has
+    # All threads read these two, and one writes them: not before the last one has read, or a row takes two lengths.
+    tl.debug_barrier()
+    tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
+    tl.store(going + row, tl.where(chosen < LANES, 1.0, 0.0))
+    for first in range(0, columns, PIECE):
+        at = first + tl.arange(0, PIECE)
+        inside = at < limit
+        x = tl.load(s + at, inside, 0.0) + taken * tl.load(direction + at, inside, 0.0)
+        tl.store(s + at, x, inside)
+        tl.store(left + at, tl.load(left + at, inside, 0.0) - taken * tl.load(moved + at, inside, 0.0), inside)
+
+
+def coordinate_step(out: Tensor, left: Tensor, s: Tensor, diagonal: Tensor, penalty: float, going: Tensor) -> None:
+    """Compute ``respeed.kernels.sparse.coordinate_step``, of arrays without gaps."""
+    rows, columns = out.shape
+    grid = rows, triton.cdiv(columns, MANY.value)
+    _coordinate_step[grid](out, left, s, diagonal, going, columns, penalty, **_FUSED)
+
+
+def line_search(
+    s: Tensor, left: Tensor, objective: Tensor, going: Tensor, direction: Tensor, moved: Tensor,
+    penalty: float, lengths: Tensor, of_objective: float, of_norm: float,
+) -> None:  # fmt: skip
+    """Compute ``respeed.kernels.sparse.line_search``, of arrays without gaps and up to 8 lengths."""
+    rows, columns = s.shape
+    numbers = len(lengths), columns, penalty, of_objective, of_norm
+    _line_search[(rows,)](s, left, objective, going, direction, moved, lengths, *numbers, **_FUSED)
+
+
+def compile_for(device: torch.device) -> None:
+    """Compile both kernels for a device, and run them there on arrays of one element."""
+    a, b, c, d = (torch.ones(1, 1, device=device) for _ in range(4))
+    objective, going, lengths = (torch.ones(1, device=device) for _ in range(3))
+    coordinate_step(a, b, c, d[0], 1.0, going)
+    line_search(a, b, objective, going, c, d, 1.0, lengths, 0.0, 0.0)

@@ -1,0 +1,225 @@
+"""What a layer of units does between two products, in one pass: bias, activation and sample; errors; and draws.
+
+Draws are a function of their place and of a key, not of the draw before: rows can be spread over threads as one likes,
+and what was drawn can be drawn again.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import prange, types
+from numba.extending import overload
+
+from respeed.kernels import compiled, compiled_parallel
+
+# exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is its Taylor series, of which the first term left out is 1.2e-7 / 2^x, a
+# rounding error in float32; 2^whole is written into the exponent of a number.
+_LOG2_E, _LARGEST = np.float32(1 / np.log(2.0)), np.float32(126.0)
+_C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(np.log(2.0) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
+_ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
+
+
+@compiled
+def _sigmoid32(z: np.float32) -> np.float32:
+    """Compute 1 / (1 + exp(-z)) within 1e-7, without a call, so that loops are vectorised."""
+    x = -z * _LOG2_E
+    # Comparisons, not min and max, which would have to order NaN: it goes through, and the checks see it.
+    x = -_LARGEST if x < -_LARGEST else x
+    x = _LARGEST if x > _LARGEST else x
+    whole = np.floor(x + _HALF)
+    f = x - whole
+    fraction = (((((_C6 * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
+    power: np.float32 = np.int32(np.int32(np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    probability: np.float32 = _ONE / (_ONE + fraction * power)
+    return probability
+
+
+def sigmoid(z: float) -> float:
+    """Compute 1 / (1 + exp(-z)); in compiled code for float32 by the series above."""
+    return float(1.0 / (1.0 + np.exp(-z)))
+
+
+@overload(sigmoid, strict=False)  # type: ignore[untyped-decorator]
+def _sigmoid_of_type(z: types.Type) -> Any:
+    if z == types.float32:
+        return lambda z: _sigmoid32(z)
+    return lambda z: 1.0 / (1.0 + np.exp(-z))
+
+
+@compiled_parallel
+def add_bias(out: np.ndarray, bias: np.ndarray) -> None:
+    """Compute out <- out + bias; out (m, n), bias (n,)."""
+    for row in prange(out.shape[0]):
+        o = out[row]
+        for j in range(o.shape[0]):
+            o[j] += bias[j]
+
+
+@compiled_parallel
+def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
+    """Compute out <- scale sigmoid(out + bias); out (m, n), bias (n,)."""
+    factor = out.dtype.type(scale)
+    for row in prange(out.shape[0]):
+        o = out[row]
+        for j in range(o.shape[0]):
+            o[j] = factor * sigmoid(o[j] + bias[j])
+
+
+@compiled_parallel
+def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
+    """Compute out <- tanh(out + bias); out (m, n), bias (n,).
+
+    tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is, of 1, not of itself.
+    """
+    one = out.dtype.type(1)
+    for row in prange(out.shape[0]):
+        o = out[row]
+        for j in range(o.shape[0]):
+            z = o[j] + bias[j]
+            half = sigmoid(z + z)
+            o[j] = half + half - one
+
+
+@compiled_parallel
+def add_relu(out: np.ndarray, bias: np.ndarray) -> None:
+    """Compute out <- max(out + bias, 0); out (m, n), bias (n,)."""
+    zero = out.dtype.type(0)
+    for row in prange(out.shape[0]):
+        o = out[row]
+        for j in range(o.shape[0]):
+            z = o[j] + bias[j]
+            o[j] = zero if z < zero else z  # so that NaN goes through, and the checks see it
+
+
+@compiled_parallel
+def add_sigmoid_sample(out: np.ndarray, bias: np.ndarray, sample: np.ndarray, draws: np.ndarray) -> None:
+    """Compute out <- sigmoid(out + bias), and sample <- 1 where a draw is below it, else 0.
+
+    All are (m, n), but bias (n,). Draws are fp32 whatever the others are.
+    """
+    one, zero = sample.dtype.type(1), sample.dtype.type(0)
+    for row in prange(out.shape[0]):
+        o, s, u = out[row], sample[row], draws[row]
+        for j in range(o.shape[0]):
+            o[j] = sigmoid(o[j] + bias[j])
+            s[j] = one if u[j] < o[j] else zero
+
+
+@compiled_parallel
+def times_sigmoid_slope(error: np.ndarray, out: np.ndarray) -> None:
+    """Compute error <- error out (1 - out), where out = sigmoid(z); both (m, n)."""
+    one = out.dtype.type(1)
+    for row in prange(error.shape[0]):
+        e, o = error[row], out[row]
+        for j in range(e.shape[0]):
+            e[j] *= o[j] * (one - o[j])
+
+
+@compiled_parallel
+def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
+    """Compute error <- error (1 - out^2), where out = tanh(z); both (m, n)."""
+    one = out.dtype.type(1)
+    for row in prange(error.shape[0]):
+        e, o = error[row], out[row]
+        for j in range(e.shape[0]):
+            e[j] *= (one - o[j]) * (one + o[j])
+
+
+@compiled_parallel
+def times_relu_slope(error: np.ndarray, out: np.ndarray) -> None:
+    """Compute error <- error where out = max(z, 0) is above 0, else 0; both (m, n)."""
+    zero = out.dtype.type(0)
+    for row in prange(error.shape[0]):
+        e, o = error[row], out[row]
+        for j in range(e.shape[0]):
+            e[j] = e[j] if o[j] > zero else zero
+
+
+@compiled_parallel
+def softmax_error(out: np.ndarray, logits: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+    """Compute out <- softmax(logits) - onehot(labels), and costs <- -log softmax(logits) at the labels.
+
+    `out` and `logits` are (m, n), `labels` and `costs` (m,). The largest of a row is taken off before exp.
+    """
+    for row in prange(out.shape[0]):
+        z, o = logits[row], out[row]
+        largest, total, one = z[0], z.dtype.type(0), z.dtype.type(1)
+        for j in range(1, z.shape[0]):
+            largest = z[j] if z[j] > largest else largest
+        for j in range(z.shape[0]):
+            o[j] = np.exp(z[j] - largest)
+            total += o[j]
+        share = one / total
+        for j in range(z.shape[0]):
+            o[j] *= share
+        o[labels[row]] -= one
+        costs[row] = np.log(total) - (z[labels[row]] - largest)
+
+
+_TOGETHER = 64  # factors of at least 1/2, whose product is a number in float32 as well: one logarithm for all
+
+
+@compiled_parallel
+def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
+    """For logits z in out, compute out <- x - sigmoid(z), and costs <- sum of log(1 + exp z) - x z over each row.
+
+    `out` and `x` are (m, n), `costs` (m,). log(1 + exp z) is max(z, 0) - log(sigmoid |z|).
+    """
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for row in prange(out.shape[0]):
+        total = zero
+        for begin in range(0, out.shape[1], _TOGETHER):
+            v, o, product = x[row, begin : begin + _TOGETHER], out[row, begin : begin + _TOGETHER], one
+            for j in range(o.shape[0]):
+                z, probability = o[j], sigmoid(o[j])
+                total += (z if z > zero else zero) - v[j] * z
+                product *= probability if z > zero else one - probability
+                o[j] = v[j] - probability
+            total -= np.log(product)
+        costs[row] = total
+
+
+@compiled_parallel
+def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> None:
+    """Compute out <- x, but 0 where a draw is below `share`; all (m, n)."""
+    below, zero = np.float32(share), out.dtype.type(0)
+    for row in prange(out.shape[0]):
+        o, v, u = out[row], x[row], draws[row]
+        for j in range(o.shape[0]):
+            o[j] = v[j] if u[j] >= below else zero
+
+
+# Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests hold.
+_MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
+
+
+@compiled
+def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
+    """Hash a place under the key (first, second) to a number in [0, 1), a multiple of 2^-24.
+
+    A multiplicative hash. The key comes in twice: the draws of two keys are no shifts of one another.
+    """
+    x = np.uint32(np.uint32(place ^ first) * _MIX1)
+    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(15))) + second)
+    x = np.uint32(x * _MIX2)
+    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(13))) * _MIX3)
+    x = np.uint32(x ^ np.uint32(x >> np.uint32(16)))
+    return np.float32(np.int32(np.uint32(x >> np.uint32(8)))) * np.float32(2.0**-24)
+
+
+@compiled_parallel
+def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+    """Fill out (m, n) with the draws of a key, each a function of its place alone."""
+    n = np.uint32(out.shape[1])
+    for row in prange(out.shape[0]):
+        o, begin = out[row], np.uint32(np.uint32(row) * n)
+        for j in range(o.shape[0]):
+            o[j] = draw(np.uint32(begin + np.uint32(j)), first, second)
+
+
+@compiled
+def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
+    """Fill out (n,) with draws from [low, low + width) for the places from `begin` on: float32 whatever the array."""
+    least, span, place = np.float32(low), np.float32(width), np.uint32(begin)
+    for j in range(out.shape[0]):
+        out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least

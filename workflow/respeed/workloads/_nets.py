@@ -1,0 +1,331 @@
+"""Convolutional nets of torch.nn's modules, as their users write them.
+
+Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
+convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings in deep residual networks, 2016, as its
+preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
+pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example. Inception-V1 as the
+googlenet.lua of soumith/inception.torch: no batch normalisation, one classifier, no dropout, poolings round down.
+LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
+pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations;
+conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
+2010), with tanh before each pooling and after it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+# Of a net of some width, its channels where the source has so many.
+Channels = Callable[[int], int]
+
+# Channels of VGG's convolutions; 0 is a pooling.
+VGG = {
+    "vgg16": (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0),
+    "vgg19": (64, 64, 0, 128, 128, 0, *(256,) * 4, 0, *(512,) * 4, 0, *(512,) * 4, 0),
+}
+# Blocks of ResNet's four stages, and whether they are bottlenecks.
+RESNET = {
+    "resnet18": ((2, 2, 2, 2), False),
+    "resnet34": ((3, 4, 6, 3), False),
+    "resnet50": ((3, 4, 6, 3), True),
+    "resnet101": ((3, 4, 23, 3), True),
+    "resnet152": ((3, 8, 36, 3), True),
+    "resnet200": ((3, 24, 36, 3), True),
+}
+# Of Inception-V1's blocks, the channels of the 1x1; those that the 3x3 reads, and its own; the same of the 5x5; of the
+# 1x1 after pooling. Before each stage of blocks, the padding of a pooling.
+INCEPTION: tuple[int | tuple[int, ...], ...] = (
+    1, (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64),
+    0, (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
+    (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128),
+    1, (256, 160, 320, 48, 128, 128), (384, 192, 384, 48, 128, 128),
+)  # fmt: skip
+# Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
+BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
+
+# Channels of images, and what their pixels are uniform in: bytes without their mean, as Caffe's models take them;
+# whitened; grey.
+PIXELS, WHITENED, GREY = (3, -128.0, 128.0), (3, -2.0, 2.0), (1, 0.0, 1.0)
+
+# Channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided 1x1
+# convolution of images that lie pixel by pixel (its issue 6035), and the process crashes.
+LEAST = 16
+
+
+class Tanh(nn.Module):  # type: ignore[misc]
+    """Compute y = tanh(x) in place, as nn.ReLU can."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh_(x)
+
+
+class Rows(nn.Module):  # type: ignore[misc]
+    """Lay out images (B, C, H, W) as rows (B, H W C), pixel by pixel: a view if they lie so."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(0, 2, 3, 1).flatten(1)
+
+
+class LocalResponse(nn.Module):  # type: ignore[misc]
+    """Compute y = x / (k + alpha / size sum x'^2)^beta over `size` neighbouring channels.
+
+    The sum is a product with a band, which takes less time than the pooling of nn.LocalResponseNorm.
+    """
+
+    def __init__(self, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, x: Tensor) -> Tensor:
+        channels, reach = x.shape[1], self.size // 2
+        band = x.new_full((channels, channels), self.alpha / self.size).triu(-reach).tril(reach)
+        return x * nn.functional.conv2d(x * x, band[:, :, None, None]).add(self.k).pow(-self.beta)
+
+
+class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
+    """Take the largest of each window, and add a bias of each channel."""
+
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__(kernel)
+        self.bias = nn.Parameter(torch.empty(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + self.bias[:, None, None]
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """Compute relu(branch(x) + shortcut(x)): a residual block."""
+
+    def __init__(self, branch: nn.Module, shortcut: nn.Module) -> None:
+        super().__init__()
+        self.branch, self.shortcut, self.relu = branch, shortcut, nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.branch(x)
+        y += self.shortcut(x)
+        return self.relu(y)
+
+
+class EarlyBlock(nn.Module):  # type: ignore[misc]
+    """Compute branch(a) + x, where `early` gives a of x; or branch(a) + shortcut(a), if there is one."""
+
+    def __init__(self, early: nn.Module, branch: nn.Module, shortcut: nn.Module | None) -> None:
+        super().__init__()
+        self.early, self.branch, self.shortcut = early, branch, shortcut
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = self.early(x)
+        y = self.branch(a)
+        y += self.shortcut(a) if self.shortcut else x
+        return y
+
+
+class Inception(nn.Module):  # type: ignore[misc]
+    """Concatenate the channels of several branches."""
+
+    def __init__(self, *branches: nn.Module) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([branch(x) for branch in self.branches], 1)
+
+
+class Shortcut(nn.Sequential):  # type: ignore[misc]
+    """Convolve what is added to a branch, where channels or pixels change."""
+
+
+# What is not counted: activations, which work in place, and views, which nobody looks at, either.
+ACTIVATIONS = (nn.ReLU, Tanh)
+VIEWS = (nn.Identity, nn.Flatten, Rows)
+# Numbers that a layer keeps for each that it gives, by each kind that it is of.
+KEPT = {nn.MaxPool2d: 2, BiasedPool: 1, LocalResponse: 2}
+
+
+def layers(net: nn.Module) -> dict[str, nn.Module]:
+    """Return the modules without parts, activations among them, by name."""
+    return {name: one for name, one in net.named_modules() if not [*one.children()] and not isinstance(one, VIEWS)}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a net comes to.
+
+    Attributes
+    ----------
+    parameters : int
+        Numbers that it learns.
+    multiply_adds, first : int
+        Of the forward pass for one example: each weight once for every pixel that is computed from it. And those that
+        read the images.
+    outputs : int
+        Numbers that it gives for one example, the images among them; activations work in place.
+    gradients : int
+        Those whose gradient is an array of its own, without the images: that of a shortcut is the sum's, and those of
+        what is concatenated are parts of the whole's.
+    kept : int
+        Numbers that layers keep beside what they give: poolings their places, of 64 bits.
+    """
+
+    parameters: int
+    multiply_adds: int
+    first: int
+    outputs: int
+    gradients: int
+    kept: int
+
+
+def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
+    """Count what a net, on the device "meta", does with an example of this shape."""
+    given: dict[nn.Module, Tensor] = {}
+    hooks = [one.register_forward_hook(lambda one, _, y: given.__setitem__(one, y[0])) for one in net.modules()]
+    net(torch.empty(2, *shape, device="meta"))
+    for hook in hooks:
+        hook.remove()
+
+    def numbers(*kinds: type[nn.Module]) -> int:
+        return sum(y.numel() for one, y in given.items() if isinstance(one, kinds))
+
+    every = [one for one in layers(net).values() if not isinstance(one, ACTIVATIONS)]
+    adds = [one.weight.numel() * given[one][0].numel() for one in every if isinstance(one, nn.Conv2d | nn.Linear)]
+    alone = numbers(*map(type, every))
+    return Counts(
+        parameters=sum(array.numel() for array in net.parameters()),
+        multiply_adds=sum(adds),
+        first=adds[0],
+        outputs=math.prod(shape) + alone + numbers(Inception),
+        gradients=alone - numbers(Shortcut),
+        kept=sum(factor * numbers(kind) for kind, factor in KEPT.items()),
+    )
+
+
+def make_net(network: str, width: float, side: int, classes: int) -> nn.Module:
+    """Return a net on the device "meta": shapes without numbers.
+
+    Channels are `width` times as many as in the source, even, so that two groups can share them, and no fewer than
+    LEAST where the source has more.
+
+    Raises
+    ------
+    ValueError
+        If images are too small for the net.
+    """
+
+    def channels(count: int) -> int:
+        return max(2 * round(count * width / 2), min(count, LEAST))
+
+    with torch.device("meta"):
+        net = nn.Sequential(*_body(network, channels), nn.LazyLinear(classes))
+        try:
+            net(torch.empty(2, *image_of(network)[:1], side, side))
+        except RuntimeError as error:
+            raise ValueError(f"images are too small for this net: {side} pixels") from error
+    for one in net.modules():
+        if isinstance(one, nn.BatchNorm2d):
+            one.num_batches_tracked = None  # nobody asks for it
+    return net
+
+
+def image_of(network: str) -> tuple[int, float, float]:
+    """Return the channels of images, and the least and the largest value of a pixel."""
+    if network in RESNET:
+        return WHITENED
+    return PIXELS if network in {*VGG, "alexnet", "inception-v1"} else GREY
+
+
+def _body(network: str, c: Channels) -> list[nn.Module]:
+    """Return all of a net but the last layer, which decides."""
+    if network in RESNET:
+        return _resnet(*RESNET[network], early=network == "resnet200", c=c)
+    if network in VGG:
+        parts = [_convolve(c(count), 3, padding=1) if count else nn.MaxPool2d(2) for count in VGG[network]]
+        return [*parts, _decide(c(4096), c(4096))]
+    if network in BENCHMARKS:
+        kernel, *pools = BENCHMARKS[network]
+        parts = [nn.LazyConv2d(c(6), kernel), Tanh(), nn.MaxPool2d(pools[0]), Tanh()]
+        parts += [nn.LazyConv2d(c(16), kernel), Tanh(), nn.MaxPool2d(pools[1]), Tanh()]
+        return [*parts, Rows(), nn.LazyLinear(c(120)), Tanh()]
+    if network == "lenet":
+        parts = [nn.LazyConv2d(c(5), 5), nn.MaxPool2d(2), Tanh(), nn.LazyConv2d(c(5), 5), nn.MaxPool2d(2), Tanh()]
+        return [*parts, Rows(), nn.LazyLinear(c(500)), Tanh()]
+    if network == "lenet-pooled":
+        parts = [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]
+        parts += [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]
+        return [*parts, Rows(), nn.LazyLinear(c(500)), Tanh()]
+    if network == "digits":
+        return [_convolve(c(32), 3), _convolve(c(64), 3), nn.MaxPool2d(2), _decide(c(128))]
+    return _alexnet(c) if network == "alexnet" else _inception(c)
+
+
+def _convolve(channels: int, kernel: int, **options: int) -> nn.Module:
+    return nn.Sequential(nn.LazyConv2d(channels, kernel, **options), nn.ReLU(inplace=True))
+
+
+def _decide(*units: int) -> nn.Module:
+    """Return hidden layers of so many units."""
+    return nn.Sequential(Rows(), *(nn.Sequential(nn.LazyLinear(count), nn.ReLU(inplace=True)) for count in units))
+
+
+def _alexnet(c: Channels) -> list[nn.Module]:
+    def pool() -> nn.Module:
+        return nn.MaxPool2d(3, 2, ceil_mode=True)
+
+    return [
+        _convolve(c(96), 11, stride=4), LocalResponse(), pool(),
+        _convolve(c(256), 5, padding=2, groups=2), LocalResponse(), pool(),
+        _convolve(c(384), 3, padding=1),
+        _convolve(c(384), 3, padding=1, groups=2),
+        _convolve(c(256), 3, padding=1, groups=2), pool(),
+        _decide(c(4096), c(4096)),
+    ]  # fmt: skip
+
+
+def _inception(c: Channels) -> list[nn.Module]:
+    def block(direct: int, before_3: int, of_3: int, before_5: int, of_5: int, pooled: int) -> nn.Module:
+        return Inception(
+            _convolve(c(direct), 1),
+            nn.Sequential(_convolve(c(before_3), 1), _convolve(c(of_3), 3, padding=1)),
+            nn.Sequential(_convolve(c(before_5), 1), _convolve(c(of_5), 5, padding=2)),
+            nn.Sequential(nn.MaxPool2d(3, 1, 1), _convolve(c(pooled), 1)),
+        )
+
+    return [
+        _convolve(c(64), 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1), LocalResponse(11, 0.0011, 0.5, 2.0),
+        _convolve(c(64), 1), _convolve(c(192), 3, padding=1), LocalResponse(11, 0.0011, 0.5, 2.0),
+        *(nn.MaxPool2d(3, 2, one) if isinstance(one, int) else block(*one) for one in INCEPTION),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+    ]  # fmt: skip
+
+
+def _bare(channels: int, kernel: int, stride: int = 1) -> nn.Module:
+    return nn.LazyConv2d(channels, kernel, stride, kernel // 2, bias=False)
+
+
+def _normalized() -> tuple[nn.Module, nn.Module]:
+    return nn.LazyBatchNorm2d(), nn.ReLU(inplace=True)
+
+
+def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool, c: Channels) -> list[nn.Module]:
+    """Return ResNet; `early`: a block but the first normalises what it reads, and its sum is bare."""
+    net = [_bare(c(64), 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for stage, blocks in enumerate(stages):
+        inner = 64 * 2**stage
+        outer = 4 * inner if bottleneck else inner
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            branch = [_bare(c(inner), 3, stride), *_normalized(), _bare(c(outer), 1 if bottleneck else 3)]
+            if bottleneck:
+                branch = [_bare(c(inner), 1), *_normalized(), *branch]
+            shortcut = [] if channels == outer else [_bare(c(outer), 1, stride)]
+            channels = outer
+            if early:
+                before = nn.Sequential(*_normalized()) if len(net) > 4 else nn.Identity()
+                net.append(EarlyBlock(before, nn.Sequential(*branch), Shortcut(*shortcut) if shortcut else None))
+            else:
+                added = Shortcut(*shortcut, nn.LazyBatchNorm2d()) if shortcut else nn.Identity()
+                net.append(Block(nn.Sequential(*branch, nn.LazyBatchNorm2d()), added))
+    return [*net, *(_normalized() if early else ()), nn.AdaptiveAvgPool2d(1), nn.Flatten()]

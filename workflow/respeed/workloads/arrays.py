@@ -1,0 +1,209 @@
+"""Inputs that are made where they are needed, and what checks have in common, in float64.
+
+A program's parameters and examples are the largest things that a round has in memory. What a step is checked against is
+drawn again, chunk by chunk, rather than kept beside them; and a matrix is compared by what it does to random vectors.
+"""
+
+import copy as copying
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from respeed.kernels import empty_aligned
+from respeed.kernels.layers import fill_drawn
+from respeed.workloads import Pair
+
+# Elements that are drawn, or multiplied, together: in float64 they fit the second-level cache.
+CHUNK = 2**16
+# Random vectors that a product is compared on (Freivalds, 1977): one alone may cancel what most of it consists of.
+VECTORS = 8
+# Examples that are checked.
+CHECKED = 8
+# A change that is smaller than this share of its parameter is measured by that: it is rounded as the parameter is.
+SMALL = {4: 2e-3, 8: 1e-5}
+
+
+class Drawn:
+    """Numbers uniform in [low, high), float32: always the same ones, whenever they are read.
+
+    Parameters
+    ----------
+    random : numpy.random.Generator
+        Where their key comes from.
+    shape : sequence of int
+        Any number of dimensions.
+    """
+
+    def __init__(self, random: np.random.Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
+        self.shape, self.low, self.width = tuple(shape), low, high - low
+        self.key = random.integers(0, 2**32, 2, dtype=np.uint32)
+        self.begin = 0  # of its draws, in elements: other than 0 for a part
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: int) -> "Drawn":
+        if not 0 <= index < len(self):
+            raise IndexError(index)  # as iteration expects
+        part = copying.copy(self)
+        part.shape, part.begin = self.shape[1:], self.begin + index * math.prod(self.shape[1:])
+        return part
+
+    def rows(self, here: slice) -> np.ndarray:
+        """Return some rows in float64."""
+        width = math.prod(self.shape[1:])
+        out = np.empty((here.stop - here.start) * width)
+        fill_drawn(out, self.begin + here.start * width, self.low, self.width, *self.key)
+        return out.reshape(-1, *self.shape[1:])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
+        fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+class Zeros:
+    """Room for what a step writes."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.zeros(self.shape, dtype or np.float32)
+
+
+class Draws(Zeros):
+    """Room for draws: in fp32 however low the precision is. Of bf16's every 256th would be 0, below any probability."""
+
+
+class Repeated:
+    """A short array again and again, in all `length` elements: gigabytes of draws would take longer than to copy them.
+
+    Parameters
+    ----------
+    base : ndarray of shape (period,)
+    length : int
+    """
+
+    def __init__(self, base: np.ndarray, length: int) -> None:
+        self.base, self.shape = base, (length,)
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """Return some elements in float64."""
+        some: np.ndarray = self.base[places % len(self.base)].astype(np.float64)
+        return some
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.resize(self.base if dtype is None else self.base.astype(dtype), self.shape)
+
+
+def checked_rows(count: int) -> np.ndarray:
+    """Return the indices of up to 8 of `count` examples, ascending, the first and the last (a kernel's odd end) too."""
+    if count <= CHECKED:
+        return np.arange(count)
+    inner = np.random.default_rng(count).choice(np.arange(1, count - 1), CHECKED - 2, replace=False)
+    return np.concatenate([[0], np.sort(inner), [count - 1]])
+
+
+def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Go through a matrix, `Drawn` or not, some rows at a time: which they are, and they in float64."""
+    count, width = len(matrix), math.prod(matrix.shape[1:])
+    step = max(1, CHUNK // width)
+    for start in range(0, count, step):
+        here = slice(start, min(start + step, count))
+        yield here, matrix.rows(here) if isinstance(matrix, Drawn) else np.asarray(matrix[here], np.float64)
+
+
+def times(x: np.ndarray, matrix: Any) -> np.ndarray:
+    """Compute x (r, m) @ matrix (m, n) in float64."""
+    out = np.zeros((len(x), matrix.shape[1]))
+    for here, values in chunks(matrix):
+        out += x[:, here] @ values
+    return out
+
+
+def times_transposed(x: np.ndarray, matrix: Any) -> np.ndarray:
+    """Compute x (r, n) @ matrix (m, n) transposed in float64."""
+    out = np.empty((len(x), len(matrix)))
+    for here, values in chunks(matrix):
+        out[:, here] = x @ values.T
+    return out
+
+
+def applied(matrix: Any, vectors: np.ndarray) -> np.ndarray:
+    """Compute matrix (m, n) @ vectors (n, r) in float64."""
+    out = np.empty((len(matrix), vectors.shape[1]))
+    for here, values in chunks(matrix):
+        out[here] = values @ vectors
+    return out
+
+
+def random_vectors(n: int) -> np.ndarray:
+    """Return vectors (n, 8) that a matrix of n columns is compared on."""
+    return np.random.default_rng(0).standard_normal((n, VECTORS))
+
+
+def product(found: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
+    """Compare a matrix (m, n) with factor left (m, k) right (k, n), by what each does to random vectors."""
+    z = random_vectors(right.shape[1])
+    return applied(found, z), factor * applied(left, applied(right, z))
+
+
+def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.ndarray], kept: float = 1.0) -> Pair:
+    """Compare what a step added to a matrix (m, n), by what it does to random vectors.
+
+    after = kept before + sum of factor left right
+
+    It is the change that is compared, not the parameter, behind which a wrong step would hide.
+
+    Parameters
+    ----------
+    before, after : (m, n)
+        The parameter, `Drawn` or not.
+    *terms : (float, (m, k), (k, n))
+        factor, left and right.
+    kept : float
+        What of the parameter stays.
+    """
+    z = random_vectors(after.shape[1])
+    was = applied(before, z)
+    change = (kept - 1.0) * was + sum(factor * applied(left, applied(right, z)) for factor, left, right in terms)
+    found = np.empty_like(was)
+    for here, values in chunks(before):
+        found[here] = np.subtract(after[here], values) @ z
+    return found, change, SMALL[after.itemsize] * float(np.abs(was).max())
+
+
+def moved(before: Any, after: np.ndarray, change: np.ndarray) -> Pair:
+    """Compare what a step added to a parameter of any shape with the change that it must be."""
+    was = np.asarray(before, np.float64)
+    return after - was, change, SMALL[after.itemsize] * float(np.abs(was).max())
+
+
+def both(*pairs: Pair) -> Pair:
+    """Compare several arrays as one: a change that cancels almost wholly is no scale for its own rounding."""
+    found, expected = (np.concatenate([np.ravel(pair[place]) for pair in pairs]) for place in (0, 1))
+    return found, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
+
+
+def largest_error(pair: Pair) -> float:
+    """Return max |found - expected| over the size of what is expected; NaN where it is not finite."""
+    found, expected, *size = pair
+    scale = max(float(np.abs(expected).max()), *size, 0.0)
+    error = float(np.abs(np.subtract(found, expected, dtype=np.result_type(found, expected, np.float64))).max())
+    return error / scale if scale > 0 else error
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    """Compute 1 / (1 + exp(-z)) in float64; tanh neither overflows nor warns, whatever z is."""
+    out: np.ndarray = 0.5 * (1.0 + np.tanh(0.5 * z))
+    return out
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    """Compute softmax of each row."""
+    shares = np.exp(z - z.max(axis=1, keepdims=True))
+    out: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
+    return out

@@ -1,0 +1,47 @@
+"""SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many a course on GPUs."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from respeed.kernels.vectors import add_scaled
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saxpy(Workload):
+    """Compute y <- alpha x + y, vectors of `length` elements. y grows, until a step adds less than its last digit."""
+
+    length: int
+    alpha: float = 0.5
+
+    precisions: ClassVar = ("fp32", "fp64")
+    products: ClassVar = False
+    tests: ClassVar = {"smoke": {"length": 256}, "odd": {"length": 70001}, "large": {"length": 102400}}
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw x and y from [-1, 1)."""
+        return {name: Drawn(random, (self.length,), -1.0) for name in ("x", "y")}
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Add in place."""
+        a.y.add_(a.x, alpha=self.alpha)
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Add by a compiled pass: NumPy would write alpha x to memory first."""
+        add_scaled(a.y, a.x, self.alpha)
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare all of y."""
+        x, y = np.asarray(given.x, np.float64), np.asarray(given.y, np.float64)
+        return {"y": (seen.y, self.alpha * x + y)}
+
+    def flops(self) -> float:
+        """Count a multiplication and an addition an element."""
+        return 2.0 * self.length
+
+    def traffic_bytes(self) -> float:
+        """Count x and y, read, and y, written."""
+        return 12.0 * self.length
