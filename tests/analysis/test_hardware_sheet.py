@@ -104,7 +104,7 @@ def test_what_does_not_multiply_is_not_called_by_a_blas_and_of_several_squares_t
 ) -> None:
     rates = rates_of(hardware_sheet(make_record, gpu=True))
     others = rates[rates["unit"].isin(["GB/s", "µs"])]
-    assert set(others["library"][others["device"] == "cpu"]) == {"NumPy's copy", "compiled loop"}
+    assert set(others["library"][others["device"] == "cpu"]) == {"compiled copy", "compiled loop"}
     assert list(rates["size"][(rates["what"] == PRODUCT) & (rates["device"] == "cuda")]) == ["8192x8192"]
 
 
@@ -119,7 +119,7 @@ def test_people_see_cores_and_devices_side_by_side(make_record: MakeRecord) -> N
     assert labels == {
         "Square product, GFLOP/s": ["OpenBLAS, fp32", "PyTorch, fp32"],
         "Copy within the memory, GB/s, read and written": [
-            "NumPy's copy, arrays of 256 MiB", "PyTorch, arrays of 1,024 MiB",
+            "compiled copy, arrays of 256 MiB", "PyTorch, arrays of 1,024 MiB",
         ],
         "Copy to and from the device, GB/s": [
             f"copy {way} the device, {memory}" for way in ("to", "from") for memory in ("pinned", "pageable")

@@ -45,7 +45,7 @@ SMALL = {
 WHATS = (PRODUCT, COPY, *CROSSINGS.values(), *SMALL.values())
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 # What runs on a CPU where nothing is multiplied, whatever the BLAS of the row.
-NO_BLAS = {"memory_copy": "NumPy's copy", "small_step": "compiled loop"}
+NO_BLAS = {"memory_copy": "compiled copy", "small_step": "compiled loop"}
 INTERVAL, RANGE = "95 % interval", "range"
 # So many times the largest cache are the two arrays of a copy together.
 CACHES = 4
