@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from respeed.backends import Backend
-from respeed.workloads.arrays import Drawn
+from respeed.workloads.arrays import Drawn, Zeros
 
 LOW = ("bf16", "fp16")
 # What arrays are of, by precision.
@@ -50,16 +50,22 @@ class Torch(Backend):
             self.memory_factor = 1.5 if self._adds_itself else 3.0
 
     def array(self, values: Any, *, exact: bool = False) -> Tensor:
-        fresh, array = isinstance(values, Drawn), np.asarray(values)
+        dtype = self._wide if exact else self.dtype
+        if isinstance(values, Zeros):  # made there; full, not zeros: pages are touched here, not by the first step
+            made = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
+            return self._with_copy(made) if exact else made
+        array = np.asarray(values)
         if array.dtype.kind in "iu":
             return torch.from_numpy(np.array(array, np.int64)).to(self.device)
         on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
-        made = on_host.to(self.device, self._wide if exact else self.dtype, copy=not fresh)
-        if not fresh:  # the pages are touched here, not by the first step
-            made.copy_(on_host)
-        if exact and self._low:
-            made.low = made.to(self.dtype)
-        return made
+        made = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
+        return self._with_copy(made) if exact else made
+
+    def _with_copy(self, exact: Tensor) -> Tensor:
+        """Give an array the rounded copy that products read, where the precision is low."""
+        if self._low:
+            exact.low = exact.to(self.dtype)
+        return exact
 
     def write(self, values: Any, out: Tensor) -> None:
         if isinstance(values, float):

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from respeed.backends import Backend as Base
@@ -38,8 +37,7 @@ def probe(device: str) -> dict[str, Any]:
 
     from respeed.backends._jax import probe_device
 
-    reasons: Sequence[str] = PRECISIONS
-    return probe_device(device, reasons)
+    return probe_device(device, PRECISIONS)
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Base:  # noqa: N802, as every backend's

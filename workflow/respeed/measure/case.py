@@ -106,18 +106,18 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
     Of a copy bytes read and written both count. A device's are those under load, many queued at once: waited for one by
     one, on a clock that has just woken, both come out low.
     """
-    free, best, rate = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
+    free, best, width = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
     for side in SIDES:
         square = Matmul(m=side, k=side, n=side)
-        if side > SIDES[0] and side**2 * rate > MOST_OF_FREE * free:
+        if side > SIDES[0] and side**2 * width > MOST_OF_FREE * free:
             break
         seconds = _best_seconds(backend, square)
         best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
     size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, MOST_OF_FREE * free))
-    copy = MemoryCopy(length=int(size / rate))
-    copied = rate / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
+    copy = MemoryCopy(length=int(size / width))
+    copied = width / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
     return {"flops_per_second": best, "bytes_per_second": copied}
 
 
