@@ -6,7 +6,7 @@ from snakemake.utils import min_version
 min_version("9.11")
 
 try:
-    from respeed.schedule import snakemake_api
+    from respeed.schedule import workflow as respeed
 except ModuleNotFoundError as error:
     raise SystemExit(
         f"respeed: the Python that runs this snakemake has no {error.name}. Give the same command as ./run snakemake ..., "
@@ -14,19 +14,19 @@ except ModuleNotFoundError as error:
     )
 
 # config.yaml is read and checked by respeed itself: `config` holds only what --config says.
-RESPEED = snakemake_api.begin(workflow, config)
+RESPEED = respeed.begin(workflow, config)
 
 
 onstart:
-    snakemake_api.start(RESPEED, workflow)
+    respeed.start(RESPEED, workflow)
 
 
 onsuccess:
-    snakemake_api.succeed(RESPEED, workflow)
+    respeed.succeed(RESPEED)
 
 
 onerror:
-    snakemake_api.fail(RESPEED)
+    respeed.fail(RESPEED)
 
 
 wildcard_constraints:

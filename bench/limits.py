@@ -20,7 +20,7 @@ from respeed.backends import Backend, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.blas import gemm
 from respeed.machine.lock import machine_lock
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads import Workload, make_workload
 from respeed.workloads.matmul import Cd1Products
 from respeed.workloads.patches import Patches

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 import torch
 from paired import Comparison, Step, compare, paired_ratio
+from scipy.special import softmax
 from torch import nn
 
 from respeed.backends import Program, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.sparse import coordinate_descent, feature_sign_search, make_workspaces
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads import make_workload
 from respeed.workloads._nets import LocalResponse, Rows, Tanh
-from respeed.workloads.arrays import softmax
 from respeed.workloads.convnet import Convnet
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Rbm
@@ -202,7 +202,7 @@ class TutorialNumPy:
         for weights, bias in self.layers[:-1]:
             outs.append(self.activation(outs[-1] @ weights + bias))
         weights, bias = self.layers[-1]
-        error = softmax(outs[-1] @ weights + bias)
+        error = softmax(outs[-1] @ weights + bias, axis=1)
         error[np.arange(len(y)), y] -= 1
         error /= np.float32(len(y))
         for (weights, bias), out in reversed(list(zip(self.layers, outs, strict=True))):
@@ -249,7 +249,7 @@ DIGITS = {
 }  # fmt: skip
 NETS: dict[str, dict[str, Any]] = {
     "ResNet-50": IMAGENET | {"network": "resnet50"},
-    "LeNet": DIGITS | {"network": "lenet", "batch": 500},
+    "LeNet": DIGITS | {"network": "lenet-pooled", "batch": 500},
     "small net on digits": DIGITS | {"network": "digits", "batch": 128},
 }
 # Ours in a tutorial's words.

@@ -8,7 +8,7 @@ from numba import get_num_threads
 
 from respeed.inputs.papers import load_papers
 from respeed.kernels.sparse import coordinate_descent, make_workspaces
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads.sparse_coding import patches_and_bases
 
 HALVINGS = 30

@@ -10,8 +10,9 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,15 @@ from respeed.analysis.estimates import TRIM, estimate_ratio
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import Samples, compare_machines, make_speedups
 from respeed.inputs.config import Preset
+from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.inputs.profiles import load_profiles
-from respeed.model.paper import Claim
-from respeed.schedule.next_turn import Plan, choose_unsettled
-from respeed.schedule.selection import Work
+from respeed.machine.description import describe_machine
+from respeed.model import Case, Claim
+from respeed.protocol import REAL, Block
+from respeed.records import SCHEMA, Record, Result, Start, Warmup
+from respeed.schedule.plan import Plan
+from respeed.schedule.rows import Row
+from respeed.schedule.work import USUAL, Wanted, Work
 
 PAPERS, PROFILES = load_papers(["raina2009"]), load_profiles()
 PAPER = PAPERS["raina2009"]
@@ -39,6 +44,19 @@ STEPS = 1_000_000 / 192
 NAMES = ("openblas-1", "openblas-all", "torch-1", "torch-all")
 BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 TURN_SECONDS, DAY = 25.0, 86400.0
+WANTED = tuple(
+    Wanted(
+        Row(PROFILES[name], 1, ()),
+        case,
+        (CellKey("box", "raina2009", "rbm", case.name, "rbm", name),),
+        USUAL,
+        "",
+        (),
+        1,
+    )
+    for case in RBM.cases
+    for name in NAMES
+)
 # How often an attempt at a disturbed case is clean, as seen on a shared machine.
 MENDED = 0.7
 
@@ -87,8 +105,8 @@ class Machine:
 
     def __init__(self, noise: Noise, ratios: tuple[float, ...], draw: np.random.Generator) -> None:
         self.noise, self.ratios, self.draw = noise, ratios, draw
-        self.records: list[dict[str, Any]] = []
-        self.drift, self.drifts, self.rounds = float(draw.normal(0, noise.drift)), list[float](), Counter[str]()
+        self.records: list[Record] = []
+        self.drift, self.drifts = float(draw.normal(0, noise.drift)), list[float]()
         self.levels = [float(draw.normal(0, noise.session))]
 
     def begin_session(self) -> None:
@@ -104,9 +122,8 @@ class Machine:
                 if wanted:
                     self.records.append(self._turn(int(place), wanted))
 
-    def _turn(self, place: int, wanted: set[str]) -> dict[str, Any]:
-        noise, draw, profile = self.noise, self.draw, NAMES[place]
-        self.rounds[profile] += 1
+    def _turn(self, place: int, wanted: set[str]) -> Record:
+        noise, draw = self.noise, self.draw
         # Remembers nine tenths of itself from one turn to the next.
         self.drift = 0.9 * self.drift + math.sqrt(1 - 0.81) * draw.normal(0, noise.drift)
         self.drifts.append(self.drift)
@@ -119,25 +136,24 @@ class Machine:
                 added = self.levels[-1] + self.drift + process + noise.spreads[place] * own
                 if draw.random() < noise.unseen:
                     added += math.log(draw.uniform(1.05, 1.3))
-                made.append(_case(case, self.ratios[place] * math.exp(added), clean))
+                made.append(_result(case, self.ratios[place] * math.exp(added), clean))
         begun = len(self.levels) * DAY + len(self.drifts) * TURN_SECONDS
-        return _record(profile, self.rounds[profile], begun, made)
+        return _record(NAMES[place], begun, made)
 
     def measure_again(self, most: int, seconds_left: float) -> None:
-        """What the look after the first rounds chooses, in so many seconds: as the loop does it."""
+        """What the look at the first rounds leaves open, in so many seconds: as a run does it."""
         first = len(self.records) // len(NAMES)
-        keys = tuple(CellKey("box", "raina2009", "rbm", case.name, "rbm", name) for case in RBM.cases for name in NAMES)
-        work = Work("box", Preset("simulated", first, most, 0, "paper"), 1, PAPERS, keys)
-        plan = Plan(work)
-        for record in self.records:
-            plan.add(record)
-        chosen = choose_unsettled(plan, seconds_left)
+        minutes = (sum(record.wall_seconds for record in self.records) + seconds_left) / 60
+        plan = Plan(
+            Work("box", Preset("simulated", first, most, minutes, "paper"), 1, PAPERS, WANTED, minutes),
+            tuple(self.records),
+        )
         only: dict[str, set[str]] = {}
-        for cell in chosen:
-            only.setdefault(cell.profile, set()).add(cell.case)
-        if chosen:
-            fits = int(seconds_left / plan.seconds_of(chosen))
-            self.measure(min(most - first, fits), only)
+        for entry in plan.entries:
+            only.setdefault(entry.wanted.profile, set()).add(entry.wanted.case.name)
+        if only:
+            once = plan.seconds_of(entry._replace(goal=entry.done + 1) for entry in plan.entries)
+            self.measure(min(most - first, int(seconds_left / once)), only)
 
     def true_seconds(self, cell: Any) -> float:
         """Of one session those of that session: what drift did to all of it is no error of one round against another.
@@ -154,13 +170,9 @@ class Machine:
 
 def make_tables(machines: Mapping[str, Machine]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """What the real tables say of the RBM table on machines of these names: cells, speedups and rounds."""
-    records = [
-        record | {"id": record["id"] | {"machine": name}}
-        for name, machine in machines.items()
-        for record in machine.records
-    ]
-    rounds = read_rounds(records)
-    cells = make_cells(rounds, RBM_ALONE, PROFILES, {}, smoke=False)
+    records = [replace(record, machine=name) for name, machine in machines.items() for record in machine.records]
+    rounds = read_rounds(records, RBM_ALONE)
+    cells = make_cells(rounds, RBM_ALONE, PROFILES, {})
     cells = cells[cells["profile"].isin(NAMES)]
     return cells, make_speedups(cells, Samples(rounds), RBM_ALONE), rounds
 
@@ -268,31 +280,20 @@ def simulate_claim(
     return found
 
 
-def _case(case: Any, seconds: float, clean: bool) -> dict[str, Any]:
+def _result(case: Case, seconds: float, clean: bool) -> Result:
     probe = 0.004 if clean else 0.008
-    block = {
-        "sample_steps": 1, "sample_seconds": [seconds, seconds], "probe_seconds": [probe, probe],
-        "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": None,
-    }  # fmt: skip
-    return {
-        "case": case.name, "workload": "rbm", "parameters": dict(case.parameters), "flops": 1e9,
-        "traffic_bytes": 1e6, "status": "measured",
-        "reason": None, "errors": {}, "warmup": {"settled": True}, "blocks": [block], "wall_seconds": 1.0,
-    }  # fmt: skip
+    return Result(
+        workload="rbm", parameters=dict(case.parameters), number=1, source="", status="measured", reason=None,
+        flops=1e9, traffic_bytes=1e6, parts={}, errors={}, warmup=Warmup(settled=True, step_seconds=1.0),
+        blocks=(Block(1, (seconds, seconds), (probe, probe), 0.0, 1, 0, 0, None),), wall_seconds=1.0,
+    )  # fmt: skip
 
 
-def _record(name: str, index: int, begun: float, made: list[dict[str, Any]]) -> dict[str, Any]:
-    profile = PROFILES[name]
-    return {
-        "id": {
-            "machine": "box", "paper": "raina2009", "experiment": "rbm", "profile": name, "index": index,
-            "smoke": False,
-        },
-        "profile": {
-            key: getattr(profile, key)
-            for key in ("name", "label", "package", "architecture", "backend", "device", "threads", "precision")
-        },
-        "threads": 1, "digest": "", "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
-        "wall_seconds": TURN_SECONDS, "start_seconds": 2.0, "ceilings": {"flops_per_second": 1e13},
-        "provenance": {"backend": {"package": "simulated"}}, "cases": made,
-    }  # fmt: skip
+def _record(name: str, begun: float, made: list[Result]) -> Record:
+    start = Start.model_validate({
+        "schema": SCHEMA, "smoke": False, "profile": asdict(PROFILES[name]), "threads": 1, "seed": 1,
+        "timing": asdict(REAL), "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
+        "machine": describe_machine(), "commit": "simulated", "start_seconds": 2.0,
+        "backend": {"package": "simulated", "library": "simulated"}, "ceilings": {"flops_per_second": 1e13},
+    })  # fmt: skip
+    return Record("box", Path(name, f"{begun:012.0f}"), start, tuple(made))

@@ -9,23 +9,26 @@
 """
 
 import argparse
+import contextlib
 import math
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from simulated import CLAIMS, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
+from simulated import CLAIMS, PAPERS, PROFILES, RBM, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
 
 from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
 from respeed.analysis.estimates import estimate_values
 from respeed.analysis.rounds import read_rounds
-from respeed.measure.turn import measure_spec
-from respeed.paths import RoundId
-from respeed.protocol import Block
-from respeed.schedule.spec import RoundSpec, make_spec
+from respeed.machine.lock import machine_lock
+from respeed.measure.order import Asked, Order
+from respeed.measure.turn import measure_turn
+from respeed.protocol import REAL, TimingProtocol
+from respeed.records import Record
+from respeed.schedule.rows import resolve_row
 
 MACHINES, COHORTS, CLAIM_MACHINES = 400, 40, 1000
 BUSY_RUNS = 20
@@ -78,8 +81,7 @@ def claims() -> None:
 
 def busy() -> None:
     """Twenty measurements on all cores beside a busy loop: each within 5 % of quiet, or flagged."""
-    spec = _one_case("torch-all", "576x1024")
-    quiet = [_median(measure_spec(replace(spec, id=replace(spec.id, index=index + 1)))) for index in range(5)]
+    quiet = [_median(_measure("torch-all")) for _ in range(5)]
     baseline = estimate_values([time for time in quiet if time]).value
     texts = [f"{1e3 * time:.3g}" if time else "flagged" for time in quiet]
     print(f"quiet: {baseline * 1e3:.3g} ms a step ({', '.join(texts)})")
@@ -87,7 +89,7 @@ def busy() -> None:
     for index in range(BUSY_RUNS):
         loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
         try:
-            time = _median(measure_spec(replace(spec, id=replace(spec.id, index=index + 1))))
+            time = _median(_measure("torch-all"))
         finally:
             loop.kill()
             loop.wait()
@@ -100,27 +102,29 @@ def busy() -> None:
 
 def whole() -> None:
     """The RBM at 576x1024: 5,209 steps of one process, and the extrapolation of four rounds before and four after."""
-    spec = _one_case("torch-1", "576x1024")
-    rounds = [replace(spec, id=replace(spec.id, index=index)) for index in range(1, 9)]
-    records = [measure_spec(one) for one in rounds[:4]]
-    lasts = 5209 * read_rounds(records)["step_seconds"].mean()
-    long = measure_spec(replace(spec, timing=replace(spec.timing, measure_seconds=lasts, measure_cap=1.0)))
-    records += [measure_spec(one) for one in rounds[4:]]
-    seconds = read_rounds(records)["step_seconds"].dropna()
+    records = [_measure("torch-1") for _ in range(4)]
+    lasts = 5209 * read_rounds(records, PAPERS)["step_seconds"].mean()
+    long = _measure("torch-1", replace(REAL, measure_seconds=lasts, measure_cap=1.0))
+    records += [_measure("torch-1") for _ in range(4)]
+    seconds = read_rounds(records, PAPERS)["step_seconds"].dropna()
     extrapolated = estimate_values(list(seconds)).value
-    blocks = [Block(**block) for block in long["cases"][0]["blocks"]]
+    blocks = long.results[0].blocks
     ran = sum(block.seconds for block in blocks) / sum(block.steps for block in blocks)
     print(f"whole over extrapolated: {ran / extrapolated:.4f} ({len(seconds)} clean rounds)")
 
 
-def _one_case(profile: str, case: str) -> RoundSpec:
-    spec = make_spec(RoundId("bench", "raina2009", "rbm", profile, 1), seed=2009)
-    return replace(spec, cases=tuple(one for one in spec.cases if one.name == case))
+def _measure(profile: str, timing: TimingProtocol = REAL) -> Record:
+    """A round of the RBM at 576x1024 on that row; its file is thrown away."""
+    row, asked = resolve_row(PROFILES[profile]), Asked(RBM.case("576x1024"), 1, "", RBM.smoke_cases)
+    order = Order(row.profile, row.threads, row.cpus, (asked,), timing, 2009, {})
+    with machine_lock() as lock, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        (record,) = measure_turn(order, "bench", smoke=False, lock=lock)
+    return record
 
 
-def _median(record: dict[str, Any]) -> float | None:
+def _median(record: Record) -> float | None:
     """Seconds a step of a round by itself; None if all of its blocks were discarded."""
-    (seconds,) = read_rounds([record])["step_seconds_median"]
+    (seconds,) = read_rounds([record], PAPERS)["step_seconds_median"]
     return None if math.isnan(seconds) else float(seconds)
 
 
@@ -128,7 +132,7 @@ def agree(first: Path, second: Path) -> None:
     """How far two runs on one machine agree: chance explains what is no larger than both intervals allow."""
     keys = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
     both = pd.read_csv(first).merge(pd.read_csv(second), on=keys, suffixes=("_1", "_2"), validate="one_to_one")
-    both = both[both.measured_in_1 == both.experiment].dropna(subset=["seconds_low_1", "seconds_low_2"])
+    both = both.dropna(subset=["seconds_low_1", "seconds_low_2"])
     apart = (both.seconds_2 / both.seconds_1).map(math.log)
     widths = [(both[f"seconds_high_{n}"] / both[f"seconds_low_{n}"]).map(math.log) / 2 for n in (1, 2)]
     within = apart.abs() <= (widths[0] ** 2 + widths[1] ** 2) ** 0.5

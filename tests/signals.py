@@ -1,7 +1,10 @@
-"""For tests that send signals to real processes."""
+"""For tests that start real processes, send them signals, and read the files that these leave."""
 
+import json
 import signal
 import time
+from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,13 +22,19 @@ def hear_all() -> None:
 def still_run(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Those that have not ended after so long; one that has may stay in the list until somebody asks how."""
     deadline = time.monotonic() + seconds
-    while (left := [one for one in processes if _runs(one)]) and time.monotonic() < deadline:
+    while (left := [one for one in processes if runs(one.pid)]) and time.monotonic() < deadline:
         time.sleep(0.01)
     return left
 
 
-def _runs(process: psutil.Process) -> bool:
+def runs(pid: int) -> bool:
+    """Whether the process has not ended."""
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """What each line of a record says; a line that was cut is none."""
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]

@@ -1,30 +1,40 @@
 """From records to cells."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.cells import judge_cells
 from respeed.analysis.rounds import read_rounds
-from respeed.inputs.profiles import other_library
-from tests.derived import BF16, GPU_BF16, LATER, PAPER, PAPERS, PROFILES, STEPS, MakeRecord, derive, one, seven
+from respeed.inputs.machines import other_library
+from respeed.inputs.papers import load_papers
+from tests.derived import (
+    ALL,
+    BF16,
+    GPU_BF16,
+    OPENBLAS,
+    PAPER,
+    PAPERS,
+    PROFILES,
+    STEPS,
+    Records,
+    case_of,
+    derive,
+    described,
+    frames_of,
+    one,
+    seven,
+)
+from tests.made import HARDWARE, LATER, make_record
 
-Records = Callable[[MakeRecord], list[dict[str, Any]]]
 SECONDS = pytest.approx(0.1 * STEPS)
-KILLED = {"index": 8, "status": "failed", "reason": "the measuring process was killed"}
+KILLED = {"seconds": [], "number": 8, "status": "failed", "reason": "the measuring process was killed"}
+WRONG = {"seconds": [], "number": 8, "status": "wrong", "reason": "wrong result: weights"}
 
 
 def rounds_of(times: list[float], *more: dict[str, Any], **facts: Any) -> Records:
     """Rounds of these seconds a step, and besides one round for each of `more`, its facts."""
-    return lambda make: [*seven(make, times, **facts), *(make(**{"seconds": [0.1] * 2} | one) for one in more)]
-
-
-def killed_early(make_record: MakeRecord) -> list[dict[str, Any]]:
-    """The last of the rounds never started, so that its library is not known."""
-    dead = make_record([], **KILLED, started=LATER)
-    del dead["provenance"]["backend"]
-    return [*seven(make_record, [0.1] * 7), dead]
+    return [*seven(times, **facts), *(make_record(**one) for one in more)]
 
 
 @pytest.mark.parametrize(
@@ -37,21 +47,26 @@ def killed_early(make_record: MakeRecord) -> list[dict[str, Any]]:
           "work": "1,000,000 examples", "steps": pytest.approx(STEPS), "flops": pytest.approx(1e9 * STEPS),
           "traffic_bytes": pytest.approx(1e6 * STEPS)}),
         # A round with slow probes does not count, although it was faster; nor does a session without a clean block.
-        (rounds_of([0.1] * 7, {"index": 8, "probe": 1.5, "seconds": [0.05] * 2}),
+        (rounds_of([0.1] * 7, {"number": 8, "probe": 1.5, "seconds": [0.05] * 2}),
          {"status": "settled", "rounds": 7, "discarded": 1, "seconds": SECONDS}),
-        (rounds_of([0.1] * 7, {"index": 8, "run_delay": 1.0, "started": LATER}),
+        (rounds_of([0.1] * 7, {"number": 8, "run_delay_seconds": 1.0, "started": LATER}),
          {"rounds": 7, "discarded": 1, "sessions": 1}),
-        (rounds_of([0.1] * 7, run_delay=0.1),
+        (rounds_of([0.1] * 7, run_delay_seconds=0.1),
          {"status": "contaminated", "seconds": None, "discarded": 7,
           "reason": "no clean block of 7: waited for a core in 7"}),
         # One wrong result is enough; a round that could not run is a missing round and no more.
-        (rounds_of([0.1] * 7, {"seconds": [], "index": 8, "status": "wrong", "reason": "wrong result: weights"}),
+        (rounds_of([0.1] * 7, WRONG),
          {"status": "failed", "seconds": None, "reason": "wrong result: weights"}),
         (rounds_of([0.1] * 7, KILLED), {"status": "settled", "rounds": 7}),
         (rounds_of([], KILLED), {"status": "failed", "reason": "the measuring process was killed"}),
         (rounds_of([0.1] * 2, KILLED),
          {"reason": "2 clean rounds; an interval needs 3; the measuring process was killed"}),
-        (killed_early, {"status": "settled", "rounds": 7}),
+        # A process that never started cannot say its library: a missing round all the same.
+        (rounds_of([0.1] * 7, KILLED | {"library": None, "started": LATER}), {"status": "settled", "rounds": 7}),
+        (rounds_of([0.1] * 2, KILLED | {"library": None, "started": LATER}),
+         {"reason": "2 clean rounds; an interval needs 3; the measuring process was killed"}),
+        # What was wrong before its program was mended is forgotten.
+        (rounds_of([0.1] * 7, WRONG | {"source": "before", "number": 1}), {"status": "settled", "rounds": 7}),
         # A rate above what the machine can do, and one that noise may explain.
         (rounds_of([0.1] * 7, peak=0.9e10),
          {"status": "failed", "seconds": None, "gflops": None,
@@ -68,69 +83,76 @@ def killed_early(make_record: MakeRecord) -> list[dict[str, Any]]:
         (rounds_of([0.1] * 7, settled=False),
          {"status": "wide", "seconds": SECONDS,
           "reason": "the step had not settled after warm-up in 7 of 7 rounds"}),
-        # Of two measurements, or two versions of a library, the latest counts.
-        (rounds_of([0.2] * 7, {"digest": "new", "started": LATER}), {"seconds": SECONDS, "rounds": 1}),
-        (rounds_of([0.2] * 7, {"package": "torch 3", "started": LATER}), {"seconds": SECONDS, "rounds": 1}),
-        (rounds_of([0.1] * 7, changed={"batch": 96}),
-         {"status": "not-run", "seconds": None,
-          "reason": "measured at other parameters than the paper's file has now; measure again"}),
+        (rounds_of([0.1] * 7, parameters={"batch": 96}),
+         {"status": "not-run", "seconds": None, "reason": "not measured yet"}),
         # The largest error of all rounds.
-        (rounds_of([], {"errors": {"weights": 3e-6, "h0": None}}, {"index": 2, "errors": {"weights": 1e-6}}),
+        (rounds_of([], {"errors": {"weights": 3e-6, "h0": None}}, {"number": 2, "errors": {"weights": 1e-6}}),
          {"error": 3e-6}),
     ],
 )  # fmt: skip
-def test_a_cell_says_what_its_rounds_say(make_record: MakeRecord, records: Records, fields: dict[str, Any]) -> None:
-    cell = one(derive(records(make_record))[0], "torch-1")
+def test_a_cell_says_what_its_rounds_say(records: Records, fields: dict[str, Any]) -> None:
+    cell = one(derive(records)[0], "torch-1")
     assert {name: getattr(cell, name) for name in fields} == fields
 
 
-def test_every_cell_is_there_and_what_is_missing_says_why(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.1] * 7))
+def test_every_cell_is_there_and_what_is_missing_says_why() -> None:
+    made, _ = derive(seven(0.1))
     assert {(cell.profile, cell.case) for cell in made if cell.experiment == "rbm"} == {
         (profile.name, case.name)
         for profile in PROFILES.values()
         for case in PAPER.experiments["rbm"].cases
-        if not profile.optional and not other_library(profile, {}) and profile.backend != "program"
+        if not profile.optional and not other_library(profile, HARDWARE) and profile.backend != "program"
     }
     assert (one(made, "gpu").status, one(made, "gpu").reason) == ("not-run", "no CUDA device")
     assert (one(made, "torch-all").status, one(made, "torch-all").reason) == ("not-run", "not measured yet")
     assert all(cell.reason for cell in made if cell.status in {"contaminated", "not-run", "failed"})
     assert all((cell.seconds is None) == (cell.status not in {"settled", "wide"}) for cell in made)
     assert {row.work for row in made if row.experiment == "matmul"} == {"a step", "a step of 192 examples"}
-    assert make_cells(read_rounds([]), PAPERS, PROFILES, {}, smoke=False).empty
+    assert frames_of([], descriptions={}).cells.empty
 
 
-def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_and_no_optional_one(
-    make_record: MakeRecord,
-) -> None:
-    rounds = read_rounds([*seven(make_record, 0.1, profile="mkl-1"), *seven(make_record, 0.1, **BF16)])
-    sheets = {"box": {"hardware": {"blas": "accelerate"}, "not_measurable": {}}}
-    made = make_cells(rounds, PAPERS, PROFILES, sheets, smoke=False)
+def test_a_case_that_two_tables_have_is_measured_once_and_stands_in_both() -> None:
+    case = case_of("dbn", "4096x11008")
+    timed = [cell for cell in derive(seven(0.1, case=case))[0] if cell.seconds]
+    assert {(cell.experiment, cell.case) for cell in timed} == {("rbm", "4096x11008"), ("dbn", "4096x11008")}
+    assert len({(cell.seconds, cell.rounds) for cell in timed}) == 1
+
+
+def test_a_table_with_a_ladder_of_threads_has_its_rows_alone_and_no_other_table_has_them() -> None:
+    papers = load_papers(["machine"])
+    scaling = papers["machine"].experiments["scaling"]
+    ladder = OPENBLAS | {"profile": "openblas-all-t2", "threads": 2}
+    records = [*seven(0.1, **ladder, case=scaling.cases[0]), *seven(0.1, **ALL, case=scaling.cases[0])]
+    cells, _, rounds, _ = frames_of(records, papers | PAPERS)
+    for timed in (cells[cells["seconds"].notna()], rounds):
+        shown = {*zip(timed["experiment"], timed["profile"], strict=True)}
+        assert shown == {("scaling", "openblas-all-t2"), ("rbm", "torch-all")}
+    assert set(cells.loc[cells["experiment"] == "scaling", "profile"]) == {"openblas-all-t2"}
+
+
+def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_and_no_optional_one() -> None:
+    of_mac = {"box": described(blas="accelerate")}
+    made = frames_of([*seven(0.1, profile="mkl-1"), *seven(0.1, **BF16)], descriptions=of_mac).cells
     rows = {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all", "cpu-bf16"}
     assert set(made.loc[made["is_cpu"], "profile"]) == rows
 
 
-def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran(make_record: MakeRecord) -> None:
-    records = seven(make_record, [0.1] * 7)
+def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran() -> None:
     for cpus, label in (("socket 1", "label of torch-1"), (None, PROFILES["torch-1"].label)):
-        for record in records:
-            record["profile"] |= {"cpus": cpus}
-        assert one(derive(records)[0], "torch-1").label == label
+        assert one(derive(seven(0.1, cpus=cpus))[0], "torch-1").label == label
 
 
-def test_a_table_says_of_a_program_in_which_precision_alone_it_runs(make_record: MakeRecord) -> None:
-    made, _ = derive(seven(make_record, [0.001] * 7, **GPU_BF16))
+def test_a_table_says_of_a_program_in_which_precision_alone_it_runs() -> None:
+    made, _ = derive(seven(0.001, **GPU_BF16))
     sparse = next(cell for cell in made if (cell.experiment, cell.profile) == ("sparse-coding", "gpu-bf16"))
     assert (sparse.status, sparse.reason) == ("not-run", "sparse_parallel runs in fp32 alone")
 
 
 @pytest.mark.parametrize(("workload", "status"), [("convnet", "settled"), ("rbm", "failed")])
 def test_a_net_may_be_faster_than_its_direct_convolutions_and_no_other_program_than_a_product(
-    make_record: MakeRecord, workload: str, status: str
+    workload: str, status: str
 ) -> None:
-    records = seven(make_record, 0.1, peak=0.5e10)
-    for record in records:
-        record["cases"][0]["workload"] = workload
-    (cell,) = judge_cells(read_rounds(records)).itertuples()
+    rounds = read_rounds(seven(0.1, peak=0.5e10), PAPERS)
+    (cell,) = judge_cells(rounds.assign(algorithm=workload)).itertuples()
     assert cell.status == status
     assert (cell.peak_share > 1.9) == (status == "settled")

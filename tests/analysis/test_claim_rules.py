@@ -21,7 +21,7 @@ from respeed.analysis.claims import (
     level_for,
 )
 from respeed.analysis.estimates import Estimate
-from respeed.model.paper import Claim, Printed
+from respeed.model import Claim, Printed
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 NUMBERS = st.floats(0.01, 1000)

@@ -12,7 +12,8 @@ from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_tabl
 from respeed.errors import UserError
 from respeed.output import build_tables
 from respeed.text import printable
-from tests.conftest import ROOT, MakeRecord, write_machines
+from tests.conftest import ROOT
+from tests.made import write_machines
 
 
 def test_the_data_dictionary_says_what_is_declared() -> None:
@@ -37,17 +38,16 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, count: int | None, high: float | None
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    row = dict.fromkeys(TABLES["rates"].columns) | {"what": text, "value": number, "threads": count, "high": high}
-    written = make_frame([{**row, "passes": 7, "devices": 1}], "rates")
-    write_table(written, "rates", folder)
-    back = load_table("rates", folder)
-    plain = written.assign(what=[printable(text)])
+    row = dict.fromkeys(TABLES["cells"].columns) | {"label": text, "steps": number, "threads": count, "cost": high}
+    written = make_frame([row], "cells")
+    write_table(written, "cells", folder)
+    back = load_table("cells", folder)
+    plain = written.assign(label=[printable(text)])
     # A text that has the apostrophe of a guarded one loses it.
     if not (text.startswith("'") and text[1:].lstrip().startswith(FORMULA)):
         pd.testing.assert_frame_equal(back, plain, rtol=1e-8)
-    assert (
-        not pd.read_csv(folder / "rates.csv", dtype=str, keep_default_na=False)["what"][0].lstrip().startswith(FORMULA)
-    )
+    (label,) = pd.read_csv(folder / "cells.csv", dtype=str, keep_default_na=False)["label"]
+    assert not label.lstrip().startswith(FORMULA)
 
 
 def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
@@ -61,10 +61,10 @@ def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None
 
 
 def test_the_example_of_the_docs_runs_on_the_tables_of_a_run(
-    make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_machines(make_record, 1)
+    write_machines(1)
     build_tables(smoke=False)
     capsys.readouterr()
     page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")

@@ -1,14 +1,17 @@
 """The energy of a step, from the blocks of rounds, and of a cell over its rounds."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from respeed.analysis.cells import cell_energy
-from respeed.analysis.rounds import read_rounds, step_energy
+from respeed.analysis.rounds import step_energy
 from respeed.protocol import Block
-from tests.derived import STEPS, MakeRecord, derive, one, seven
-from tests.figures.machines import read_energy
+from respeed.records import Record
+from tests.derived import STEPS, derive, one, rounds_of
+from tests.made import make_record
 
 BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 30.0})
 
@@ -45,31 +48,23 @@ def test_a_round_without_energy_says_why(
     assert said in found["energy_reason"]
 
 
-def test_the_energy_of_discarded_blocks_does_not_count(make_record: MakeRecord) -> None:
-    records = seven(make_record, [0.1] * 7)
-    for record in records:
-        read_energy(record, {"package-0": 50.0})
-        (block,) = record["cases"][0]["blocks"]
-        record["cases"][0]["blocks"].append(block | {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}})
-    rounds = read_rounds(records)
-    assert rounds["discarded"].sum() == 7
-    found = cell_energy(rounds).iloc[0]
-    assert (found["joules"], found["watts"]) == (pytest.approx(5.0), pytest.approx(50.0))
-    assert found["joules_low"] <= found["joules"] <= found["joules_high"]
+def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Record:
+    """A record whose domains used so many watts in its one block, of two steps."""
+    joules = {domain: 2 * seconds * power for domain, power in watts.items()}
+    return make_record([seconds] * 2, joules=joules, energy={"reason": None}, **facts)
 
 
-def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work(make_record: MakeRecord) -> None:
-    records = seven(make_record, [0.1] * 7)
-    for record in records:
-        read_energy(record, {"package-0": 50.0})
+def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_blocks_alone() -> None:
+    discarded = {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}}
+    records = [used({"package-0": 50.0}, number=number, blocks=[{}, discarded]) for number in range(1, 8)]
+    assert rounds_of(*records)["discarded"].sum() == 7
     cell = one(derive(records)[0], "torch-1")
     assert (cell.joules, cell.watts) == (pytest.approx(5.0 * STEPS), pytest.approx(50.0))
     assert cell.joules_low <= cell.joules <= cell.joules_high
 
 
-def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed(make_record: MakeRecord) -> None:
-    records = seven(make_record, [0.1] * 3)
-    for record, more in zip(records, ({}, {"package-0": 1.0}, {"package-0": 1.0}), strict=True):
-        read_energy(record, {"GPU": 9.0} | more)
-    found = cell_energy(read_rounds(records)).iloc[0]
+def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
+    both = {"GPU": 9.0, "package-0": 1.0}
+    records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both, both), start=1)]
+    found = cell_energy(rounds_of(*records)).iloc[0]
     assert (found["energy_of"], found["watts"]) == ("GPU + package-0", pytest.approx(10.0))

@@ -6,37 +6,33 @@ from typing import Any
 import pytest
 
 from respeed.analysis.cells import in_unit
-from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.why import make_why
-from respeed.model.paper import UNITS, Paper
-from tests.derived import GPU, MakeRecord, frames_of, noisy, table_of, texts_of
+from respeed.model import UNITS, Paper
+from tests.derived import GPU, Records, case_of, claims_of, frames_of, noisy, table_of, texts_of
 from tests.inputs.written import DRAFT, draft
 
 
-def measured(make_record: MakeRecord, seconds: dict[str, float], **facts: Any) -> list[dict[str, Any]]:
+def measured(paper: Paper, seconds: dict[str, float], **facts: Any) -> Records:
     """Seven rounds of each of these cases of the draft."""
-    records = []
-    for case, time in seconds.items():
-        sizes = {"visible": 784, "hidden": {"small": 500, "large": 5000}[case], "batch": 60}
-        records += noisy(make_record, time, case=case, changed=sizes, **facts)
-    for record in records:
-        record["id"]["paper"] = "draft"
-    return records
+    return [
+        record
+        for name, time in seconds.items()
+        for record in noisy(time, case=case_of("rbm", name, paper=paper), **facts)
+    ]
 
 
-def made_of(paper: Paper, records: list[dict[str, Any]]) -> list[Any]:
+def made_of(paper: Paper, records: Records) -> list[Any]:
     return list(rows_of(frames_of(records, {"draft": paper})[0]))
 
 
-def claim_of(paper: Paper, records: list[dict[str, Any]]) -> Any:
-    made = frames_of(records, {"draft": paper})
-    return next(rows_of(make_claims(made.cells, made.samples, {"draft": paper})))
+def claim_of(paper: Paper, records: Records) -> Any:
+    return next(iter(claims_of(records, {"draft": paper}).values()))
 
 
-def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(make_record: MakeRecord, tmp_path: Path) -> None:
+def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(tmp_path: Path) -> None:
     paper = draft(tmp_path)
-    records = measured(make_record, {"small": 0.01, "large": 0.1})
+    records = measured(paper, {"small": 0.01, "large": 0.1})
     table = table_of(records, "rbm", paper)
     assert table.caption.startswith("Examples a second, larger is better.")
     # 60 examples in 0.01 s; of the large case 6000 in 100 steps of 0.1 s.
@@ -57,31 +53,29 @@ def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_
     assert labels == ["Theano, one core, fp64", "NumPy", "Theano, GTX 285, fp32", "Theano, GTX 480, fp32"]
 
 
-def test_a_ratio_across_precisions_is_marked_as_one(make_record: MakeRecord, tmp_path: Path) -> None:
+def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:
     paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
     ratios = {label: row for label, row in texts_of(table_of([], "rbm", paper)).items() if "Speedup" in label}
     assert [row[0] for row in ratios.values()] == ["5.83x", "6.08x"]
     assert all("fp32 over fp64" in label for label in ratios)
-    both = [*measured(make_record, {"small": 0.01}), *measured(make_record, {"small": 0.001}, **GPU)]
+    both = [*measured(paper, {"small": 0.01}), *measured(paper, {"small": 0.001}, **GPU)]
     found = claim_of(paper, both)
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")
     assert "over" not in found.here
     papers = {"draft": paper}
     made = frames_of(both, papers)
-    why = make_why(made.cells, made.samples, made.speedups, papers, smoke=False)
+    why = make_why(made.cells, made.samples, made.speedups, papers)
     theirs = next(one for one in rows_of(why) if one.comparison == "theirs")
     assert theirs.precisions == "fp32 over fp64"
 
 
-def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(
-    make_record: MakeRecord, tmp_path: Path
-) -> None:
+def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(tmp_path: Path) -> None:
     paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
     double = {"profile": "openblas-1-fp64", "precision": "fp64"}
     records = [
-        *measured(make_record, {"small": 0.01}),
-        *measured(make_record, {"small": 0.02}, **double),
-        *measured(make_record, {"small": 0.001}, **GPU),
+        *measured(paper, {"small": 0.01}),
+        *measured(paper, {"small": 0.02}, **double),
+        *measured(paper, {"small": 0.001}, **GPU),
     ]
     found = claim_of(paper, records)
     assert found.base_profile == "openblas-1-fp64"
@@ -110,37 +104,28 @@ MEMORY = "test: memory, experiment: rbm, row: cpu"
     ],
 )  # fmt: skip
 def test_a_claim_about_rows_and_units_of_its_own_is_judged(
-    make_record: MakeRecord, tmp_path: Path, claim: str, cpu: dict[str, float], gpu: dict[str, float], fields: Any
+    tmp_path: Path, claim: str, cpu: dict[str, float], gpu: dict[str, float], fields: Any
 ) -> None:
     paper = draft(tmp_path, DRAFT.replace(FASTER, claim))
-    found = claim_of(paper, [*measured(make_record, cpu), *measured(make_record, gpu, **GPU)])
+    found = claim_of(paper, [*measured(paper, cpu), *measured(paper, gpu, **GPU)])
     assert {name: getattr(found, name) for name in fields} == fields
 
 
-def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(
-    make_record: MakeRecord, tmp_path: Path
-) -> None:
+def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(tmp_path: Path) -> None:
     """As replicas that each have a mini-batch of their own: in the same time twice the examples."""
     paper = draft(tmp_path, DRAFT.replace(FASTER, LIMITED).replace("hidden: 5000", "hidden: 5000, batch: 120"))
-    records = measured(make_record, {"small": 0.05, "large": 0.05})
-    for record in records:
-        (case,) = record["cases"]
-        if case["case"] == "large":
-            case["parameters"] = case["parameters"] | {"batch": 120}
-    found = claim_of(paper, records)
+    found = claim_of(paper, measured(paper, {"small": 0.05, "large": 0.05}))
     assert found.speedup == pytest.approx(2, rel=0.01)
     assert found.reason == "efficiency 20 %"
 
 
-def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(
-    make_record: MakeRecord, tmp_path: Path
-) -> None:
+def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(tmp_path: Path) -> None:
     text = DRAFT.replace(FASTER, LIMITED).replace("    workload: rbm", "    workload: rbm\n    precision: fp64")
     paper, double = draft(tmp_path, text), {"profile": "openblas-1-fp64", "precision": "fp64"}
     why = {"status": "not-run", "reason": "needs 4 cores, the row has 2"}
     records = [
-        *measured(make_record, {"small": 0.02}, **double),
-        *measured(make_record, {"large": 0.02}, **double, **why),
+        *measured(paper, {"small": 0.02}, **double),
+        *measured(paper, {"large": 0.02}, **double, **why),
     ]
     found = claim_of(paper, records)
     assert (found.verdict, found.reason) == ("not testable here", "needs 4 cores, the row has 2")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from respeed.output import build_page, build_tables
-from respeed.paths import description_path, results_folder
-from respeed.records.store import write_json
-from tests.conftest import MakeRecord, description, write_machines
+from respeed.paths import results_folder
+from respeed.records import write_description
+from tests.made import description, write_machines
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +46,10 @@ def lines_run(action: Callable[[], object]) -> int:
 
 
 @pytest.mark.slow
-def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: MakeRecord) -> None:
+def test_the_work_for_a_machine_does_not_grow_with_their_number() -> None:
     counts = []
     for machines in (5, 10, 20):
-        write_machines(make_record, machines, rounds=1)
+        write_machines(machines, rounds=1)
         build_tables(smoke=False, machine="box-00")  # what is kept from one call to the next is kept by now
         counts.append(lines_run(lambda: build_tables(smoke=False, machine="box-00")))
     five_more, ten_more = counts[1] - counts[0], counts[2] - counts[1]
@@ -57,9 +57,9 @@ def test_the_work_for_a_machine_does_not_grow_with_their_number(make_record: Mak
 
 
 @pytest.fixture
-def twelve(make_record: MakeRecord) -> None:
+def twelve() -> None:
     """Tables of machines whose steps take 0.1 s, 0.2 s, ...; box-07 is shown in full."""
-    write_machines(make_record, 12)
+    write_machines(12)
     build_tables(smoke=False, machine="box-07")
 
 
@@ -84,9 +84,9 @@ def test_tables_for_people_leave_out_what_tables_for_tools_have() -> None:
         assert ("box-07" in text, "box-08" in text) == (True, False), name
 
 
-def test_a_machine_with_a_sheet_and_no_record_is_among_the_hardware(make_record: MakeRecord) -> None:
-    write_machines(make_record, 1)
-    write_json(description_path("planned", smoke=False), description(cpu="Another CPU"))
+def test_a_machine_that_was_only_described_is_among_the_hardware() -> None:
+    write_machines(1)
+    write_description("planned", False, description(cpu="Another CPU"))
     build_tables(smoke=False)
     summaries = {row["machine"]: row["value"] for row in rows_of("facts.csv") if row["part"] == "summary"}
     assert summaries == {"box-00": "A CPU, 2 cores", "planned": "Another CPU, 2 cores"}

@@ -11,14 +11,13 @@ from tests.derived import (
     FP64,
     GPU,
     GPU_BF16,
-    LATER,
     NOISE,
     STEPS,
-    MakeRecord,
     derive,
     one,
     seven,
 )
+from tests.made import LATER, make_record
 
 
 @pytest.mark.parametrize(
@@ -33,9 +32,9 @@ from tests.derived import (
     ],
 )  # fmt: skip
 def test_the_base_is_the_fastest_cpu_row_in_single_precision(
-    make_record: MakeRecord, rows: list[Any], base: str, speedups: dict[str, tuple[float, str]]
+    rows: list[Any], base: str, speedups: dict[str, tuple[float, str]]
 ) -> None:
-    records = [record for seconds, facts in rows for record in seven(make_record, [seconds] * 7, **facts)]
+    records = [record for seconds, facts in rows for record in seven(seconds, **facts)]
     made, ratios = derive(records)
     timed = {row.profile: row for row, cell in zip(ratios, made, strict=True) if cell.seconds}
     assert {row.base_profile for row in timed.values()} == {base}
@@ -47,12 +46,12 @@ def test_the_base_is_the_fastest_cpu_row_in_single_precision(
         assert timed["gpu"].published == pytest.approx(497 / 38.6)
 
 
-def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(make_record: MakeRecord) -> None:
+def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence() -> None:
     """The luckiest of several is called the fastest; of rows that are never called so, there is no luck."""
     noisy = [0.1 * noise for noise in NOISE]
-    others = [*seven(make_record, noisy, **GPU), *seven(make_record, noisy, **FP64)]
-    few = [*seven(make_record, noisy), *seven(make_record, noisy[::-1], **ALL)]
-    many = [one for name in ("openblas-1", "openblas-all") for one in seven(make_record, noisy, profile=name)]
+    others = [*seven(noisy, **GPU), *seven(noisy, **FP64)]
+    few = [*seven(noisy), *seven(noisy[::-1], **ALL)]
+    many = [one for name in ("openblas-1", "openblas-all") for one in seven(noisy, profile=name)]
     alone, among = one(derive([*few, *others])[1], "torch-all"), one(derive([*few, *others, *many])[1], "torch-all")
     assert (alone.confidence, among.confidence) == (RATIO_LEVEL, level_among(4))
     assert among.speedup_high - among.speedup_low > alone.speedup_high - alone.speedup_low
@@ -67,24 +66,24 @@ def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence(m
     ],
 )
 def test_a_verdict_is_of_the_interval_of_rounds_beside_one_another(
-    make_record: MakeRecord, noise: list[float], row: dict[str, Any], speedup: float, verdict: str
+    noise: list[float], row: dict[str, Any], speedup: float, verdict: str
 ) -> None:
     base, other = [0.1 * one for one in noise], [0.1 / speedup * one for one in noise]
-    found = one(derive([*seven(make_record, base), *seven(make_record, other, **row)])[1], row["profile"])
+    found = one(derive([*seven(base), *seven(other, **row)])[1], row["profile"])
     assert (found.speedup, found.verdict) == (pytest.approx(speedup), verdict)
     assert found.speedup_low < speedup < found.speedup_high
 
 
-def test_a_day_that_was_slow_for_all_makes_no_speedup(make_record: MakeRecord) -> None:
+def test_a_day_that_was_slow_for_all_makes_no_speedup() -> None:
     """Two days, three rounds of the base on the first and seven on the second, the row the other way round: rounds of
     two days beside one another would say that the row is faster."""
-    records = []
-    for profile, counts in ((ALL, (4, 7)), ({}, (7, 4))):
-        for day, count, slow in ((None, counts[0], 1.0), (LATER, counts[1], 1.2)):
-            started = {"started": day} if day else {}
-            for number, noise in enumerate(NOISE[:count]):
-                index = 1 + number + 10 * bool(day)
-                records.append(make_record([0.1 * slow * noise] * 2, index=index, **profile, **started))
+    days = (({}, 1.0), ({"started": LATER}, 1.2))
+    records = [
+        record
+        for profile, counts in ((ALL, (4, 7)), ({}, (7, 4)))
+        for (day, slow), count in zip(days, counts, strict=True)
+        for record in seven([0.1 * slow * noise for noise in NOISE[:count]], **profile, **day)
+    ]
     _, ratios = derive(records)
     row = next(row for row in ratios if row.speedup and row.verdict != "base")
     assert row.verdict == "indistinguishable"
@@ -92,35 +91,31 @@ def test_a_day_that_was_slow_for_all_makes_no_speedup(make_record: MakeRecord) -
     assert row.speedup_high - row.speedup_low < 0.05
 
 
-def test_rows_of_two_sessions_that_share_none_say_so(make_record: MakeRecord) -> None:
-    base = seven(make_record, [0.1 * noise for noise in NOISE], **ALL)
-    row = seven(make_record, [0.2 * noise for noise in NOISE], started=LATER)
+def test_rows_of_two_sessions_that_share_none_say_so() -> None:
+    base = seven([0.1 * noise for noise in NOISE], **ALL)
+    row = seven([0.2 * noise for noise in NOISE], started=LATER)
     _, ratios = derive([*base, *row])
     assert one(ratios, "torch-1").reason == "compared with rounds of another session"
     assert one(ratios, "torch-1").verdict == "slower"
 
 
-def test_a_fast_day_does_not_make_the_rounds_of_a_slow_one_vanish(make_record: MakeRecord) -> None:
+def test_a_fast_day_does_not_make_the_rounds_of_a_slow_one_vanish() -> None:
     """What is quiet is known within a session alone."""
-    slow = seven(make_record, [0.1] * 7, probe=1.3)
-    fast = [make_record([0.08] * 2, index=10 + n, started=LATER) for n in range(7)]
-    for records in ([*slow, *fast], [*fast, *slow]):
-        cell = one(derive(records)[0], "torch-1")
-        assert (cell.rounds, cell.discarded, cell.sessions) == (14, 0, 2)
-
-
-def test_a_row_has_one_peak_the_highest_of_its_sessions_whatever_a_single_round_saw(make_record: MakeRecord) -> None:
-    """Of a session it is the median over rounds."""
-    fast = seven(make_record, [0.1] * 7, peak=2e10)
-    fast[3]["ceilings"]["flops_per_second"] = 9e11
-    slow = [make_record([0.2] * 2, index=10 + n, started=LATER, peak=1e10) for n in range(7)]
+    slow, fast = seven(0.1, probe=1.3), seven(0.08, started=LATER)
     cell = one(derive([*fast, *slow])[0], "torch-1")
+    assert (cell.rounds, cell.discarded, cell.sessions) == (14, 0, 2)
+
+
+def test_a_row_has_one_peak_the_highest_of_its_sessions_whatever_a_single_round_saw() -> None:
+    """Of a session it is the median over rounds."""
+    fast = [make_record(number=number, peak=9e11 if number == 4 else 2e10) for number in range(1, 8)]
+    cell = one(derive([*fast, *seven(0.2, started=LATER, peak=1e10)])[0], "torch-1")
     assert cell.peak_gflops == pytest.approx(20)
     assert cell.peak_share == pytest.approx(cell.gflops / cell.peak_gflops)
 
 
-def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round(make_record: MakeRecord) -> None:
-    skewed = [make_record([0.1, 0.1, 0.4], index=index) for index in range(1, 8)]
-    made, ratios = derive([*skewed, *seven(make_record, 0.05, **ALL)])
+def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round() -> None:
+    skewed = [make_record([0.1, 0.1, 0.4], number=number) for number in range(1, 8)]
+    made, ratios = derive([*skewed, *seven(0.05, **ALL)])
     assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
     assert one(ratios, "torch-1").speedup == pytest.approx(0.5)

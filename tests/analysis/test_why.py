@@ -13,18 +13,32 @@ from hypothesis import strategies as st
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import Estimate
 from respeed.analysis.why import break_down, compare, make_why
-from respeed.model.paper import Paper
-from tests.derived import ALL, GPU, GPU_BF16, NOISE, PAPER, PAPERS, STEPS, MakeRecord, changed, frames_of, seven
+from respeed.model import Paper
+from tests.derived import (
+    ALL,
+    GPU,
+    GPU_BF16,
+    NOISE,
+    OPENBLAS,
+    PAPER,
+    PAPERS,
+    STEPS,
+    Records,
+    case_of,
+    changed,
+    frames_of,
+    noisy,
+    seven,
+)
+from tests.made import make_record
 
-Records = list[dict[str, Any]]
-OPENBLAS = {"profile": "openblas-all", "architecture": "multi-cpu"}
 BARE = replace(PAPER, rows=tuple(changed(row, hardware=None) for row in PAPER.rows))
 positive = st.floats(1e-6, 1e15)
 
 
-def why_of(records: Records, papers: Mapping[str, Paper] = PAPERS, *, smoke: bool = False) -> list[Any]:
+def why_of(records: Records, papers: Mapping[str, Paper] = PAPERS) -> list[Any]:
     made = frames_of(records, papers)
-    return list(rows_of(make_why(made.cells, made.samples, made.speedups, papers, smoke)))
+    return list(rows_of(make_why(made.cells, made.samples, made.speedups, papers)))
 
 
 def one(rows: list[Any], comparison: str, case: str = "576x1024") -> Any:
@@ -69,92 +83,63 @@ def test_factors_multiply_to_the_speedup_are_ratios_of_peaks_and_shares_and_turn
             assert isclose(found.shares, found.share / found.base_share, rel_tol=1e-9)
 
 
-def of_the_largest_case(make_record: MakeRecord) -> Records:
-    """A round with its true FLOP of a step."""
-    record = make_record([1.0, 1.0], case="4096x11008", changed={"visible": 4096, "hidden": 11008})
-    record["cases"][0]["flops"] = 10.0 * 192 * 4096 * 11008
-    return [record]
+def sparse(workload: str, seconds: float, peak: float = 3e11, **facts: Any) -> Records:
+    case = case_of("sparse-coding", "3-percent", workload)
+    return seven(seconds, case=case, peak=peak, flops=None, **facts)
 
 
-def without_ceilings(make_record: MakeRecord) -> Records:
-    return [record | {"ceilings": None} for record in seven(make_record, 0.1)]
-
-
-def sparse(make_record: MakeRecord, workload: str, seconds: float, peak: float = 3e11, **facts: Any) -> Records:
-    cases = PAPER.experiments["sparse-coding"].cases
-    case = next(case for case in cases if (case.name, case.workload) == ("3-percent", workload))
-    records = seven(make_record, seconds, case=case.name, peak=peak, **facts)
-    for record in records:
-        record["id"]["experiment"] = "sparse-coding"
-        record["cases"][0] |= {"workload": workload, "parameters": dict(case.parameters), "flops": None}
-        record["profile"]["backend"] = "torch" if facts == GPU else "numpy"
-    return records
-
-
-def two_algorithms(make_record: MakeRecord) -> Records:
-    return [
-        *sparse(make_record, "sparse_descent", 0.1, **OPENBLAS),
-        *sparse(make_record, "sparse_parallel", 0.01, 6e12, **GPU),
-    ]
-
-
-def all_algorithms(make_record: MakeRecord) -> Records:
-    return [
-        *sparse(make_record, "sparse_feature_sign", 0.8, profile="openblas-1"),
-        *sparse(make_record, "sparse_feature_sign", 0.4, **OPENBLAS),
-        *sparse(make_record, "sparse_parallel", 0.5, **OPENBLAS),
-        *two_algorithms(make_record),
-    ]
-
-
+TWO_ALGORITHMS = [*sparse("sparse_descent", 0.1, **OPENBLAS), *sparse("sparse_parallel", 0.01, 6e12, **GPU)]
+ALL_ALGORITHMS = [
+    *sparse("sparse_feature_sign", 0.8, profile="openblas-1", backend="numpy"),
+    *sparse("sparse_feature_sign", 0.4, **OPENBLAS),
+    *sparse("sparse_parallel", 0.5, **OPENBLAS),
+    *TWO_ALGORITHMS,
+]
+# A round with its true FLOP of a step.
+LARGEST = [make_record([1.0], case="4096x11008", flops=10.0 * 192 * 4096 * 11008)]
 UNKNOWN = "no FLOP count, so no share of a peak is known"
 
 
 @pytest.mark.parametrize(
-    ("make", "papers", "where", "speedup", "factors", "reason"),
+    ("records", "papers", "where", "speedup", "factors", "reason"),
     [
-        (of_the_largest_case, PAPERS, ("theirs", "4096x11008"), 72.6, (12.3, None, 5.91, None), ""),
-        (lambda make: [], PAPERS, ("theirs",), 12.9, (12.3, None, 1.05, None), UNKNOWN),
-        (lambda make: [], {PAPER.name: BARE}, ("theirs",), 12.9, (None,) * 4,
+        (LARGEST, PAPERS, ("theirs", "4096x11008"), 72.6, (12.3, None, 5.91, None), ""),
+        ([], PAPERS, ("theirs",), 12.9, (12.3, None, 1.05, None), UNKNOWN),
+        ([], {PAPER.name: BARE}, ("theirs",), 12.9, (None,) * 4,
          "no peak is known of GPU and Dual-core CPU"),
-        (without_ceilings, PAPERS, ("cpu over their cpu",), 0.954, (None,) * 4,
+        (seven(0.1, ceilings={}), PAPERS, ("cpu over their cpu",), 0.954, (None,) * 4,
          "no peak is known of PyTorch, one core"),
         # Of several algorithms theirs is hardware times all else; ours is each side's own, with the algorithm's factor,
         # or over the fastest row, where the device's algorithm ran on no CPU.
-        (all_algorithms, PAPERS, ("theirs", "3-percent"), 5.16, (12.3, None, None, 0.420), UNKNOWN),
-        (all_algorithms, PAPERS, ("ours", "3-percent"), 40.0, (20.0, 0.8, 2.5, None), UNKNOWN),
-        (two_algorithms, PAPERS, ("ours", "3-percent"), 10.0, (20.0, None, None, 0.5), UNKNOWN),
+        (ALL_ALGORITHMS, PAPERS, ("theirs", "3-percent"), 5.16, (12.3, None, None, 0.420), UNKNOWN),
+        (ALL_ALGORITHMS, PAPERS, ("ours", "3-percent"), 40.0, (20.0, 0.8, 2.5, None), UNKNOWN),
+        (TWO_ALGORITHMS, PAPERS, ("ours", "3-percent"), 10.0, (20.0, None, None, 0.5), UNKNOWN),
     ],
 )  # fmt: skip
 def test_a_speedup_has_its_factors_or_what_is_not_known(
-    make_record: MakeRecord, make: Any, papers: Any, where: tuple[str, ...], speedup: float,
+    records: Records, papers: Any, where: tuple[str, ...], speedup: float,
     factors: tuple[float | None, ...], reason: str,
 ) -> None:  # fmt: skip
-    found = one(why_of(make(make_record), papers), *where)
+    found = one(why_of(records, papers), *where)
     assert found.speedup == pytest.approx(speedup, rel=5e-3)
     for factor, wanted in zip((found.peaks, found.algorithm, found.shares, found.rest), factors, strict=True):
         assert factor == (wanted and pytest.approx(wanted, rel=5e-3))
     assert found.reason == reason
 
 
-def test_one_machines_flop_count_serves_the_paper_and_every_other_machine(make_record: MakeRecord) -> None:
-    without = seven(make_record, 0.1)
-    for record in without:
-        record["cases"][0]["flops"] = None
-    rows = why_of([*without, *seven(make_record, 0.1, machine="other")])
+def test_one_machines_flop_count_serves_the_paper_and_every_other_machine() -> None:
+    rows = why_of([*seven(0.1, flops=None), *seven(0.1, machine="other")])
     assert one(rows, "theirs").gflops == pytest.approx(STEPS / 38.6)
     assert one(rows, "cpu over their cpu").gflops == pytest.approx(10)
     assert sum(row.comparison == "theirs" and row.case == "576x1024" for row in rows) == 1
 
 
-def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_its_own_profile(
-    make_record: MakeRecord,
-) -> None:
+def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_its_own_profile() -> None:
     records = [
-        *seven(make_record, 0.1, peak=2e11),
-        *seven(make_record, 0.05, peak=3e11, **ALL),
-        *seven(make_record, 0.002, peak=5e13, **GPU),
-        *seven(make_record, 0.0001, peak=9e14, **GPU_BF16),  # low precision explains nothing
+        *seven(0.1, peak=2e11),
+        *seven(0.05, peak=3e11, **ALL),
+        *seven(0.002, peak=5e13, **GPU),
+        *seven(0.0001, peak=9e14, **GPU_BF16),  # low precision explains nothing
     ]
     rows = why_of(records)
     for comparison, row, base, speedup, peaks in (
@@ -174,17 +159,12 @@ def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_i
     assert (ours.share, ours.base_share) == pytest.approx((shares["gpu"], shares["torch-all"]))
 
 
-def test_ours_has_the_number_and_interval_of_the_table_of_speedups_and_over_a_printed_number_that_of_our_seconds(
-    make_record: MakeRecord,
-) -> None:
-    records = [
-        record
-        for index, noise in enumerate(NOISE, start=1)
-        for record in (
-            make_record([0.05 * noise] * 2, index=index, **ALL),
-            make_record([0.002 / noise, 0.0021 / noise, 0.004], index=index, **GPU),
-        )
+def test_ours_has_the_interval_of_the_table_of_speedups_and_over_a_printed_number_that_of_our_seconds() -> None:
+    gpu = [
+        make_record([0.002 / noise, 0.0021 / noise, 0.004], number=number, **GPU)
+        for number, noise in enumerate(NOISE, start=1)
     ]
+    records = [*noisy(0.05, **ALL), *gpu]
     made, rows = frames_of(records), why_of(records)
     ours, over = one(rows, "ours"), one(rows, "cpu over their cpu")
     (row,) = (
@@ -195,18 +175,16 @@ def test_ours_has_the_number_and_interval_of_the_table_of_speedups_and_over_a_pr
     assert (over.speedup_low, over.speedup_high) == pytest.approx((497 / cell.seconds_high, 497 / cell.seconds_low))
 
 
-def test_there_are_rows_of_what_was_measured_and_printed_alone(make_record: MakeRecord) -> None:
-    rows = why_of(seven(make_record, 0.1))
+def test_there_are_rows_of_what_was_measured_and_printed_alone() -> None:
+    rows = why_of(seven(0.1))
     assert {row.comparison for row in rows if row.machine == "box"} == {"cpu over their cpu", "cpu over their gpu"}
     assert {row.experiment for row in rows} == {"rbm", "patches", "sparse-coding", "dbn"}
     assert {row.comparison for row in why_of([])} == {"theirs"}
-    assert why_of([], smoke=True) == []
+    assert why_of([], {PAPER.name: PAPER.at_tiny_sizes()}) == []
 
 
-def test_a_table_of_algorithms_has_a_row_for_each_where_it_runs_beside_what_was_printed_for_it(
-    make_record: MakeRecord,
-) -> None:
-    cells = [cell for cell in rows_of(frames_of(all_algorithms(make_record)).cells) if cell.case == "3-percent"]
+def test_a_table_of_algorithms_has_a_row_for_each_where_it_runs_beside_what_was_printed_for_it() -> None:
+    cells = [cell for cell in rows_of(frames_of(ALL_ALGORITHMS).cells) if cell.case == "3-percent"]
     published = {(cell.profile, cell.algorithm): cell.published_seconds for cell in cells}
     assert published["openblas-1", "sparse_feature_sign"] == 215
     assert published["openblas-all", "sparse_parallel"] is None
@@ -222,8 +200,8 @@ def test_a_table_of_algorithms_has_a_row_for_each_where_it_runs_beside_what_was_
     assert not any("PyTorch" in label and "descent" in label for label in labels)
 
 
-def test_over_another_algorithm_of_the_paper_ours_is_taken_apart_on_our_own_row(make_record: MakeRecord) -> None:
-    rows = why_of(all_algorithms(make_record))
+def test_over_another_algorithm_of_the_paper_ours_is_taken_apart_on_our_own_row() -> None:
+    rows = why_of(ALL_ALGORITHMS)
     assert one(rows, "ours", "3-percent").base.endswith("feature-sign search")
     assert one(rows, "gpu over their gpu", "3-percent").algorithm is None
     for comparison, algorithm in (("cpu over their cpu", 0.4 / 0.1), ("cpu over their gpu", 0.5 / 0.1)):

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from typing import ClassVar
 
 from respeed.workloads import Arrays, Row
 from respeed.workloads.convnet import Net
@@ -33,6 +34,4 @@ class Wrong(DataParallel):
     """Replicas that do not average ("alone"); of which the second has other parameters, fails or ends."""
 
     how: str = ""
-
-    def part(self) -> _Wrong:
-        return _Wrong(**vars(super().part()), how=self.how)
+    part_class: ClassVar = _Wrong

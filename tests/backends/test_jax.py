@@ -48,7 +48,7 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory(
     workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jax = pytest.importorskip("jax")
-    program, events = build(make(), case_of(workload, "large")), list[str]()
+    program, events = build(make(), case_of(workload, "odd")), list[str]()
     monkeypatch.setattr(jax.stages.Lowered, "compile", lambda self: events.append("compile"))
 
     def listen(event: str, seconds: float, **told: Any) -> None:

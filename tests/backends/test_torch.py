@@ -1,4 +1,4 @@
-"""Torch: which of several devices it computes on, what it says of them, and its graphs as far as none is needed."""
+"""Torch: which of several devices it computes on, what is said of one that cannot be used, and want of memory."""
 
 import errno
 import gc
@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 
-from respeed.backends import _torch_device, make_backend
-from respeed.backends._torch_device import OnAccelerator, finds_generators, missing, no_garbage, why_not
+from respeed.backends import make_backend, try_device
+from respeed.backends import torch as backend
+from respeed.backends._cuda import no_garbage
 from respeed.errors import NotMeasurable
 
 
@@ -19,15 +21,14 @@ def with_devices(monkeypatch: pytest.MonkeyPatch, count: int, **more: Any) -> li
     """Pretend that torch has so many CUDA devices; return those that are made the current one."""
     chosen: list[int] = []
     there: dict[str, Any] = {"is_available": lambda: count > 0, "device_count": lambda: count}
-    module = SimpleNamespace(**there, set_device=chosen.append, **more)
-    monkeypatch.setattr(torch, "cuda", module)
+    monkeypatch.setattr(torch, "cuda", SimpleNamespace(**there, set_device=chosen.append, **more))
     return chosen
 
 
-def bare(kind: str, dtype: torch.dtype = torch.float32) -> Any:
+def bare(of: type, kind: str, dtype: torch.dtype = torch.float32) -> Any:
     """Return a row on such a device, as far as its memory and its kernels are asked for."""
-    made = OnAccelerator.__new__(OnAccelerator)
-    made.device, made.dtype, made._graphs = torch.device(kind), dtype, None
+    made = of.__new__(of)
+    made.device, made.dtype, made._of = torch.device(kind), dtype, getattr(torch, kind)
     return made
 
 
@@ -39,32 +40,46 @@ def test_a_device_is_there_if_torch_counts_so_many(
     monkeypatch: pytest.MonkeyPatch, count: int, index: int | None, reason: str | None
 ) -> None:
     with_devices(monkeypatch, count)
-    found = missing("cuda", index)
+    found = backend.missing("cuda", index)
     assert found is None if reason is None else (found or "").startswith(reason)
 
 
 def test_a_device_that_torch_cannot_use_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with_devices(monkeypatch, 0, init=Mock(side_effect=RuntimeError("The driver is too old\nand more of it")))
-    monkeypatch.setattr(torch, "__version__", "2.0")
-    reason = "no CUDA device that torch 2.0 can use: RuntimeError: The driver is too old"
-    assert missing("cuda", None) == reason
-    assert _torch_device.probe_device("cuda", ["fp32"]) == {"reasons": {"fp32": reason}, "lasting": False}
+    reason = f"no CUDA device that torch {torch.__version__} can use: RuntimeError: The driver is too old"
+    for name in ("torch", "program"):
+        assert {*try_device(name, "cuda")["reasons"].values()} == {reason}
+        assert not try_device(name, "cuda")["lasting"]
 
 
-def test_a_product_that_is_wrong_or_fails_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _torch_device._wrong_product("cpu") is None
-    assert str(_torch_device._wrong_product("nowhere")).startswith("a small product on it fails")
-    monkeypatch.setattr(torch, "equal", lambda *_: False)
-    assert str(_torch_device._wrong_product("cpu")).startswith("a small product on it is wrong")
+@pytest.mark.parametrize(
+    ("product", "reason"),
+    [
+        (lambda one, other: np.matmul(one, other), None),
+        (lambda one, other: np.matmul(one, other) + 1, "a small product on it is wrong"),
+        (Mock(side_effect=RuntimeError("no kernel")), "a small product on it fails: RuntimeError: no kernel"),
+    ],
+)
+def test_a_device_whose_small_product_is_wrong_or_fails_cannot_be_used(
+    product: Any, reason: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Device(np.ndarray):
+        __matmul__ = product
+
+    made = SimpleNamespace(array=lambda values: values.view(Device), host=np.asarray)
+    monkeypatch.setattr(backend, "Backend", Mock(side_effect=[NotMeasurable("has no fp64"), *[made] * 4]))
+    found = try_device("torch", "cuda")
+    assert found == {
+        "reasons": {"fp64": "has no fp64", **dict.fromkeys(backend.PRECISIONS[1:], reason)},
+        "lasting": not reason,
+    }
 
 
 def test_what_a_device_can_do_is_asked_of_the_one_that_the_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = with_devices(monkeypatch, 2, is_bf16_supported=lambda including_emulation: False)
-    with pytest.raises(NotMeasurable, match="bf16 needs"):
+    with pytest.raises(NotMeasurable, match="this CUDA device has no bf16"):
         make_backend("torch", device="cuda:1", precision="bf16", threads=1, seed=1)
     assert chosen == [1]
-    monkeypatch.setattr(torch, "xpu", SimpleNamespace(is_bf16_supported=lambda including_emulation: False))
-    assert (why_not("xpu", "bf16") or "").endswith("has no bf16")
 
 
 def test_a_device_has_what_metal_lets_a_program_have_or_all_where_it_does_not_tell(
@@ -75,9 +90,9 @@ def test_a_device_has_what_metal_lets_a_program_have_or_all_where_it_does_not_te
         mem_get_info=Mock(side_effect=RuntimeError("does not support querying")), memory_reserved=lambda device: 3,
         memory_allocated=lambda device: 1, get_device_properties=lambda device: SimpleNamespace(total_memory=100),
     )  # fmt: skip
-    monkeypatch.setattr(torch, "mps", mps)
-    monkeypatch.setattr(torch, "xpu", xpu)
-    assert (bare("mps").bytes_free(), bare("xpu").bytes_free()) == (9, 99)
+    for kind, module, free in (("mps", mps, 9), ("xpu", xpu, 99)):
+        monkeypatch.setattr(torch, kind, module)
+        assert bare(backend.OnAccelerator, kind).bytes_free() == free
 
 
 NO_COMPILER, NO_CACHE = RuntimeError("Failed to find C compiler.\nPlease specify it."), PermissionError("denied")
@@ -89,26 +104,19 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
     error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
-    monkeypatch.setattr(_torch_device, "private_folder", lambda name: tmp_path)
+    monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
     monkeypatch.setattr(fused, "compile_for", Mock(side_effect=error))
     monkeypatch.setenv("TRITON_INTERPRET", "0")
+    made = bare(backend.OnCuda, "cuda")
     if error in (NO_COMPILER, NO_CACHE):
-        assert bare("cuda")._compile() == (False, f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        assert made._compile() == f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
     else:
         with pytest.raises(type(error)):
-            bare("cuda")._compile()
-    for kind, dtype in (("mps", torch.float32), ("cuda", torch.float64), ("cuda", torch.bfloat16)):
-        assert bare(kind, dtype)._compile() == (False, "")
+            made._compile()
+    for dtype in (torch.float64, torch.bfloat16):
+        assert bare(backend.OnCuda, "cuda", dtype)._compile() == "torch"
     monkeypatch.setenv("TRITON_INTERPRET", "1")  # not in a measurement
-    assert bare("cuda")._compile() == (False, "TRITON_INTERPRET is set")
-
-
-@pytest.mark.parametrize(
-    ("version", "by_itself"),
-    [("2.9.1", False), ("2.13.0+cu130", False), ("2.14.0a0+git1", True), ("2.15.0+cu132", True), ("3.0.0", True)],
-)
-def test_generators_are_named_to_a_graph_only_where_torch_asks_for_it(version: str, by_itself: bool) -> None:
-    assert finds_generators(version) is by_itself
+    assert made._compile() == "torch: TRITON_INTERPRET is set"
 
 
 def test_no_garbage_is_collected_while_a_step_is_captured() -> None:

@@ -1,52 +1,46 @@
-"""respeed status and respeed claims, over machines, papers and profiles."""
+"""respeed status, claims and report, over machines, papers and profiles."""
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from respeed.cli.main import main
-from respeed.cli.results import _lines
-from respeed.paths import description_path
-from respeed.records.store import write_json
-from tests.conftest import MakeRecord, description, write_machines
+from respeed.records import write_description
+from tests.made import HARDWARE, description, write_machines
 
 Capture = pytest.CaptureFixture[str]
 BOXES = ("box-00", "box-01")
 
 
 @pytest.fixture(autouse=True)
-def _two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: MakeRecord) -> None:
+def _two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    write_machines(make_record, 2, cases=("576x1024", "1024x4096"))
-    write_json(description_path("box-01", False), description(not_measurable={"gpu": "no CUDA device"}))
+    write_machines(2, cases=("576x1024", "1024x4096"))
+    write_description("box-01", False, description(not_measurable={"gpu": "no CUDA device"}))
 
 
-def told(capsys: Capture, *arguments: str) -> str:
-    """What `respeed status` prints."""
-    assert main(["status", *arguments]) == 0
-    return capsys.readouterr().out
+def told(capsys: Capture, *arguments: str, code: int = 0) -> str:
+    """What `respeed` prints; its one line, if it refuses."""
+    assert main([*arguments]) == code
+    out, said = capsys.readouterr()
+    return said if code else out
 
 
-def test_every_machine_with_records_has_a_line_a_table(capsys: Capture) -> None:
-    text = told(capsys)
-    assert [line for line in text.splitlines() if line.startswith("box-")] == ["box-00", "box-01"]
-    assert len(re.findall(r"^raina2009 rbm +2 .* 2026-01-01 00:00$", text, re.MULTILINE)) == 2
-
-
-def test_what_a_run_would_measure_next_is_said_at_the_end(capsys: Capture) -> None:
-    text = told(capsys, "--config", "profiles=torch-1", "experiments=[rbm, patches]")
+def test_status_has_every_table_of_every_machine_and_then_what_a_run_would_measure(capsys: Capture) -> None:
+    text = told(capsys, "status", "--config", "profiles=torch-1", "experiments=[rbm, patches]")
+    assert [line for line in text.splitlines() if line.startswith("box-")] == [*BOXES]
+    assert len(re.findall(r"^raina2009 rbm +2 .* 2026-01-01 00:06$", text, re.MULTILINE)) == 2
     assert re.search(r"respeed: .*\n  raina2009 rbm: 4 of 4 cells .*\n  raina2009 patches: 4 of 4 cells .*\n", text)
 
 
 def test_a_cell_that_a_machine_cannot_run_is_told_from_one_that_waits(capsys: Capture) -> None:
-    counts = [re.findall(r"^raina2009 rbm (.*)", told(capsys, "--machine", box), re.M)[0].split() for box in BOXES]
-    (_, *_, waits, cannot, every, _, _), (*_, fewer, more, same, _, _) = counts
-    assert every == same
-    assert (int(waits) - int(fewer), int(more)) == (4, 4)
-    assert cannot == "–"
+    lines = [re.findall(r"^raina2009 rbm (.*)", told(capsys, "status", "--machine", box), re.M)[0] for box in BOXES]
+    # settled, wide, contaminated, failed, not measured, cannot run, of, last measured
+    (*_, waits, none, every, _, _), (*_, fewer, cannot, same, _, _) = map(str.split, lines)
+    assert (none, every) == ("–", same)
+    assert (int(waits) - int(fewer), int(cannot)) == (4, 4)
 
 
 def test_where_a_run_would_be_refused_the_tables_are_there_and_the_line_says_why(capsys: Capture) -> None:
@@ -58,20 +52,19 @@ def test_where_a_run_would_be_refused_the_tables_are_there_and_the_line_says_why
 
 @pytest.mark.parametrize("command", ["status", "claims"])
 def test_a_machine_without_records_is_named_with_the_nearest(capsys: Capture, command: str) -> None:
-    assert main([command, "--machine", "box-1"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = told(capsys, command, "--machine", "box-1", code=2).splitlines()
     assert "no records of 'box-1' (did you mean box-0" in line
 
 
-def test_each_claim_stands_with_its_verdict(capsys: Capture) -> None:
-    assert main(["claims", "--machine", "box-01"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert ", on box-01 A GPU trains a densely connected RBM" in printed
-    assert "published 12.9x to 72.6x" in printed
+def test_each_claim_stands_with_its_verdict_what_was_published_and_why(capsys: Capture) -> None:
+    printed = " ".join(told(capsys, "claims", "--machine", "box-01").split())
+    assert ", on box-01 A GPU trains a densely connected RBM 12.9 to 72.6 times as fast as a dual-core CPU." in printed
+    assert "not testable here: published 12.9x to 72.6x no CUDA device The larger" in printed
 
 
-def test_a_claim_of_which_nothing_was_printed_says_no_number() -> None:
-    claim = SimpleNamespace(
-        says="It is faster.", verdict="not testable here", published="", here="", reason="no CUDA device"
-    )
-    assert _lines(claim)[1].strip() == "not testable here"
+def test_tables_of_records_that_cannot_be_used_at_all_are_one_line(capsys: Capture) -> None:
+    for path in Path("results/records").glob("*/*/*.jsonl"):
+        path.write_text(f"{HARDWARE}\n")
+    *skipped, line = told(capsys, "report", "--only", "tables", code=2).splitlines()
+    assert line == "respeed: results/records: none of the 14 records can be used; the lines above say why"
+    assert len(skipped) == 14

@@ -15,14 +15,14 @@ SCRIPT = """
 import os, sys, time, types
 from pathlib import Path
 from respeed.cli import main
-from respeed.records import store
+from respeed.paths import write_text
 
 def flush(descriptor):
     print("writes", flush=True)
     time.sleep(60)
 
 os.fsync = flush
-write = lambda **_: store.write_text(Path("record.json"), "new")
+write = lambda **_: write_text(Path("record.json"), "new")
 sys.modules["respeed.cli.results"] = types.SimpleNamespace(show_claims=write)
 sys.exit(main.main())
 """

@@ -12,9 +12,9 @@ from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.papers import load_papers
 from respeed.inputs.registry import backends, runs, workloads
-from respeed.machine.accelerators import missing_device
+from respeed.machine.devices import missing_device
 from respeed.measure.case import TOLERANCE
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error
 
@@ -24,7 +24,7 @@ QUICK_ON_JAX = {"autoencoder", "cd1_products", "matmul", "mlp", "rbm", "rbm_up",
 
 
 def case_of(workload: str, size: str, /, **changed: Any) -> Case:
-    """Return the workload's own test case of that size, smoke, odd or large, with some parameters changed."""
+    """Return the workload's own test case of that size, smoke or odd, with some parameters changed."""
     name = "-".join([size, *map(str, changed.values())])
     return Case(name, workload, {**workloads()[workload].tests[size], **changed})
 
@@ -41,8 +41,8 @@ def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
     return case.workload, frozenset(texts)
 
 
-ODD, LARGE = ([case_of(name, size) for name in WORKLOADS] for size in ("odd", "large"))
-OWN = [*(case_of(name, "smoke") for name in WORKLOADS), *ODD]
+SMOKE, ODD = ([case_of(name, size) for name in WORKLOADS] for size in ("smoke", "odd"))
+OWN = [*SMOKE, *ODD]
 CASES = [*OWN, *_cases_of_papers()]
 # A paper's cases that do as others before them, at other sizes: by default these are not tried, with `-m slow` all are.
 AGAIN = {id(case) for place, case in enumerate(CASES) if place >= len(OWN) and _kind(case) in map(_kind, CASES[:place])}

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from respeed.backends import _torch_device
 from respeed.inputs.registry import runs
 from respeed.measure.case import make_bench, measure_case
-from respeed.model.paper import Case
-from respeed.paths import RoundId
-from respeed.schedule.spec import make_spec
+from respeed.measure.order import Asked
+from respeed.model import Case
 from respeed.workloads import rbm
 from tests.conformance.programs import ODD, Place, build, case_of, make, name_of, numbers_of, places, steps
+from tests.orders import order_of
 from tests.pretended_gpu.environment import is_pretended
 
 MIB = 2**20
@@ -94,10 +93,7 @@ def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any)
 
 
 @pytest.mark.usefixtures("provokes")
-@pytest.mark.parametrize("none_can_be_made", [False, True])
-def test_draws_go_on_after_a_capture_that_was_broken_off(
-    made: Any, none_can_be_made: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_go_on_after_a_capture_that_was_broken_off(made: Any) -> None:
     """In one sequence, whoever draws: a graph that was made before, the step itself, one that is captured after."""
     alike, current = make("torch", "cuda", made.precision, seed=7), torch.cuda.current_stream()
     u, same = (torch.zeros(8, 8, device="cuda") for _ in range(2))
@@ -109,26 +105,15 @@ def test_draws_go_on_after_a_capture_that_was_broken_off(
         draw()
         made.sync()
 
-    drawing: list[Any] = []
-    if none_can_be_made:  # as an older torch would have it on a device without graphs
-        monkeypatch.setattr(_torch_device, "CapturedStep", _broken_off)
-        monkeypatch.setattr(_torch_device, "finds_generators", lambda version: False)
-    else:
-        drawing.append(made.captured(draw))
+    drawing = [made.captured(draw)]
     assert made.captured(waits) == waits
     assert torch.cuda.current_stream() == current
     assert made.why_plain() is not None
     drawing += [draw, made.captured(draw)]
-    assert (made.why_plain() is None) != none_can_be_made
+    assert made.why_plain() is None
     for one in drawing * 2:
         one()
         np.testing.assert_array_equal(made.host(u), alike.host(alike.uniform(same)))
-
-
-def _broken_off(step: Any, *_: Any) -> None:
-    with torch.cuda.graph(torch.cuda.CUDAGraph()):
-        step()
-        torch.cuda.synchronize()
 
 
 def test_a_program_is_rehearsed_without_graphs_and_then_with_them_and_none_warns_of_its_generator(
@@ -220,11 +205,11 @@ def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fai
     made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = tuple(Case(str(side), "matmul", {"m": side, "k": side, "n": side}) for side in (4096, 64))
-    spec = make_spec(RoundId("box", "raina2009", "matmul", "torch-1", 1, smoke=True), 1)
-    spec = replace(spec, cases=cases, profile=replace(spec.profile, device="cuda", precision=made.precision))
+    order = order_of("torch-1", cases=tuple(Asked(case, 1, "") for case in cases))
+    order = replace(order, profile=replace(order.profile, device="cuda", precision=made.precision))
     bench, _ = make_bench(made)
     monkeypatch.setattr(made, "bytes_free", lambda: 1e7)
-    facts = measure_case(spec, 0, bench)
+    facts = measure_case(order, order.cases[0], bench)
     assert (facts["status"], facts["blocks"]) == ("not-run", [])
     assert facts["reason"].startswith("needs ")
     assert facts["reason"].endswith(" GB of GPU memory, has 0.0")
@@ -233,9 +218,9 @@ def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fai
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**26) / total)
     try:
-        facts = measure_case(spec, 0, bench)
+        facts = measure_case(order, order.cases[0], bench)
         assert facts["status"] == "failed"
         assert "OutOfMemory" in facts["reason"]
-        assert measure_case(spec, 1, bench)["status"] == "measured"
+        assert measure_case(order, order.cases[1], bench)["status"] == "measured"
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)

@@ -85,13 +85,14 @@ def test_an_error_in_a_thread_is_raised_and_the_next_work_is_spread_again(made: 
 
 
 def test_steps_use_no_more_threads_than_they_are_limited_to_and_all_the_others_afterwards(made: Any) -> None:
-    limit = made.limited(1)
+    seen: list[int] = []
+    step = made.limited(lambda: seen.extend([made.threads, made.describe()["threads_set"]]), 1)
     for _ in range(2):
-        with limit:
-            assert (made.threads, made.describe()["threads_set"]) == (1, 1)
+        step()
         assert (made.threads, made.describe()["threads_set"]) == (THREADS, THREADS)
+    assert seen == [1, 1, 1, 1]
     with pytest.raises(NotMeasurable, match=f"needs 4 cores, the row has {THREADS}"):
-        made.limited(4)
+        made.limited(step, 4)
 
 
 # Mixed precision: what is learned in fp32 beside operands of bf16 or fp16, however a product adds to it.

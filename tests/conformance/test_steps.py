@@ -12,11 +12,10 @@ import torch
 from respeed.backends.torch import TorchOnCpu
 from respeed.inputs.registry import backends, runs, workloads
 from respeed.measure.case import TOLERANCE
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads import make_workload
 from tests.conformance.programs import (
     CASES,
-    LARGE,
     ODD,
     OWN,
     WORKLOADS,
@@ -34,7 +33,7 @@ from tests.conformance.programs import (
 # Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
 MAX_ALLOCATED = 100_000
 COSTS = {name: workloads()[name].options.get("cost", ()) for name in WORKLOADS}
-WITH_COST = [case_of(name, "large", cost=cost) for name, costs in COSTS.items() for cost in costs]
+WITH_COST = [case_of(name, "odd", cost=cost) for name, costs in COSTS.items() for cost in costs]
 
 
 @at(CASES, places())
@@ -42,8 +41,8 @@ def test_a_step_agrees_with_float64(place: Place, case: Case) -> None:
     assert is_right(build(make(*place), case))
 
 
-# What threads share shows where no number of pieces divides the rows, and where arrays are large enough to be spread.
-@at([*ODD, *LARGE], places("fp32", on="cpu"))
+# What threads share shows where no number of pieces divides the rows of arrays that are large enough to be spread.
+@at(ODD, places("fp32", on="cpu"))
 def test_a_step_on_two_threads_agrees_with_float64(place: Place, case: Case) -> None:
     assert largest(steps(build(make(*place, threads=2), case), 1)) <= TOLERANCE["fp32"]
 
@@ -68,7 +67,7 @@ def test_a_step_does_not_pass_as_one_of_the_next_precision(place: Place, case: C
     assert any(largest(steps(program, 1)) > TOLERANCE[above] for program in programs)
 
 
-IN_PLACE = [case for case in (*LARGE, *WITH_COST) if not workloads()[case.workload].allocates]
+IN_PLACE = [case for case in (*ODD, *WITH_COST) if not workloads()[case.workload].allocates]
 
 
 @at(IN_PLACE, places("fp32", "fp64", on="cpu"))
@@ -111,7 +110,7 @@ def test_every_precision_of_a_backend_has_a_tolerance() -> None:
 def test_the_test_cases_of_a_workload_give_its_parameters_and_some_backend_runs_it(workload: str) -> None:
     facts, kinds = workloads()[workload], {"whole": int, "real": (int, float), "any": object}
     assert facts.backends
-    assert {*facts.tests} == {"smoke", "odd", "large"}
+    assert {*facts.tests} == {"smoke", "odd"}
     for parameters in facts.tests.values():
         assert {*facts.parameters} <= {*parameters} <= {*facts.takes}
         for name, value in parameters.items():

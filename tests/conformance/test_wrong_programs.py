@@ -13,9 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from respeed.backends import Program, Step
 from respeed.inputs.registry import workloads
 from respeed.measure.case import TOLERANCE, make_bench, measure_case
-from respeed.model.paper import Case
-from respeed.paths import RoundId
-from respeed.schedule.spec import make_spec
+from respeed.model import Case
 from respeed.workloads import make_workload
 from tests.conformance.programs import (
     CASES,
@@ -31,6 +29,7 @@ from tests.conformance.programs import (
     places,
     steps,
 )  # fmt: skip
+from tests.orders import order_of
 
 # How a part of a step is done at first, and how ever after.
 Wrong = tuple[Callable[[Step], object], Callable[[Step], object]]
@@ -41,7 +40,7 @@ SOME_ENTRIES = {"convnet"}
 # What replicas compute is in other processes: their parts are nets as others are.
 ELSEWHERE = {"data_parallel", "convnet_replicas"}
 # At odd sizes, where these run on a CPU and learn.
-ALL = [case_of(name, {"small_step": "large", "convnet": "smoke"}.get(name, "odd")) for name in WORKLOADS]
+ALL = [case_of(name, "smoke" if name == "convnet" else "odd") for name in WORKLOADS]
 HERE = [case for case in ALL if case.workload not in ELSEWHERE]
 LEARNED = {case.workload: make_workload(case).learned for case in HERE}
 RATES = {case.workload: [name for name in dir(make_workload(case)) if name.endswith("rate")] for case in HERE}
@@ -204,10 +203,10 @@ def test_products_of_the_next_lower_precision_do_not_pass(place: Place, case: Ca
 
 @pytest.mark.parametrize("wrong", [idle, cached, rounded])
 def test_a_program_that_is_wrong_later_shows_no_time(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1, smoke=True), 1)
+    order = order_of("torch-1")
     bench, _ = make_bench(make("torch"))
     right = bench.backend.build
     monkeypatch.setattr(bench.backend, "build", lambda *what: plant(right(*what), wrong))
-    facts = measure_case(spec, 0, bench)
+    facts = measure_case(order, order.cases[0], bench)
     assert (facts["status"], facts["blocks"]) == ("wrong", [])
     assert facts["reason"].startswith("after the timed steps: wrong result: ")

@@ -1,22 +1,19 @@
 """What the figure of a table is about, by what a machine has."""
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from respeed.figures.charts import Chart, Outcome, chart_speedup, draw_chart, order_cases
+from respeed.figures.charts import Chart, Outcome, chart_ladder, chart_speedup, draw_chart, order_cases
 from respeed.figures.style import COLORS, color_packages
 from respeed.inputs.papers import load_papers
-from respeed.model.paper import TOTAL
+from respeed.model import TOTAL
 from respeed.output import build_tables, load_shown
-from respeed.paths import RoundId, round_path
-from respeed.records.store import write_json
-from tests.conftest import MakeRecord
-from tests.derived import NOISE
-from tests.figures.boxes import texts_of
-from tests.figures.machines import ALL, CPU, DOUBLE, write_machine
+from tests.derived import GPU, NOISE
+from tests.figures.boxes import assert_legible, texts_of
+from tests.figures.machines import ALL, CPU, DOUBLE, PROFILES, write_machine, write_row
+from tests.made import make_lines, write_lines
 
 
 def chosen(experiment: str, paper: str = "raina2009") -> tuple[Chart, Outcome]:
@@ -31,8 +28,8 @@ def values(chart: Chart) -> dict[tuple[str, str], float]:
     return chart.points.set_index(["row", "case"])["value"].to_dict()
 
 
-def test_every_row_stands_over_the_papers_fastest_cpu(make_record: MakeRecord) -> None:
-    write_machine(make_record, CPU)
+def test_every_row_stands_over_the_papers_fastest_cpu() -> None:
+    write_machine(CPU)
     found, outcome = chosen("rbm")
     assert found.y_title == "times as fast as the paper's fastest CPU row"
     assert {row.key for row in found.rows} == {*CPU, "paper gpu", "paper multi-cpu", "paper single-cpu"}
@@ -45,10 +42,8 @@ def test_every_row_stands_over_the_papers_fastest_cpu(make_record: MakeRecord) -
         assert drawn[number] == pytest.approx(theirs / ours[seconds]), number
 
 
-def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machine_as_in_its_table(
-    make_record: MakeRecord,
-) -> None:
-    write_machine(make_record, ALL)
+def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machine_as_in_its_table() -> None:
+    write_machine(ALL)
     found, outcome = chosen("matmul")
     assert found.y_title == "times as fast as this machine's fastest CPU row"
     words = outcome.experiment.column_words()
@@ -57,18 +52,11 @@ def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machi
     assert values(found)["gpu", "square 512"] == pytest.approx(2e13 / 2.2e11)
 
 
-def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_the_first_case_at_its_rate(
-    make_record: MakeRecord,
-) -> None:
-    table = load_papers(["tensorflow-benchmarks"])["tensorflow-benchmarks"].experiments["vgg16"]
-    row: dict[str, Any] = {"profile": "gpu", "architecture": "gpu", "device": "cuda"}
-    for index, noise in enumerate(NOISE, start=1):
-        record = make_record([0.1 * noise] * 2, index=index, case="1-gpu", **row)
-        record["cases"] += make_record([0.11 * noise] * 2, case="2-gpus", **row)["cases"]
-        record["id"] |= {"paper": "tensorflow-benchmarks", "experiment": "vgg16"}
-        for ran in record["cases"]:
-            ran |= {"workload": "convnet_replicas", "parameters": table.case(ran["case"]).parameters}
-        write_json(round_path(RoundId(**record["id"])), record)
+def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_the_first_case_at_its_rate() -> None:
+    cases = load_papers(["tensorflow-benchmarks"])["tensorflow-benchmarks"].experiments["vgg16"].cases
+    for seconds, case in zip((0.1, 0.11), cases, strict=False):
+        for number, noise in enumerate(NOISE, start=1):
+            write_lines(*make_lines([seconds * noise], number=number, case=case, **GPU))
     found, outcome = chosen("vgg16", "tensorflow-benchmarks")
     assert found.y_title == "times as fast as the paper's fastest row"
     assert {key for key in values(found) if key[0] == "gpu"} == {("gpu", "1 gpu"), ("gpu", "2 gpus")}
@@ -90,9 +78,9 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_th
     ],
 )
 def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone(
-    make_record: MakeRecord, experiment: str, total: str, flops: list[float], order: list[int], is_ordered: bool
+    experiment: str, total: str, flops: list[float], order: list[int], is_ordered: bool
 ) -> None:
-    write_machine(make_record, CPU[:1], rounds=1)
+    write_machine(CPU[:1], rounds=1)
     _, outcome = chosen(experiment)
     names = outcome.cases[: len(flops)]
     work = pd.DataFrame({"case": [TOTAL, *names], "flops": [0.5, *flops]})
@@ -100,8 +88,8 @@ def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone(
     assert found == ([*(names[place] for place in order), TOTAL], is_ordered)
 
 
-def test_a_figure_alone_says_what_it_shows_in_the_words_of_the_tables(make_record: MakeRecord) -> None:
-    write_machine(make_record, CPU)
+def test_a_figure_alone_says_what_it_shows_in_the_words_of_the_tables() -> None:
+    write_machine(CPU)
     found, outcome = chosen("sparse-coding")
     told = {"Sparse coding on box", "share of nonzero coefficients", "GPU, 2009", "3 %", "6 %", "10 %", found.y_title}
     assert told <= texts_of(draw_chart(found, ""))
@@ -114,8 +102,8 @@ def test_a_figure_alone_says_what_it_shows_in_the_words_of_the_tables(make_recor
     assert len(measured) > 2
 
 
-def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour(make_record: MakeRecord) -> None:
-    write_machine(make_record, (*ALL, *DOUBLE), paper="bergstra2010")
+def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour() -> None:
+    write_machine((*ALL, *DOUBLE), paper="bergstra2010")
     found, outcome = chosen("nets", "bergstra2010")
     looks = {row.key: row.look for row in found.rows}
     assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
@@ -128,9 +116,25 @@ def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour(
     assert color_packages(outcome.cells[::-1])["PyTorch", False] == COLORS[2]
 
 
-def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn(make_record: MakeRecord) -> None:
-    write_machine(make_record, DOUBLE, paper="check-blas")
+def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
+    write_machine(DOUBLE, paper="check-blas")
     found, _ = chosen("single-2000", "check-blas")
     assert "Of the paper's 37 rows the fastest of each year." in found.note
     assert {row.label for row in found.rows} >= {"GTX 480, 2010", "GTX Titan Black, 2014"}
     assert sum(row.key.startswith("paper ") for row in found.rows) == 6
+
+
+@pytest.mark.parametrize("counts", [(1,), (1, 2), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
+def test_a_ladder_has_every_number_of_threads_and_one_core_has_no_curve_and_says_so(counts: tuple[int, ...]) -> None:
+    for blas, speed in (("mkl", 1.0), ("openblas", 1.1)):  # of two libraries, the faster on so many threads
+        for count in counts:
+            profile = replace(PROFILES[f"{blas}-all"], name=f"{blas}-all-t{count}", threads=count)
+            write_row(profile, 1e11 * speed * count * (0.9 if count > 1 else 1.0), paper="machine", rounds=3)
+    outcome = chosen("scaling", "machine")[1]
+    chart = chart_ladder(outcome)
+    figure = draw_chart(chart, "")
+    assert_legible(figure)
+    curve = {"threads", "ideal", "576x1024", "1024x4096", *map(str, counts)}
+    assert (curve if len(counts) > 1 else {"one core: no curve"}) <= texts_of(figure)
+    for (row, count), value in values(chart).items():
+        assert value == pytest.approx(int(count) * (0.9 if row != "ideal" and count != "1" else 1.0))

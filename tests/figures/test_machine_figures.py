@@ -1,4 +1,4 @@
-"""The figures of a machine: its roofline, a paper's history, and what its hardware sheet says."""
+"""The figures of a machine: its roofline, and a paper's history."""
 
 from dataclasses import replace
 
@@ -7,23 +7,20 @@ import pytest
 
 from respeed.analysis.cells import PAPER
 from respeed.figures import machine
-from respeed.figures.charts import draw_chart
 from respeed.figures.style import STAMP_TEXT, THEIRS, color_packages
 from respeed.inputs.papers import load_paper
-from respeed.model.paper import TOTAL
+from respeed.model import TOTAL
 from respeed.output import build_tables, load_shown
-from tests.conftest import MakeRecord
 from tests.derived import ALL as ALL_CORES
 from tests.derived import changed, frames_of, seven
 from tests.figures.boxes import assert_legible, texts_of
 from tests.figures.machines import DOUBLE, write_machine
-from tests.sheets import ACCELERATOR, hardware_sheet, rates_of, scaling_of
 
 RAINA = load_paper("raina2009")
 
 
-def test_a_roof_has_the_numbers_of_its_cells_the_highest_where_they_differ(make_record: MakeRecord) -> None:
-    cells = frames_of([*seven(make_record, 0.1, peak=2e11), *seven(make_record, 0.1, peak=4e11, **ALL_CORES)]).cells
+def test_a_roof_has_the_numbers_of_its_cells_the_highest_where_they_differ() -> None:
+    cells = frames_of([*seven(0.1, peak=2e11), *seven(0.1, peak=4e11, **ALL_CORES)]).cells
     later = cells[cells["profile"] == "torch-1"].assign(peak_gflops=300.0, bandwidth_gbytes=5.0)
     cells = pd.concat([cells, later], ignore_index=True)
     figure = machine.draw_roofline(RAINA, "box", cells, color_packages(cells), "")
@@ -40,11 +37,10 @@ def test_a_roof_has_the_numbers_of_its_cells_the_highest_where_they_differ(make_
 
 @pytest.mark.parametrize(("ours", "theirs", "intensities"), [("fp64", "fp32", {50}), ("fp32", "fp64", {25, 50})])
 def test_an_intensity_is_that_of_the_precision_of_its_row_and_ours_are_in_fp32(
-    make_record: MakeRecord, ours: str, theirs: str, intensities: set[float]
+    ours: str, theirs: str, intensities: set[float]
 ) -> None:
-    records = seven(make_record, 0.1, profile=f"openblas-1{'-fp64' * (ours == 'fp64')}", precision=ours)
-    for record in records:
-        record["cases"][0]["traffic_bytes"] = {"fp32": 2e7, "fp64": 4e7}[ours]
+    traffic = {"fp32": 2e7, "fp64": 4e7}[ours]
+    records = seven(0.1, profile=f"openblas-1{'-fp64' * (ours == 'fp64')}", precision=ours, traffic_bytes=traffic)
     paper = replace(RAINA, rows=tuple(changed(row, precision=theirs) for row in RAINA.rows))
     points, _ = machine.make_roofline(frames_of(records, {paper.name: paper}).cells, paper, "box")
     assert set(points["intensity"]) == intensities
@@ -54,10 +50,8 @@ def test_an_intensity_is_that_of_the_precision_of_its_row_and_ours_are_in_fp32(
     assert gpu["share"] == pytest.approx(gpu["gflops"] / 622, rel=1e-2)
 
 
-def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_and_a_total_none(
-    make_record: MakeRecord,
-) -> None:
-    cells = frames_of(seven(make_record, 0.1)).cells
+def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_and_a_total_none() -> None:
+    cells = frames_of(seven(0.1)).cells
     for without, there in (("flops", []), ("traffic_bytes", []), ("peak_gflops", [PAPER]), ("", ["box", PAPER])):
         points, _ = machine.make_roofline(cells.assign(**{without: None}) if without else cells, RAINA, "box")
         assert list(points["machine"].unique()) == there, without
@@ -68,18 +62,18 @@ def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_
     assert ([*axes.get_lines()], [text.get_text() for text in axes.texts]) == ([], [STAMP_TEXT])
 
 
-def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device(make_record: MakeRecord) -> None:
-    _, roofs = machine.make_roofline(frames_of(seven(make_record, 0.1)).cells, load_paper("bergstra2010"), "box")
+def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
+    _, roofs = machine.make_roofline(frames_of(seven(0.1)).cells, load_paper("bergstra2010"), "box")
     core = "one core at 3.16 GHz"
     names = [f"{core}, single precision, 2010", f"{core}, double precision, 2010", "GeForce GTX 285, 2010"]
     assert list(roofs["label"]) == names
 
 
-def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(make_record: MakeRecord) -> None:
+def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end() -> None:
     names = ("box", "intel-xeon-platinum-9999x2-64c-h200-8")
     for place, name in enumerate(names):
         for profile in (*DOUBLE, "gpu"):
-            write_machine(make_record, (profile,), machine=name, rounds=1, speed=1 - 0.3 * place, paper="check-blas")
+            write_machine((profile,), machine=name, rounds=1, speed=1 - 0.3 * place, paper="check-blas")
     build_tables(smoke=False, papers=["check-blas"])
     results = load_shown(smoke=False, papers=["check-blas"])
     paper, cells, rounds = results.papers["check-blas"], results.table("cells"), results.table("rounds")
@@ -97,22 +91,4 @@ def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end(m
     assert {"GTX 680", "GTX Titan Black", "year", "GFLOP/s"} <= shown
     assert not shown & {"8500 GT", "i7 950, OpenBLAS"}
     assert "box, accelerator, fp32:" in " ".join(shown)
-    assert_legible(figure)
-
-
-@pytest.mark.parametrize("counts", [(1,), (1, 2), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
-def test_a_curve_has_every_count_and_one_core_has_none_and_says_so(
-    make_record: MakeRecord, counts: tuple[int, ...]
-) -> None:
-    figure = draw_chart(machine.chart_scaling("box", scaling_of(hardware_sheet(make_record, counts))), "")
-    curve = {"1 thread", "ideal", "RBM step, 576x1024", *map(str, counts[1:])}
-    assert (curve if len(counts) > 1 else {"one core: no curve"}) <= texts_of(figure)
-    assert_legible(figure)
-
-
-@pytest.mark.parametrize("gpu", [False, True])
-def test_products_are_dots_by_library_and_precision(make_record: MakeRecord, gpu: bool) -> None:
-    figure = draw_chart(machine.chart_rates("box", rates_of(hardware_sheet(make_record, gpu=gpu))), "")
-    assert {"one core", "all 2 cores"} <= texts_of(figure)
-    assert (ACCELERATOR in texts_of(figure)) == gpu
     assert_legible(figure)

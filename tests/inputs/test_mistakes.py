@@ -13,37 +13,33 @@ import yaml
 from respeed.errors import UserError
 from respeed.inputs import config
 from respeed.inputs.config import check_config, load_config, parse_settings
+from respeed.inputs.machines import PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.profiles import PROFILE_FILES
-from respeed.paths import STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
 
-KNOWN = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())
+KNOWN = [
+    (kind, *known)
+    for kind, all_known in yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text()).items()
+    for known in all_known
+]
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=[f"{one['of']}: {list(one['change'].values())}" for one in KNOWN])
-def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, known: dict[str, Any]) -> None:
-    file = FILES[known["of"]]
+@pytest.mark.parametrize("known", KNOWN, ids=[f"{kind}: {list(change.values())}" for kind, change, *_ in KNOWN])
+def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, known: Any) -> None:
+    kind, change, *says = known
+    file = FILES[kind]
     text = file.text
-    for old, new in known["change"].items():
+    for old, new in change.items():
         assert old in text
         text = text.replace(old, new, 1) if old else f"{text}{new}\n"
-    value, lines = read(known["of"], tmp_path, text)
+    value, lines = read(kind, tmp_path, text)
     said = [re.sub("; there are: .*", "", line.removeprefix(f"{tmp_path}/")) for line in lines]
     said = [line.removeprefix(file.name).removeprefix(": ") for line in said]
     assert value is None
     assert all(line.startswith(str(tmp_path)) for line in lines)
     # Of Raina et al., which has many cases, the first of the lines that are said.
-    assert (said[: len(known["says"])] if known["of"] == "raina" else said) == known["says"]
+    assert (said[: len(says)] if kind == "raina" else said) == says
     assert not any("\n" in line or len(line) > 700 or "pydantic" in line or "nput should" in line for line in lines)
-
-
-def test_the_starter_tells_no_price_and_one_whose_source_is_still_its_own_is_refused(tmp_path: Path) -> None:
-    starter = (STARTERS / "machine.yaml").read_text()
-    told, lines = read("machine", tmp_path, starter)
-    assert (told.price, lines) == (None, [])
-    _, (line,) = read("machine", tmp_path, re.sub(r"^# (price:|  )", r"\1", starter, flags=re.MULTILINE))
-    assert "price.source: is the starter's own text; write who says so: an address, or a bill" in line
 
 
 def test_every_line_of_printed_numbers_is_looked_at(tmp_path: Path) -> None:
@@ -96,6 +92,8 @@ def test_no_profiles_and_no_papers_are_one_line_each(tmp_path: Path, monkeypatch
         (["=x"], "--config: '=x' must be of the form KEY=VALUE"),
         (["preset=!!str smoke"], r"--config preset:1: tags \(.*\) are not allowed"),
         (["presett=smoke"], r"--config: presett: unknown key.*did you mean preset\?"),
+        (["minutes=x"], "--config: minutes: must be a whole number or a number, not 'x'"),
+        (["round=3"], r"--config: round: unknown key.*did you mean rounds\?"),
         (["seed=x"], "--config: seed: must be a whole number, not 'x'"),
         (["machine=\"a\\a\""], r"--config machine:1: a text holds the character U\+0007"),
     ],

@@ -9,34 +9,14 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs import registry
-from respeed.inputs.forms import Mistakes
+from respeed.inputs.machines import load_profile
 from respeed.inputs.papers import load_paper
-from respeed.inputs.profiles import load_profile
+from respeed.inputs.reader import mistakes_of
 from respeed.inputs.registry import read_backend, read_workload
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["python"]
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        *REFUSED,
-        ("x = " + "(" * 5000 + ")" * 5000, "mine.py: is not Python: too many nested parentheses"),
-        ("x = " + "-" * 100_000 + "1", "mine.py"),
-        (b"\xff\xfe", "mine.py: is not UTF-8 text"),
-    ],
-    ids=range(12),
-)
-def test_what_is_wrong_is_a_line_with_its_place(tmp_path: Path, text: str | bytes, line: str) -> None:
-    path, mistakes = tmp_path / "mine.py", Mistakes()
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with mistakes.collecting():
-        read_workload(path, "Mine")
-    assert any(line in said for said in mistakes)
-    assert not any("\n" in said for said in mistakes)
-
-
-WHOLE = """
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
+METHODS = "".join(f"    def {name}(self): ...\n" for name in registry.METHODS)
+WHOLE = f"""
 raise SystemExit
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +26,48 @@ class Base(Workload):
     precisions: ClassVar[tuple[str, ...]] = ("fp64",)
 
     def torch(self, a, row): ...
-
+{METHODS}
 class Mine(Base):
     kind: Literal["", "wide"] = ""
     products: ClassVar = False
-    tests: ClassVar = {"smoke": {"size": 1}}
+    tests: ClassVar = {{"smoke": {{"size": 1}}}}
 
     @property
     def captured(self): ...
     def steps_jax(self, a, row): ...
 """
+BACKEND = 'DEVICES = ("cpu",)\nPRECISIONS: tuple[str, ...] = ("fp32",)\nclass Backend: ...\nraise SystemExit\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        *REFUSED["python"],
+        ("x = " + "(" * 5000 + ")" * 5000, ["mine.py: is not Python: too many nested parentheses"]),
+        ("x = " + "-" * 100_000 + "1", ["mine.py: is not Python: "]),
+        (b"\xff\xfe", ["mine.py: is not UTF-8 text"]),
+        (WHOLE.replace("def check(", "def chek(").replace("def flops(", "def flop("), [
+            "mine.py: Mine has no method check", "mine.py: Mine has no method flops"]),
+        (WHOLE.replace("torch(", "pytorch(").replace("steps_jax(", "step_jax("), [
+            "mine.py: Mine has no step: write a method jax or numpy or program or torch"]),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_what_is_wrong_with_a_workload_is_a_line_each(tmp_path: Path, text: str | bytes, lines: list[str]) -> None:
+    path = tmp_path / "mine.py"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    said = mistakes_of(lambda: read_workload(path, "Mine"))
+    assert len(said) == len(lines)
+    for line, one in zip(lines, said, strict=True):
+        assert line in one
+        assert "\n" not in one
+
+
+@pytest.mark.parametrize(("old", "new", "line"), REFUSED["backend"])
+def test_what_is_wrong_with_a_backend_is_a_line(tmp_path: Path, old: str, new: str, line: str) -> None:
+    (tmp_path / "mine.py").write_text(BACKEND.replace(old, new))
+    (said,) = mistakes_of(lambda: read_backend(tmp_path / "mine.py"))
+    assert line in said
 
 
 def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_is_run(tmp_path: Path) -> None:
@@ -68,26 +80,19 @@ def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_
     path = tmp_path / "other.py"
     path.write_text(WHOLE + '    frameworks: ClassVar = ("jax",)\n')
     assert [read_workload(path, "Mine").has_step_for(name) for name in ("torch", "jax")] == [False, True]
-
-
-def test_a_backend_says_what_it_has_in_literals(tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text('DEVICES = ("cpu",)\nPRECISIONS: tuple[str, ...] = ("fp32",)\nraise SystemExit\n')
-    facts = read_backend(path)
-    assert (facts.devices, facts.precisions, facts.framework) == (("cpu",), ("fp32",), "")
-    path = tmp_path / "other.py"
-    path.write_text('DEVICES = ("cpu",)\nPRECISIONS = mine.ALL\n')
-    with pytest.raises(UserError, match=r"other\.py:2: PRECISIONS must be written out"):
-        read_backend(path)
+    path = tmp_path / "mine_too.py"
+    path.write_text(BACKEND)
+    backend = read_backend(path)
+    assert (backend.devices, backend.precisions, backend.framework) == (("cpu",), ("fp32",), "mine_too")
 
 
 @given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))
 def test_any_bytes_give_a_line(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "mine.py"
     path.write_bytes(data)
-    with pytest.raises(UserError) as error:
-        read_workload(path, "Mine")
-    assert "\n" not in str(error.value)
+    lines = mistakes_of(lambda: read_workload(path, "Mine"))
+    assert lines
+    assert not any("\n" in line for line in lines)
 
 
 def test_every_workload_and_backend_of_the_project_can_be_used() -> None:
@@ -99,13 +104,14 @@ def test_every_workload_and_backend_of_the_project_can_be_used() -> None:
 def test_a_broken_one_stops_only_what_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"rbm": "workloads/rbm.py: is not Python", "torch": "backends/torch.py: PRECISIONS: is missing"}
     for kind in ("workloads", "backends"):
-        whole = getattr(registry, f"read_{kind}")()[0]
-        left = {name: facts for name, facts in whole.items() if name not in broken}
-        monkeypatch.setattr(registry, f"read_{kind}", lambda left=left: (left, broken))
+        found = getattr(registry, f"read_{kind}")()
+        left = {name: UserError(broken[name]) if name in broken else facts for name, facts in found.items()}
+        monkeypatch.setattr(registry, f"read_{kind}", lambda left=left: left)
         getattr(registry, kind).cache_clear()
     try:
         assert load_paper("cnn-benchmarks")
         assert load_profile("openblas-1")
+        assert registry.broken_files() == [broken["rbm"], broken["torch"]]
         with pytest.raises(UserError, match=r"rbm.workload: the workload rbm cannot be used: workloads/rbm.py: is not"):
             load_paper("raina2009")
         with pytest.raises(UserError, match=r"backend: the backend torch cannot be used: backends/torch.py: PREC"):

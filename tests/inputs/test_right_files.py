@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,10 @@ from jsonschema import Draft202012Validator
 
 from respeed.analysis.cells import reference
 from respeed.inputs.__main__ import FORMS
-from respeed.inputs.config import load_config
-from respeed.inputs.files import read_yaml
-from respeed.inputs.forms import json_schema
-from respeed.inputs.machines import Price, SlurmNode
-from respeed.model.paper import UNITS, Printed
+from respeed.inputs.config import Config, load_config
+from respeed.inputs.machines import Price
+from respeed.inputs.reader import json_schema, read_yaml
+from respeed.model import UNITS, Printed
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, SCHEMAS, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
@@ -41,7 +41,6 @@ def test_the_schema_for_editors_is_that_of_the_model_and_all_files_fit_it(name: 
         assert [error.message for error in Draft202012Validator(schema).iter_errors(read_yaml(path) or {})] == []
 
 
-NODE = SlurmNode(gres="gpu:1", cpus=16)
 # The kind of file, a text of a right one, what stands there instead (or, without the first, behind), and what it means.
 RIGHT = [
     *(("cpu", "", f"cpus: {text}", "cpus", cpus) for text, cpus in (
@@ -55,7 +54,10 @@ RIGHT = [
     ("config", "seed: 2009", "seed: 2e3", "seed", 2000),
     ("machine", "2.5", "2", "price", Price(2, "EUR", "a bill", "2026-11-01")),
     ("machine", "", "", "profiles", ("gpu",)),
-    ("machine", "{partition: gpu}", "{gres: 'gpu:1', cpus: 16}", "slurm", NODE),
+    ("machine", "", "", "slurm", {"slurm_partition": "gpu", "runtime": 60}),
+    *(("machine", "{slurm_partition: gpu}", str(asked).replace("'", '"'), "slurm", asked) for asked in (
+        {"gres": "gpu:1", "cpus_per_task": 16, "runtime": 600},
+        {"constraint": "[old|new]&big", "slurm_extra": "--nodelist=n[1-4] --qos=long", "runtime": 5})),
     ("machine", FILES["machine"].text, "", "price", None),
 ]  # fmt: skip
 
@@ -77,20 +79,30 @@ def test_a_link_to_a_regular_file_is_that_file(tmp_path: Path) -> None:
     assert FILES["cpu"].read(tmp_path / "mine.yaml").name == "mine"
 
 
+def configured(folder: Path, old: str = "", new: str = "", **overrides: object) -> Config:
+    path = folder / "config.yaml"
+    path.write_text(FILES["config"].text.replace(old, new))
+    return load_config(path, overrides)
+
+
 def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_wrong(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(FILES["config"].text.replace("profiles: all", "profiles: [gone]"))
-    config = load_config(path, {"profiles": "torch-1", "cluster": "true"})
+    config = configured(tmp_path, "profiles: all", "profiles: [gone]", profiles="torch-1", cluster="true")
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
 
 
 def test_what_snakemake_hands_on_as_words_within_a_mapping_is_what_was_meant(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(FILES["config"].text)
     quick = {"rounds": "3", "most": "7", "minutes": "2.5", "sizes": "paper"}
-    config = load_config(path, {"preset": "quick", "machine": "6", "presets": {"quick": quick}})
+    config = configured(tmp_path, preset="quick", machine="6", presets={"quick": quick})
     preset = config.preset
     assert (preset.rounds, preset.most, preset.minutes, config.machine) == (3, 7, 2.5, "6")
+
+
+@pytest.mark.parametrize("preset", ["quick", "smoke"])
+def test_rounds_most_and_minutes_may_be_said_in_place_of_the_chosen_preset_s(tmp_path: Path, preset: str) -> None:
+    whole = configured(tmp_path, preset=preset).preset
+    said = configured(tmp_path, "seed:", "minutes: 7\nseed:", preset=preset, rounds="3").preset
+    assert said == replace(whole, rounds=3, minutes=7)
+    assert configured(tmp_path, "seed:", "minutes: 7\nseed:", most=9, minutes=0).preset.minutes == 0
 
 
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:

@@ -5,19 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.forms import Mistakes
-from respeed.inputs.machines import MACHINE_FILES
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.profiles import PROFILE_FILES
-from respeed.inputs.reader import Files
-from respeed.model.paper import Paper
+from respeed.inputs.reader import Files, lines_of
+from respeed.model import Paper
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
 TOLD = """
 price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}
 profiles: [gpu]
-slurm: {partition: gpu}
+slurm: {slurm_partition: gpu}
 """
 DRAFT = """
 title: A draft
@@ -101,10 +100,11 @@ FILES = {
 
 def read(kind: str, folder: Path, content: str | bytes | None = None) -> tuple[Any, list[str]]:
     """Return what comes of a file of that kind with this content, by default of a right one, and its mistakes."""
-    path, found, mistakes = folder / FILES[kind].name, None, Mistakes()
+    path = folder / FILES[kind].name
     path.parent.mkdir(parents=True, exist_ok=True)
     content = FILES[kind].text if content is None else content
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-    with mistakes.collecting():
-        found = FILES[kind].read(path)
-    return found, mistakes
+    try:
+        return FILES[kind].read(path), []
+    except UserError as error:
+        return None, lines_of(error)

@@ -1,5 +1,6 @@
 """Which CPUs are a core, from the files that Linux has of them; lists of CPUs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from respeed.machine.cpu import choice_as_text, parse_list, show_list
 
 def test_siblings_are_one_core_of_which_the_first_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "SYS", tmp_path)
-    cpu._cores.cache_clear()
     for n in range(8):
         (tmp_path / f"cpu{n}/topology").mkdir(parents=True)
         (tmp_path / f"cpu{n}/topology/thread_siblings_list").write_text(f"{n % 4},{n % 4 + 4}\n")
@@ -21,13 +21,13 @@ def test_siblings_are_one_core_of_which_the_first_is_used(tmp_path: Path, monkey
         ((1, 3, 7), None, [[1], [3, 7]], (1, 3)),
         ((1, 3, 7), 1.5, [[1], [3, 7]], (1,)),
     ):
-        monkeypatch.setattr(cpu.os, "sched_getaffinity", lambda _, allowed=allowed: {*allowed}, raising=False)
+        monkeypatch.setattr(cpu, "allowed_cpus", lambda allowed=allowed: allowed)
         monkeypatch.setattr(cpu, "cpu_quota", lambda quota=quota: quota)
         assert (cpu.core_cpus(), cpu.usable_cores()) == (cores, usable)
 
 
 def test_a_system_that_binds_nobody_to_cpus_tells_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(cpu.os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert cpu.core_cpus() is None
     assert cpu.usable_cores()
 

@@ -12,18 +12,16 @@ from respeed.cli import machine as doctor
 from respeed.errors import UserError
 from respeed.machine.lock import lock_path, machine_lock, who_measures
 
-# Holds the lock, says so, and lets go when its standard input ends.
+# Holds the lock, says so, and lets go when its standard input ends. A child inherits the lock, if it is to.
 HOLD = """
-import sys
+import subprocess, sys
 from respeed.machine.lock import machine_lock
 with machine_lock(0) as held:
-    HOW
+    if "child" in sys.argv:
+        subprocess.Popen(["sleep", "2"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     print("mine", flush=True)
     sys.stdin.read()
 """
-# A child that inherits the lock outlives its parent, which is killed.
-CHILD = """import os, signal, subprocess
-    subprocess.Popen(["sleep", "2"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)"""
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +30,9 @@ def _cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(how: str = "pass") -> Iterator[subprocess.Popen[str]]:
+def held(*how: str) -> Iterator[subprocess.Popen[str]]:
     """By another process."""
-    command = [sys.executable, "-c", HOLD.replace("HOW", how)]
+    command = [sys.executable, "-c", HOLD, *how]
     with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == "mine\n"
         yield other
@@ -64,11 +62,11 @@ def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_don
         with machine_lock(60, say):
             assert other.wait() == 0
     (line,) = told
-    assert line.startswith("respeed: another measurement runs on this machine; waiting for it, for at most 60 s: pid ")
+    assert line.startswith(f"respeed: another measurement runs on this machine; waiting for it: pid {other.pid}, since")
 
 
 def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> None:
-    with held(CHILD) as other:
+    with held("child") as other:
         other.kill()
         other.wait()
         assert who_measures()

@@ -17,7 +17,7 @@ import pytest
 from respeed.analysis.rounds import step_energy
 from respeed.backends import Backend, make_backend
 from respeed.errors import NotMeasurable
-from respeed.machine.energy import EnergyCounter
+from respeed.machine.devices import EnergyCounter
 from respeed.measure.case import (
     COPY_BYTES,
     TOLERANCE,
@@ -27,23 +27,21 @@ from respeed.measure.case import (
     make_bench,
     measure_case,
     measure_ceilings,
+    merge_attempts,
     what_is_wrong,
 )
-from respeed.measure.turn import _shuffled
-from respeed.measure.worker import _run
-from respeed.model.paper import Case
-from respeed.paths import RoundId
+from respeed.measure.order import Asked
+from respeed.measure.turn import _run
+from respeed.model import Case
 from respeed.protocol import Block
-from respeed.schedule.spec import RoundSpec, make_spec
 from respeed.timing.blocks import NO_METER, Meter
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
 from respeed.workloads.vector_sum import MemoryCopy
+from tests.orders import order_of
 
-ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
-SPEC = make_spec(ROUND, 1)
-FP64 = make_spec(replace(ROUND, profile="openblas-1-fp64"), 1)
+ORDER, FP64 = order_of(), order_of("openblas-1-fp64")
 # Larger than what an allocator may keep of other tests' arrays, which counts as free.
 LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
 NET = {"inputs": 36, "hidden": 24, "layers": 2, "outputs": 10, "batch": 12, "weight_decay": 0.0, "activation": "relu"}
@@ -58,8 +56,15 @@ def bench(made: Backend | None = None, probes: Sequence[float] = (), meter: Mete
     return make_bench(made or backend(), {"": list(probes)}, meter)[0]
 
 
-def timed(spec: RoundSpec, meter: Meter = NO_METER) -> dict[str, Any]:
-    facts = measure_case(spec, 0, bench(meter=meter))
+def measured(one: Bench | None = None, case: Case | None = None, **changed: Any) -> dict[str, Any]:
+    """The facts of the case, by default of the first smoke case; of an order with these changes."""
+    first = ORDER.cases[0]
+    asked = Asked(case, 1, first.source) if case else replace(first, rehearsals=())
+    return measure_case(replace(ORDER, **changed), asked, one or bench())
+
+
+def timed(**how: Any) -> dict[str, Any]:
+    facts = measured(bench(**how))
     assert facts["status"] == "measured", facts["reason"]
     return facts
 
@@ -86,9 +91,9 @@ def test_a_wrong_step_shows_no_time_whether_its_first_is_wrong_or_a_later_one(
     after: int, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = bench()
-    assert measure_case(replace(SPEC, rehearsals=()), 0, one)["status"] == "measured"
+    assert measured(one)["status"] == "measured"
     monkeypatch.setattr(Rbm, "numpy", corrupted(after))
-    facts = measure_case(replace(SPEC, rehearsals=()), 0, one)
+    facts = measured(one)
     assert is_without_times(facts, "wrong", f"{when}wrong result: ")
 
 
@@ -101,10 +106,11 @@ def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-@pytest.mark.parametrize(("rate", "status"), [(0.01, "measured"), (1e6, "wrong")])
+@pytest.mark.parametrize(("rate", "status"), [(0.01, "measured"), (1e30, "wrong")])
 def test_a_net_whose_numbers_overflow_while_it_is_timed_shows_no_time(rate: float, status: str) -> None:
     case = Case("net", "mlp", {**NET, "learning_rate": rate})
-    facts = measure_case(replace(SPEC, cases=(case,), rehearsals=()), 0, bench())
+    # Blocks of several steps, however slow the machine is just now.
+    facts = measured(case=case, timing=replace(ORDER.timing, block_seconds=0.5))
     assert facts["status"] == status
     assert max(facts["errors"].values()) < 1e-4  # its first step was right
     assert status == "measured" or is_without_times(facts, "wrong", "after the timed steps: wrong result: .* nan ")
@@ -113,25 +119,25 @@ def test_a_net_whose_numbers_overflow_while_it_is_timed_shows_no_time(rate: floa
 def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a control group, or in fp64 twice as much of the host's."""
     with monkeypatch.context() as patched:
-        patched.setattr("respeed.machine.limits.memory_left", lambda: 100_000_000)
-        spec, one = replace(SPEC, cases=(LARGE, SPEC.cases[0])), bench()
-        large, small = (measure_case(spec, index, one) for index in range(2))
+        patched.setattr("respeed.machine.process.memory_left", lambda: 100_000_000)
+        one = bench()
+        large, small = measured(one, LARGE), measured(one)
     assert is_without_times(large, "not-run", r"needs \d+\.\d GB of memory, has \d+\.\d$")
     assert small["status"] == "measured"
     monkeypatch.setattr("respeed.measure.case.CHECK_FACTOR", 1e9)
-    found = [measure_case(spec, 0, bench(backend(spec.profile.precision))) for spec in (SPEC, FP64)]
+    found = [measure_case(one, one.cases[0], bench(backend(one.profile.precision))) for one in (ORDER, FP64)]
     single, double = (float(facts["reason"].split()[1]) for facts in found)
     assert double == pytest.approx(2 * single)
 
 
 def test_what_does_not_fit_the_gpu_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     made = backend()
-    one, takes = bench(made), make_workload(SPEC.cases[0]).memory_bytes()
+    one, takes = bench(made), make_workload(ORDER.cases[0].case).memory_bytes()
     monkeypatch.setattr(made, "memory_factor", 1.5)
     monkeypatch.setattr(made, "bytes_free", lambda: 1.4 * takes)
-    assert is_without_times(measure_case(SPEC, 0, one), "not-run", "needs 0.0 GB of GPU memory, has 0.0$")
+    assert is_without_times(measured(one), "not-run", "needs 0.0 GB of GPU memory, has 0.0$")
     monkeypatch.setattr(made, "bytes_free", lambda: 1.6 * takes)
-    assert measure_case(SPEC, 0, one)["status"] == "measured"
+    assert measured(one)["status"] == "measured"
 
 
 def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +150,7 @@ def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pyte
         return array(values, **how)
 
     monkeypatch.setattr(made, "array", full)
-    found = {case.name: measure_case(SPEC, index, one) for index, case in enumerate(SPEC.cases)}
+    found = {asked.case.name: measure_case(ORDER, asked, one) for asked in ORDER.cases}
     assert found["36x64"]["status"] == "measured"
     assert is_without_times(found["256x688"], "failed", "MemoryError: out of memory")
 
@@ -157,7 +163,7 @@ def test_what_the_disk_refuses_is_no_fact_of_a_case(number: int, monkeypatch: py
 
     monkeypatch.setattr("respeed.measure.case._measure", refused)
     with pytest.raises(OSError, match=os.strerror(number)):
-        measure_case(SPEC, 0, bench())
+        measured()
 
 
 @pytest.mark.parametrize(
@@ -178,9 +184,9 @@ def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_cras
         raise error
 
     monkeypatch.setattr("respeed.measure.case.make_backend", refuse)
-    monkeypatch.setattr("respeed.measure.worker.bind", lambda cpus: None)
+    monkeypatch.setattr("respeed.measure.turn.bind", lambda cpus: None)
     events = io.StringIO()
-    _run(json.dumps({"specs": [asdict(SPEC)], "probes": {}}), events)
+    _run(json.dumps(asdict(ORDER)), events)
     assert json.loads(events.getvalue()) == {"event": "not-run", "reason": reason}
 
 
@@ -189,44 +195,51 @@ def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_ro
 ) -> None:
     made, told = backend(), iter([None, "RuntimeError: a copy waited"])
     monkeypatch.setattr(made, "why_plain", lambda: next(told), raising=False)
-    assert measure_case(SPEC, 0, bench(made))["graphs"] == "no: RuntimeError: a copy waited"
-    copies = make_spec(RoundId("box", "lectures", "copies", "openblas-1", 1, smoke=True), 1)
+    assert measured(bench(made))["graphs"] == "no: RuntimeError: a copy waited"
+    copies = Case("copies", "copies", {"length": 65536, "direction": "to", "memory": "pinned"})
     why = "nothing to copy: its arrays lie in the host's memory$"
-    assert is_without_times(measure_case(copies, 0, bench()), "not-run", why)
+    assert is_without_times(measured(case=copies), "not-run", why)
 
 
 def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
     """A turn that is slow from its first probe to its last finds nothing strange in itself."""
-    strict = replace(SPEC, timing=replace(SPEC.timing, max_probe_ratio=1.25))
-    one = bench(probes=[1e-9] * 1000)
-    facts = measure_case(strict, 0, one)
+    strict = replace(ORDER, timing=replace(ORDER.timing, max_probe_ratio=1.25))
+    one, asked = bench(probes=[1e-9] * 1000), ORDER.cases[0]
+    facts = measure_case(strict, asked, one)
     assert facts["status"] == "measured"
-    assert is_disturbed(strict, facts, one)
+    assert is_disturbed(strict, asked, facts, one)
     one.probes[""][:1000] = []
-    assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), facts, one)
+    assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), asked, facts, one)
 
 
-def test_the_first_step_of_a_slow_program_is_timed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("respeed.measure.case.FIRST_COUNTS", 0.0)  # every step counts as slow
-    facts = timed(SPEC)
+def test_a_step_that_fills_a_block_is_timed_from_its_first_on_and_its_first_and_its_last_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    each = {"timing": replace(ORDER.timing, block_seconds=1e-7, sample_seconds=1e-7)}
+    facts = measured(**each)
+    assert facts["status"] == "measured", facts["reason"]
     assert facts["warmup"]["steps"] == 0
+    assert {(block["sample_steps"], len(block["sample_seconds"])) for block in facts["blocks"]} == {(1, 1)}
     # A device's clock is cold then.
     made = backend()
     monkeypatch.setattr(made, "synchronous", False)
-    assert measure_case(SPEC, 0, bench(made))["warmup"]["steps"] > 0
-    assert facts["blocks"][0]["sample_steps"] == len(facts["blocks"][0]["sample_seconds"]) == 1
+    assert measured(bench(made), **each)["warmup"]["steps"] > 0
+    with monkeypatch.context() as patched:
+        patched.setattr(Rbm, "numpy", corrupted(1))
+        assert is_without_times(measured(one := bench(), **each), "wrong", "after the timed steps: wrong result: "), one
     monkeypatch.setattr("respeed.measure.case.TOLERANCE", {"fp32": 1e-12})
-    assert is_without_times(measure_case(SPEC, 0, bench()), "wrong", "wrong result: ")
+    assert is_without_times(measured(**each), "wrong", "wrong result: ")
 
 
 def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
-    facts, workload = measure_case(FP64, 0, bench(backend("fp64"))), make_workload(FP64.cases[0])
+    asked = FP64.cases[0]
+    facts, workload = measure_case(FP64, asked, bench(backend("fp64"))), make_workload(asked.case)
     assert facts["status"] == "measured"
     assert max(facts["errors"].values()) < facts["tolerance"] == TOLERANCE["fp64"] == 1e-10
     assert facts["traffic_bytes"] == 2 * workload.traffic_bytes()
     assert facts["memory_bytes"] == 2 * workload.memory_bytes()
     # A program in fp32 is wrong as fp64.
-    single = measure_case(FP64, 0, bench(backend("fp32")))
+    single = measure_case(FP64, asked, bench(backend("fp32")))
     assert is_without_times(single, "wrong", r"wrong result: [\w, ]+ is off by .* of its largest value, 1e-10 allowed$")
 
 
@@ -241,24 +254,33 @@ def test_the_ceiling_of_copies_is_of_as_many_bytes_in_every_precision(
     assert set(copied) == {(COPY_BYTES, COPY_BYTES)}
 
 
-def test_all_profiles_of_a_round_compute_on_the_same_data_and_every_round_on_other_in_another_order() -> None:
-    other = make_spec(replace(ROUND, profile="torch-1"), 1)
-    assert derive_seed(SPEC, "36x64") == derive_seed(other, "36x64") != derive_seed(SPEC, "64x256")
-    specs = [make_spec(replace(ROUND, index=index), 1) for index in range(1, 13)]
-    assert len({derive_seed(spec, "36x64") for spec in specs}) == 12
-    orders = {tuple(case.name for case in _shuffled(spec).cases) for spec in specs}
-    assert len(orders) > 4
-    assert {frozenset(order) for order in orders} == {frozenset(case.name for case in SPEC.cases)}
+def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_and_case_on_other() -> None:
+    keys = [asked.key for asked in ORDER.cases]
+    assert keys == [asked.key for asked in order_of("torch-1").cases]
+    seeds = {derive_seed(seed, key, number, "data") for seed in (1, 2) for key in keys for number in range(1, 13)}
+    assert len(seeds) == 2 * len(keys) * 12
+    drawn = measured(), measured()
+    assert drawn[0]["errors"] == drawn[1]["errors"]
+
+
+def test_what_was_disturbed_twice_keeps_the_blocks_of_both_attempts_and_the_larger_errors() -> None:
+    first, second = {"errors": {"a": 1.0, "b": None}, "blocks": [1], "wall_seconds": 0.5}, {
+        "errors": {"a": 0.5, "b": 0.5}, "blocks": [2], "wall_seconds": 0.25, "status": "measured",
+    }  # fmt: skip
+    merged = merge_attempts(first, second)
+    assert merged["errors"] == {"a": 1.0, "b": None}
+    assert (merged["blocks"], merged["wall_seconds"], merged["attempts"]) == ([1, 2], 0.75, 2)
+    assert merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
 
 
 def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
-    facts = timed(SPEC, Meter((EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5),)))
+    facts = timed(meter=Meter((EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5),)))
     blocks = [Block(**block) for block in facts["blocks"]]
     # From before the first sample to after the last: what lies between samples is used as well.
     assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
     assert step_energy(blocks, {}, None)["watts"] >= WATTS
     # A machine without counters is measured as ever.
-    plain = timed(SPEC)["blocks"]
+    plain = timed()["blocks"]
     assert all(block["joules"] == {} for block in plain)
-    told = timed(SPEC, Meter(device=lambda: {"sm_mhz": 1.0}))["blocks"]
+    told = timed(meter=Meter(device=lambda: {"sm_mhz": 1.0}))["blocks"]
     assert all(len(block["device"]) == 2 for block in told)

@@ -16,7 +16,7 @@ import importlib, json, os, pkgutil, sys
 from respeed import kernels
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads import make_workload
 
 NAMES = [one.name for one in pkgutil.iter_modules(kernels.__path__) if one.name != "fused"]
@@ -52,15 +52,15 @@ for workload, sizes in cases.items():
 """
 
 
+# A table's own tiny cases, and small steps, are done as the large ones are.
+ALIKE = {"mlp": {"activation": "sigmoid"}, "small_step": {"how": "spread"}}
+
+
 @functools.cache
 def outcomes(backend: str) -> dict[str, tuple[list[str], str]]:
     """Of each workload of the backend what its large step still had to compile, or why it cannot run here."""
     cases = {
-        # Of the same activation, as a table's own tiny cases are.
-        name: [
-            {**case_of(name, size).parameters, **({"activation": "sigmoid"} if name == "mlp" else {})}
-            for size in ("odd", "large")
-        ]
+        name: [case_of(name, size, **ALIKE.get(name, {})).parameters for size in ("smoke", "odd")]
         for name, facts in workloads().items()
         if backend in facts.backends
     }

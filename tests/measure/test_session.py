@@ -1,23 +1,166 @@
-"""A session of measuring by hand."""
+"""A session of measuring: turn after turn, and what ends it."""
 
 import fcntl
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from respeed.cli.main import main
-from respeed.paths import record_paths
+from respeed.cli.measure import parse_duration
+from respeed.errors import UserError
+from respeed.machine.description import describe_machine
+from respeed.machine.lock import lock_path
+from respeed.machine.software import package_versions
+from respeed.measure import session
+from respeed.measure.order import Order
+from respeed.records import Record, record_paths
+from respeed.schedule import rows
+from respeed.schedule.messages import without_devices
+from respeed.schedule.run import Run, resolve_run
+from respeed.text import in_words
+from tests.made import make_lines, record_of, write_lines
+
+SETTINGS = {
+    "preset": "smoke", "experiments": "rbm", "profiles": ["openblas-1", "gpu"], "machine": "box", "papers": "raina2009",
+}  # fmt: skip
+LOST = {"status": "not-run", "reason": "the device is lost", "flops": None, "traffic_bytes": None}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_and_with_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+class Pretended:
+    """Turns that no process measures: `dies` says whether one of that row begins, and whether its device is lost."""
+
+    def __init__(self) -> None:
+        self.turns: list[Order] = []
+        self.dies: Callable[[str], tuple[bool, bool]] = lambda profile: (True, False)
+
+    def measure_turn(self, order: Order, machine: str, smoke: bool, *_: object) -> list[Record]:
+        self.turns.append(order)
+        assert len(self.turns) < 20, "it does not end"
+        begins, is_lost = self.dies(order.profile.name)
+        facts: dict[str, Any] = {
+            "profile": order.profile.name, "smoke": smoke, "threads": order.threads, "backend": order.profile.backend,
+            "device": order.profile.device, "precision": order.profile.precision, "timing": vars(order.timing),
+            "start_seconds": 3.0, "library": "torch 2" if begins else None, "wall_seconds": 10.0,
+            "architecture": order.profile.architecture, "started": session.utc_now(),
+            "hardware": describe_machine(), "versions": package_versions(),
+        }  # fmt: skip
+        made = [
+            make_lines(case=one.case, source=one.source, **facts, **(LOST if is_lost else {})) for one in order.cases
+        ]
+        write_lines(made[0][0], *(result for _, result in made), machine=machine)
+        return [record_of(made[0][0], *(result for _, result in made), machine=machine)]
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
+    """With a device that a moment's trial finds nothing wrong with."""
+    made = Pretended()
+    monkeypatch.setattr(rows, "missing_device", lambda device: None)
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
+    monkeypatch.setattr(session, "measure_turn", made.measure_turn)
+    return made
+
+
+def asked(rounds: int = 3, **settings: Any) -> Run:
+    run = resolve_run(SETTINGS | settings)
+    return replace(
+        run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds))
+    )  # fmt: skip
+
+
+def test_a_session_measures_until_nothing_is_left_and_the_next_one_nothing(pretended: Pretended) -> None:
+    outcome = session.measure_session(asked().work, say=print)
+    assert (outcome.turns, outcome.is_whole) == (6, True)
+    assert session.measure_session(asked().work).turns == 0
+    assert session.measure_session(asked(rounds=4).work).turns == 2
+    # What each turn is told of the machine being quiet is what its own row's turns saw in this session.
+    seen = [len(order.probes.get("", [])) for order in pretended.turns if order.profile.name == "openblas-1"]
+    assert seen == [0, 8, 16, 24]
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(pretended: Pretended, begins: bool) -> None:
+    pretended.dies = lambda profile: (begins, True) if profile == "gpu" else (True, False)
+    said: list[str] = []
+    assert session.measure_session(asked().work, say=said.append).is_whole
+    assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 1)
+    assert any("gpu: not tried again in this session: the device is lost" in line for line in said) != begins
+    # The next session tries it again, where it never began, and the last line says why there is no number.
+    session.measure_session(asked().work)
+    assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 2)
+    told = without_devices(asked(), asked().plan())
+    assert told == "no row of a GPU or TPU was measured: gpu: the device is lost"
+
+
+def test_a_row_of_which_nothing_can_be_counted_is_not_measured_for_ever(
+    pretended: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reason: here another version of a library than the one that is asked for."""
+    pretended.dies = lambda profile: (True, profile == "gpu")
+    monkeypatch.setattr("respeed.schedule.plan.package_versions", lambda: {"torch": "another"})
+    said: list[str] = []
+    session.measure_session(asked().work, say=said.append)
+    assert [order.profile.name for order in pretended.turns].count("gpu") == 1
+    assert any("gpu: not tried again in this session: nothing of its last turn can be counted" in line for line in said)
+
+
+def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(pretended: Pretended) -> None:
+    """A turn takes 43 s, as the first one has shown."""
+    work = asked(profiles="openblas-1").work
+    outcome = session.measure_session(work, budget_seconds=1)
+    assert (outcome.turns, outcome.is_whole) == (0, False)
+    assert str(outcome).startswith("0 turns in ")
+    assert "which the budget has not left" in str(outcome)
+    assert session.measure_session(work, budget_seconds=20).turns == 1
+    assert session.measure_session(work, budget_seconds=44).turns == 2
+    assert session.measure_session(work, budget_seconds=1).is_whole
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_session_waits_for_another_measurement_of_this_machine_no_longer_than_it_may() -> None:
+    lock_path().parent.mkdir(parents=True)
+    with lock_path().open("w") as lock:
+        lock.write("pid 1, since then")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="another measurement still runs on this machine: pid 1, since then"):
+            session.measure_session(asked().work, wait_seconds=0)
+    assert not record_paths(True)
 
 
 def test_who_measures_by_hand_beside_a_run_in_the_same_folder_is_refused_with_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Records that appear while a run makes its tables would end it at its last step."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "results/smoke"
+    folder = Path("results/smoke")
     folder.mkdir(parents=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main(["measure", "--wait", "0", "--config", "preset=smoke", "machine=box"]) == 2
     assert "another run is at work in this folder" in capsys.readouterr().err
     assert not record_paths(True)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])
+def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    assert parse_duration(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "15", "15m", "0s", "-3s", "nan h", "1e3s", "min"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    with pytest.raises(UserError, match="--budget"):
+        parse_duration(text, "--budget")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (89, "89 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_an_estimate_is_said_coarsely(seconds: float, text: str) -> None:
+    assert in_words(seconds) == text

@@ -11,23 +11,41 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from respeed.backends import make_backend
+from respeed.inputs.machines import load_profile
 from respeed.machine.cpu import usable_cores
 from respeed.machine.lock import machine_lock
 from respeed.measure.case import thread_complaint, threads_allowed
-from respeed.measure.turn import measure_spec, measure_turn
-from respeed.paths import RoundId
-from respeed.protocol import REAL, Block, contamination, quiet_probe
-from respeed.schedule.spec import make_spec
+from respeed.measure.order import Order
+from respeed.measure.turn import measure_turn
+from respeed.protocol import REAL, contamination, quiet_probe
+from respeed.records import Record
+from tests.orders import order_of
+from tests.signals import lines_of
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
 )
-TORCH = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1), seed=1)
+TORCH = load_profile("torch-1")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def take(order: Order) -> Record:
+    """The record of a turn that needs one process."""
+    with machine_lock() as lock:
+        (record,) = measure_turn(order, "box", True, lock)
+    return record
+
+
 two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
 
 
@@ -92,12 +110,10 @@ def test_the_proof_says_how_many_threads_ran(
 def test_two_threads_on_one_core_leave_no_block_that_counts(profile: str) -> None:
     """Both run, so that their number is right: each block tells how long they waited, and is discarded for it."""
     core = min(os.sched_getaffinity(0))
-    spec = make_spec(RoundId("box", "raina2009", "rbm", profile, 1, smoke=True), seed=1)
-    spec = replace(spec, threads=2, cpus=(core,), timing=REAL, cases=spec.cases[-1:])
-    (case,) = measure_spec(spec)["cases"]
-    blocks = [Block(**block) for block in case["blocks"]]
-    assert blocks or "threads ran, 2 asked" in case["reason"]
-    for block in blocks:
+    order = order_of(profile, threads=2, cpus=(core,), timing=REAL)
+    (one,) = take(replace(order, cases=order.cases[-1:])).results
+    assert one.blocks or "threads ran, 2 asked" in (one.reason or "")
+    for block in one.blocks:
         assert "waited for a core" in contamination(block, 2, math.inf, REAL)
 
 
@@ -131,7 +147,7 @@ def test_no_limit_is_caught_even_beside_a_busy_competitor() -> None:
 def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
     threads: int, ran: int | None, complaint: str | None
 ) -> None:
-    assert thread_complaint(replace(TORCH, threads=threads), {"threads_ran": ran}) == complaint
+    assert thread_complaint(TORCH, threads, {"threads_ran": ran}) == complaint
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
 def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_one_and_to_the_time_of_as_many(
     ran: int | None, taken: float, complaint: str | None
 ) -> None:
-    found = thread_complaint(replace(TORCH, threads=2), {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
+    found = thread_complaint(TORCH, 2, {"threads_ran": ran, "cpus_taken": taken}, is_shared=True)
     assert found == complaint
 
 
@@ -155,16 +171,13 @@ def test_threads_that_share_their_cores_by_design_are_held_to_their_number_and_o
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks(threads: int) -> None:
-    profile = "jax-1" if threads == 1 else "jax-all"
-    spec = make_spec(RoundId("box", "raina2009", "rbm", profile, 1, smoke=True), seed=1)
-    spec = replace(spec, threads=threads, cpus=tuple(usable_cores())[:threads], cases=spec.cases[:1])
-    record = measure_spec(spec)
-    facts, (case,) = record["provenance"], record["cases"]
-    assert (case["status"], case["reason"]) == ("measured", None)
-    assert facts["backend"]["threads_set"] == threads
-    assert [facts["environment"][name] for name in ("PJRT_NPROC", "NPROC")] == 2 * [str(threads)]
-    assert {block["run_delay_seconds"] for block in case["blocks"]} == {None}
-    assert facts["threads_proof"]["threads_ran"] in (threads, threads + 1)
+    order = order_of("jax-1" if threads == 1 else "jax-all", threads=threads, cpus=tuple(usable_cores())[:threads])
+    start, one = lines_of(take(replace(order, cases=order.cases[:1])).path)
+    assert (one["status"], one["reason"]) == ("measured", None)
+    assert start["backend"]["threads_set"] == threads
+    assert [start["environment"][name] for name in ("PJRT_NPROC", "NPROC")] == 2 * [str(threads)]
+    assert {block["run_delay_seconds"] for block in one["blocks"]} == {None}
+    assert start["threads_proof"]["threads_ran"] in (threads, threads + 1)
 
 
 @two_cores
@@ -183,21 +196,19 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
     """
     threads_set, proof = printed(code, os.environ | {"PJRT_NPROC": "8"})
     assert threads_set == 8
-    assert "threads ran, 2 asked" in (thread_complaint(replace(TORCH, threads=2), proof, is_shared=True) or "")
+    assert "threads ran, 2 asked" in (thread_complaint(TORCH, 2, proof, is_shared=True) or "")
 
 
 def clean_times(probes: list[float]) -> list[float]:
     """The medians of the blocks that count, of the largest smoke case; the `probes` of the session grow."""
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "openblas-all", 1, smoke=True), 1)
-    spec = replace(spec, cases=tuple(case for case in spec.cases if case.name == "256x688"), timing=REAL)
-    with machine_lock() as lock:
-        record = dict(measure_turn([spec], lock, {"": probes}))[spec.id]
-    blocks = [Block(**block) for block in record["cases"][0]["blocks"]]
-    probes += [probe for block in blocks for probe in block.probe_seconds]
+    order = order_of("openblas-all", timing=REAL, probes={"": probes})
+    (asked,) = [asked for asked in order.cases if asked.case.name == "256x688"]
+    (one,) = take(replace(order, cases=(asked,))).results
+    probes += [probe for block in one.blocks for probe in block.probe_seconds]
     return [
         statistics.median(block.sample_seconds) / block.sample_steps
-        for block in blocks
-        if not contamination(block, spec.threads, quiet_probe(probes), REAL)
+        for block in one.blocks
+        if not contamination(block, order.threads, quiet_probe(probes), REAL)
     ]
 
 

@@ -1,29 +1,31 @@
-"""Rounds in processes of their own, for real: what they write, and what happens when one of these is in trouble."""
+"""Turns in processes of their own, for real: what they write, and what happens when one of these is in trouble."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from respeed.analysis.rounds import read_rounds
+from respeed.inputs.papers import load_papers
 from respeed.machine.lock import machine_lock
-from respeed.measure.turn import how_it_ended, measure_spec, measure_turn
-from respeed.paths import RoundId, round_path
-from respeed.records.store import read_file, write_record
-from respeed.schedule.spec import make_spec
-from tests.signals import STOPPED, hear_all
+from respeed.measure.order import Order
+from respeed.measure.turn import measure_turn
+from respeed.records import Record, Result, read_records
+from tests.orders import name_of, order_of
+from tests.signals import STOPPED, hear_all, lines_of, runs
+from tests.systems import on_small_disk
 
-ROUND = RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True)
 COMMAND = [sys.executable, "-m", "respeed", "measure", "--config", "preset=smoke", "experiments=rbm",
-           "profiles=openblas-1", "machine=box"]  # fmt: skip
+           "profiles=openblas-1", "machine=box", "papers=raina2009"]  # fmt: skip
 GROUP = Path("/sys/fs/cgroup/memory")
+CASES = ["36x64", "64x256", "144x1000", "256x688"]
 # What a shell may say of threads, compilers and letters.
 FOREIGN = {
     "OMP_NUM_THREADS": "64", "OMP_PROC_BIND": "close", "MKL_NUM_THREADS": "9", "MKL_DYNAMIC": "TRUE",
@@ -33,43 +35,54 @@ FOREIGN = {
 }  # fmt: skip
 
 
-def measured(folder: Path) -> dict[str, Any]:
-    """The round, measured, written and read."""
-    path = folder / round_path(ROUND)
-    write_record(path, measure_spec(make_spec(ROUND, 1)))
-    return read_file(path, ROUND.smoke)
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def take(order: Order, begun: list[str] | None = None) -> list[Record]:
+    """The records that the turn leaves, as they are read again: they are what it says."""
+    with machine_lock() as lock:
+        told = measure_turn(order, "box", True, lock, watch=[].append if begun is None else begun.append)
+    assert [(one.start, one.results) for one in told] == [(one.start, one.results) for one in read_records(True, "box")]
+    return told
+
+
+def by_case(records: list[Record]) -> dict[str, Result]:
+    return {name_of(one): one for record in records for one in record.results}
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, folder: Path, code: str) -> None:
     """Run the code in every measuring process, as it starts."""
     folder.mkdir()
     lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
-    text = f"import sys\nif 'respeed.measure.worker' in ' '.join(sys.orig_argv):\n{lines}"
+    text = f"import sys\nif 'respeed.measure.turn' in ' '.join(sys.orig_argv):\n{lines}"
     (folder / "sitecustomize.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
 
-def test_a_round_measures_every_case_and_records_how_and_where(tmp_path: Path) -> None:
-    record, spec = measured(tmp_path), make_spec(ROUND, 1)
-    assert {case["case"] for case in record["cases"]} == {"36x64", "64x256", "144x1000", "256x688"}
-    for case in record["cases"]:
-        assert case["status"] == "measured", case["reason"]
-        assert 0 <= max(case["errors"].values()) <= case["tolerance"]
-        assert case["blocks"]
-        # Only a step that fills a block is timed from its first on.
-        assert case["warmup"]["steps"] > 0 or case["warmup"]["step_seconds"] > spec.timing.block_seconds
-    provenance = record["provenance"]
-    environment, backend = provenance["environment"], provenance["backend"]
+def test_a_turn_measures_every_case_and_records_how_and_where() -> None:
+    order = order_of()
+    (record,) = take(order)
+    assert [name_of(one) for one in record.results] == [asked.case.name for asked in order.cases]
+    for one in record.results:
+        assert one.status == "measured", one.reason
+        assert 0 <= max(error for error in one.errors.values() if error is not None) < 1e-4
+        assert one.blocks
+    # More is in the file than tables need.
+    first, *_ = lines_of(record.path)
+    environment = first["environment"]
     assert environment["OPENBLAS_NUM_THREADS"] == environment["OMP_NUM_THREADS"] == "1"
     assert environment["MALLOC_TRIM_THRESHOLD_"] == "4294967295"
-    assert (backend["threads_set"], backend["library"], len(provenance["affinity"])) == (1, "OpenBLAS", 1)
-    assert provenance["threads_proof"]["threads_ran"] in (1, None)
-    assert record["ceilings"]["flops_per_second"] > 1e8
-    assert record["ceilings"]["bytes_per_second"] > 1e7
-    files = " ".join(library["file"] for library in provenance["libraries"])
-    assert "numpy" in files
-    assert "scipy" in files
-    assert record["id"] == asdict(ROUND)
+    assert (first["backend"]["threads_set"], first["backend"]["library"], len(first["affinity"])) == (1, "OpenBLAS", 1)
+    assert first["threads_proof"]["threads_ran"] in (1, None)
+    assert first["ceilings"]["flops_per_second"] > 1e8
+    assert first["ceilings"]["bytes_per_second"] > 1e7
+    files = " ".join(library["file"] for library in first["libraries"])
+    assert all(name in files for name in ("numpy", "scipy"))
+    assert record.wall_seconds == pytest.approx(
+        first["start_seconds"] + sum(one.wall_seconds for one in record.results)
+    )
 
 
 def test_a_profile_that_needs_no_torch_never_imports_it() -> None:
@@ -77,14 +90,14 @@ def test_a_profile_that_needs_no_torch_never_imports_it() -> None:
         "import sys; from respeed.backends import make_backend; "
         "import respeed.measure.case, respeed.timing.blocks;"
         "make_backend('numpy', device='cpu', precision='fp32', threads=1, seed=1);"
-        "print('torch' in sys.modules, 'pandas' in sys.modules, 'snakemake' in sys.modules)"
+        "print(*({'torch', 'snakemake', 'seaborn'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "False"]
+    assert done.stdout.split() == []
 
 
 def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A workload that kills its process at one size: the other cases are measured all the same."""
+    """A workload that kills its process at one size: the other cases are measured all the same, by another."""
     deadly = """
 import os, signal
 from respeed.workloads.rbm import Rbm
@@ -95,11 +108,20 @@ def arrays(self, random):
 Rbm.arrays = arrays
 """
     plant(monkeypatch, tmp_path / "deadly", deadly)
-    found = {case["case"]: case for case in measured(tmp_path)["cases"]}
-    assert {name: case["status"] for name, case in found.items()} == {
-        "36x64": "measured", "64x256": "failed", "144x1000": "measured", "256x688": "measured",
-    }  # fmt: skip
-    assert "killed" in found["64x256"]["reason"]
+    records = take(order_of())
+    found = by_case(records)
+    assert {name: found[name].status for name in CASES} == dict.fromkeys(CASES, "measured") | {"64x256": "failed"}
+    assert "killed" in (found["64x256"].reason or "")
+    assert len(records) == 2
+
+
+def test_a_process_that_says_nothing_would_say_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, tmp_path / "mute", "import os; os._exit(3)")
+    (record,) = take(order_of())
+    assert record.start.backend is None
+    assert {(one.status, one.reason) for one in record.results} == {
+        ("failed", "the measuring process ended with exit code 3")
+    }
 
 
 @pytest.mark.parametrize(
@@ -115,10 +137,8 @@ def test_a_case_that_leaves_its_process_without_the_device_fails_alone(
     cases = ["64x256", "36x64", "144x1000", "256x688"]
     error = "CUDA error: an illegal memory access was encountered" if is_lost else "CUDA out of memory"
     failing = f"""
-import os
 from respeed.backends import Backend
 from respeed.workloads.rbm import Rbm
-open({str(tmp_path / "processes")!r}, 'a').write(f'{{os.getpid()}}\\n')
 original, failed = Rbm.arrays, []
 def arrays(self, random):
     name = f'{{self.visible}}x{{self.hidden}}'
@@ -130,59 +150,45 @@ def sync(self):
 Rbm.arrays, Backend.sync = arrays, sync
 """
     plant(monkeypatch, tmp_path / "failing", failing)
-    told = [(case["case"], case["status"], case["reason"]) for case in measured(tmp_path)["cases"]]
+    records = take(order_of())
+    told = [(name_of(one), one.status, one.reason) for record in records for one in record.results]
+    assert sorted(name for name, *_ in told) == sorted(CASES)
     failed = [one for one in told if one[1:] == ("failed", f"RuntimeError: {error}")]
     assert {name for name, *_ in failed} <= set(cases[:bad])
     assert len(failed) == min(bad, 3)
     assert {one[1:] for one in told if one not in failed} == {
         ("measured", None) if bad == 1 else ("not-run", "3 other cases left the device useless")
     }
-    assert len((tmp_path / "processes").read_text().split()) == processes
+    assert len(records) == processes
 
 
-@pytest.mark.parametrize(("attempts", "clean"), [(0, True), (1, True), (5, False)])
-def test_rounds_of_a_profile_share_a_process_and_what_was_disturbed_is_measured_again_at_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, clean: bool
+@pytest.mark.parametrize(("disturbed", "is_clean"), [(0, True), (1, True), (5, False)])
+def test_a_case_that_was_disturbed_is_measured_once_more_in_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: int, is_clean: bool
 ) -> None:
     """The first so many attempts at the case 64x256 have used up a quota."""
     disturbing = f"""
 from respeed.measure import case
-left, original = [{attempts}], case._measure
-def measure(spec, which, workload, bench, facts):
-    original(spec, which, workload, bench, facts)
-    if facts['case'] == '64x256' and left[0] > 0:
+left, original = [{disturbed}], case._measure
+def measure(order, asked, workload, bench, facts):
+    original(order, asked, workload, bench, facts)
+    if asked.case.name == '64x256' and left[0] > 0:
         left[0] -= 1
         facts['blocks'] = [block | {{'quota_throttles': 1}} for block in facts['blocks']]
 case._measure = measure
 """
     plant(monkeypatch, tmp_path / "disturbed", disturbing)
-    specs = [make_spec(replace(ROUND, experiment=name), 1) for name in ("rbm", "matmul")]
-    begun: list[tuple[str, str, bool]] = []
-    with machine_lock() as lock:
-        told = list(measure_turn(specs, lock, watch=lambda *what: begun.append(what)))
-    # Each round is told when it is done.
-    (_, first), (_, second), *_ = told
-    assert first["provenance"] == second["provenance"]
-    assert first["start_seconds"] == second["start_seconds"] > 0
-    assert first["started"] <= second["started"]
-    for record, start in ((first, first["start_seconds"]), (second, 0.0)):
-        assert {case["status"] for case in record["cases"]} == {"measured"}
-        cases = sum(case["wall_seconds"] for case in record["cases"])
-        assert cases <= record["wall_seconds"] == pytest.approx(cases + start, abs=1.0)
-    again = [what for what in begun if what[2]]
-    assert again == [("rbm", "64x256", True)] * min(attempts, 1)
-    assert begun[len(begun) - len(again) :] == again  # after everything else of the turn
-    assert [one.experiment for one, _ in told] == ["rbm", "matmul", *["rbm"] * len(again)]
-    (case,) = [case for case in dict(told)[specs[0].id]["cases"] if case["case"] == "64x256"]
-    assert case.get("attempts", 1) == 1 + len(again)
+    begun: list[str] = []
+    records = take(order_of(), begun)
+    again = Counter(name for name in begun if name.endswith("again"))
+    assert again == Counter({"rbm 64x256, which was disturbed, again": min(disturbed, 1)})
+    result = by_case(records)["64x256"]
+    assert result.attempts == 1 + min(disturbed, 1)
     # What was disturbed stays in the record, and the cell counts the round once.
-    (row,) = read_rounds([dict(told)[specs[0].id]]).query("case == '64x256'").itertuples()
-    assert row.cause_counts["CPU quota used up"] == (row.discarded if attempts else 0)
-    assert (row.step_seconds > 0) == clean
-
-
-def test_a_kill_is_perhaps_for_want_of_memory() -> None:
-    assert how_it_ended(-9) == "the measuring process was killed, perhaps for want of memory"
+    papers = {name: one.at_tiny_sizes() for name, one in load_papers(["raina2009"]).items()}
+    (row,) = read_rounds(records, papers).query("case == '64x256' and experiment == 'rbm'").itertuples()
+    assert row.cause_counts["CPU quota used up"] == (row.discarded if disturbed else 0)
+    assert (row.step_seconds > 0) == is_clean
 
 
 @pytest.mark.slow
@@ -195,14 +201,35 @@ def test_a_group_with_too_little_memory_for_the_process_fails_its_cases_and_not_
         pytest.skip(f"no control group can be made here: {error}")
     try:
         done = subprocess.run(
-            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(group), *COMMAND], cwd=tmp_path, text=True,
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(group), *COMMAND], text=True,
             capture_output=True, check=False,
         )  # fmt: skip
     finally:
         group.rmdir()
-    assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.glob("results/smoke/records/box/*/*/*/round-01.json")
+    assert done.returncode == 1, done.stderr
+    assert "4 failed: " in done.stderr.splitlines()[-1]
+    (file,) = tmp_path.glob("results/smoke/records/box/*/*.jsonl")
     assert "the measuring process was killed, perhaps for want of memory" in file.read_text()
+
+
+def test_a_full_disk_ends_the_run_with_one_line_and_what_was_written_can_be_read(tmp_path: Path) -> None:
+    """Of 12 kB the first cases take a part; `measure` itself looks for room before it begins."""
+    script = (
+        "import respeed.cli.measure as cli, sys; cli.check_room = lambda folder: None;"
+        f"from respeed.cli.main import main; sys.exit(main({COMMAND[3:]!r}))"
+    )
+    code = f"import runpy; {script}"
+    told = "sh", "-c", '"$@"; echo $?; find results -name "*.jsonl" -exec cat {} +', "sh"
+    for size in ("8k", "12k"):
+        done = subprocess.run(
+            [*on_small_disk(tmp_path, size), *told, sys.executable, "-c", code], text=True, capture_output=True,
+            check=True,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr
+        assert "No space left on device" in done.stderr.splitlines()[-1]
+        said, *lines = done.stdout.splitlines()
+        assert said == "2"
+        assert all(line.startswith("{") and line.endswith("}") for line in lines)
 
 
 def test_a_measurement_in_a_foreign_environment_is_ours_and_says_what_was_loaded_before_all(tmp_path: Path) -> None:
@@ -212,10 +239,10 @@ def test_a_measurement_in_a_foreign_environment_is_ours_and_says_what_was_loaded
     environment = os.environ | FOREIGN | {"LD_PRELOAD": preload}
     done = subprocess.run(COMMAND, cwd=path, text=True, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    (file,) = path.glob("results/smoke/records/box/*/*/*/round-01.json")
-    record = json.loads(file.read_text())
-    assert {case["status"] for case in record["cases"]} == {"measured"}
-    environment = record["provenance"]["environment"]
+    (file,) = path.glob("results/smoke/records/box/*/*.jsonl")
+    start, *results = lines_of(file)
+    assert {one["status"] for one in results} == {"measured"}
+    environment = start["environment"]
     assert environment["OPENBLAS_NUM_THREADS"] == "1"
     assert not {"OPENBLAS_CORETYPE", "NUMBA_DISABLE_JIT", "OMP_PROC_BIND"} & environment.keys()
     assert environment.get("LD_PRELOAD", "") == preload
@@ -229,7 +256,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
     tmp_path: Path, sent: signal.Signals, to_all: bool
 ) -> None:
     with subprocess.Popen(
-        COMMAND, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=hear_all, start_new_session=True
+        COMMAND, stderr=subprocess.PIPE, text=True, preexec_fn=hear_all, start_new_session=True
     ) as parent:
         assert parent.stderr is not None
         while "turn 1 of 1" not in parent.stderr.readline():
@@ -247,21 +274,34 @@ def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
         assert parent.returncode == 130
         assert told.splitlines()[-1] == STOPPED
     deadline = time.monotonic() + 10
-    while any(is_running(child) for child in children):
+    while any(map(runs, map(int, children))):
         assert time.monotonic() < deadline, "the measuring process outlived its parent"
         time.sleep(0.05)
-    assert not [*tmp_path.rglob("round-*.json"), *tmp_path.rglob("*.part")]
+    assert not [*tmp_path.rglob("*.jsonl"), *tmp_path.rglob("*.part")]
 
 
 def is_measuring(pid: str) -> bool:
     try:
-        return b"respeed.measure.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"respeed.measure.turn" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except FileNotFoundError:
         return False
 
 
-def is_running(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def test_an_order_that_was_cut_is_none() -> None:
+    """Whoever started the process was stopped before it had said what to measure."""
+    done = subprocess.run(
+        [sys.executable, "-m", "respeed.measure.turn"], input='{"profile": {"name"', capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_program_that_nobody_allowed_is_not_run_whoever_orders_it() -> None:
+    from respeed.errors import UserError
+
+    order = order_of()
+    asked: Any = order.cases[0]
+    parameters = {"program": {"paper": "three-loops", "command": ["rm", "-r", "all"]}}
+    theirs = replace(asked, case=replace(asked.case, workload="program", parameters=parameters))
+    with pytest.raises(UserError, match="would run rm -r all"):
+        take(replace(order, cases=(theirs,)))

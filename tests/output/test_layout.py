@@ -15,7 +15,6 @@ from tests.derived import (
     PAPER,
     PAPERS,
     PROFILES,
-    MakeRecord,
     Records,
     claims_frame,
     every_case,
@@ -25,6 +24,7 @@ from tests.derived import (
     table_of,
     texts_of,
 )
+from tests.made import LATER
 
 UNTESTED = {"claim": "rbm-speedup", "verdict": "not testable here", "reason": "no CUDA device", "here": ""}
 RBM = PAPER.experiments["rbm"]
@@ -36,7 +36,7 @@ def notes_of(records: Records, experiment: str = "rbm", **facts: Any) -> list[st
 
 def why_of(records: Records) -> pd.DataFrame:
     made = frames_of(records)
-    return make_why(made.cells, made.samples, made.speedups, PAPERS, False)
+    return make_why(made.cells, made.samples, made.speedups, PAPERS)
 
 
 def found(records: Records) -> str:
@@ -46,55 +46,50 @@ def found(records: Records) -> str:
 # The paper's table with ours.
 
 
-def test_rows_of_low_precision_are_there_only_where_they_were_measured(make_record: MakeRecord) -> None:
+def test_rows_of_low_precision_are_there_only_where_they_were_measured() -> None:
     label = PROFILES["gpu-bf16"].label
-    without = table_of(seven(make_record, [0.1] * 7))
+    without = table_of(seven(0.1))
     assert label not in texts_of(without)
     assert not any(label in note.text for note in without.notes)
-    assert label in texts_of(table_of(seven(make_record, [0.001] * 7, **GPU_BF16)))
+    assert label in texts_of(table_of(seven(0.001, **GPU_BF16)))
 
 
-def test_a_speedup_that_has_no_base_says_so(make_record: MakeRecord) -> None:
-    assert any(
-        "no CPU row in fp32 was measured to compare with" in note for note in notes_of(seven(make_record, 0.1, **GPU))
-    )
+def test_a_speedup_that_has_no_base_says_so() -> None:
+    assert any("no CPU row in fp32 was measured to compare with" in note for note in notes_of(seven(0.1, **GPU)))
 
 
 def test_where_no_speedup_was_printed_stands_what_the_printed_seconds_come_to() -> None:
     assert texts_of(table_of([], "rbm", replace(PAPER, speedups={})))["Speedup over fastest CPU (GPU)"][0] == "12.9x"
 
 
-def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval(make_record: MakeRecord) -> None:
-    table = table_of([*seven(make_record, [0.001, 0.0011] * 4), *seven(make_record, 0.01, **ALL)])
+def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval() -> None:
+    table = table_of([*seven([0.001, 0.0011] * 4), *seven(0.01, **ALL)])
     value = table.frame.xs("Fastest here over the paper's GPU", level="label").iloc[0, 0]
     # 38.6 s were printed; a step of 192 of the million examples takes 1.05 ms.
     assert (value.text, value.interval[0]) == ("7.07x", "±")
 
 
-def test_times_of_a_table_that_was_not_printed_are_in_a_unit_that_suits_them(make_record: MakeRecord) -> None:
-    table = table_of(every_case(make_record, 351e-6), "matmul")
+def test_times_of_a_table_that_was_not_printed_are_in_a_unit_that_suits_them() -> None:
+    table = table_of(every_case(351e-6), "matmul")
     assert texts_of(table)["PyTorch, one core"][0].endswith(" µs")
     assert table.caption.startswith("Time a step.")
 
 
-def test_what_is_missing_is_said_once_with_its_reason_and_machine(make_record: MakeRecord) -> None:
-    disturbed = seven(make_record, [0.1] * 7, run_delay=0.1)
-    texts = notes_of([*disturbed, *seven(make_record, [0.1] * 7, **ALL)])
+def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
+    disturbed = seven(0.1, run_delay_seconds=0.1)
+    texts = notes_of([*disturbed, *seven(0.1, **ALL)])
     assert any(text.startswith("Not measured: PyTorch, one core (contaminated: no clean block of 7") for text in texts)
     assert "Not measured: PyTorch, GPU (no CUDA device)." in texts
-    records = [one for name in ("box", "hut") for one in seven(make_record, [0.1] * 7, **GPU, machine=name)]
+    records = [one for name in ("box", "hut") for one in seven(0.1, **GPU, machine=name)]
     texts = notes_of(records, machines=("box", "hut"))
     assert any(text.startswith("Not measured yet on hut: ") for text in texts)
 
 
-def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why(make_record: MakeRecord) -> None:
-    late = {"started": "2026-02-01T00:00:00+00:00"}
-    of_cpu = [*seven(make_record, 0.1), *seven(make_record, [0.2] * 3, **late)]
-    for index, record in enumerate(of_cpu, 1):
-        record["id"]["index"] = index
+def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
+    of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
     says = "A speedup compares rounds of one session"
-    assert any(says in text for text in notes_of([*of_cpu, *seven(make_record, 0.01, **GPU)]))
-    assert not any(says in text for text in notes_of([*seven(make_record, 0.1), *seven(make_record, 0.01, **GPU)]))
+    assert any(says in text for text in notes_of([*of_cpu, *seven(0.01, **GPU)]))
+    assert not any(says in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
 
 
 def test_a_paper_that_prints_nothing_and_was_not_measured_has_no_rows() -> None:
@@ -106,8 +101,8 @@ def test_a_paper_that_prints_nothing_and_was_not_measured_has_no_rows() -> None:
 # Claims and the finding.
 
 
-def test_a_claim_stands_beside_what_was_published_and_which_rows_of_ours_were_compared(make_record: MakeRecord) -> None:
-    cells = frames_of([*seven(make_record, 0.1), *seven(make_record, 0.1, **ALL)]).cells
+def test_a_claim_stands_beside_what_was_published_and_which_rows_of_ours_were_compared() -> None:
+    cells = frames_of([*seven(0.1), *seven(0.1, **ALL)]).cells
     table = layout.lay_out_claims(shown_of(cells=cells, claims=claims_frame({"reason": "the intervals meet"})), PAPER)
     assert texts_of(table) == {"A second core helps.": ["1.13x to 1.85x", "1.60x to 1.90x", "reproduced"]}
     _, here, verdict = table.frame.iloc[0]
@@ -132,30 +127,27 @@ def test_claims_with_an_answer_lead_and_those_of_a_machine_that_is_not_shown_are
     assert [*texts_of(layout.lay_out_claims(shown_of(claims=claims), PAPER))] == ["A second core helps.", "Open."]
 
 
-def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu(make_record: MakeRecord) -> None:
-    assert (
-        found(seven(make_record, 0.001))
-        == "Densely connected RBM: one core of box is 7.4 times as fast as the paper's GPU"
-    )
+def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
+    assert found(seven(0.001)) == "Densely connected RBM: one core of box is 7.4 times as fast as the paper's GPU"
     slow = "Densely connected RBM: the paper's GPU is 13 times as fast as one core of box"
-    assert found(seven(make_record, 0.1)) == slow
+    assert found(seven(0.1)) == slow
     # Faster in one case, slower in another: neither is the faster one.
-    other = seven(make_record, 0.1, case="1024x4096", changed={"visible": 1024, "hidden": 4096})
-    both = found([*seven(make_record, 0.001), *other])
+    other = seven(0.1, case="1024x4096")
+    both = found([*seven(0.001), *other])
     assert both == "Densely connected RBM: one core of box is 0.35 to 7.4 times as fast as the paper's GPU"
     assert found([]) == ""
 
 
-def test_the_finding_of_a_gpu_is_its_speedup_beside_the_papers(make_record: MakeRecord) -> None:
-    said = found([*seven(make_record, 0.1), *seven(make_record, 0.005, **GPU)])
+def test_the_finding_of_a_gpu_is_its_speedup_beside_the_papers() -> None:
+    said = found([*seven(0.1), *seven(0.005, **GPU)])
     assert said == "Densely connected RBM: the GPU of box is 20 times as fast as its CPU; the paper's, 13 to 73 times"
 
 
 # Why, cost and facts.
 
 
-def test_why_is_theirs_and_ours_as_factors_with_what_they_are_ratios_of(make_record: MakeRecord) -> None:
-    records = seven(make_record, 0.001)
+def test_why_is_theirs_and_ours_as_factors_with_what_they_are_ratios_of() -> None:
+    records = seven(0.001)
     table = layout.lay_out_why(shown_of(records, why=why_of(records)), PAPER, RBM)
     assert table is not None
     groups = [*dict.fromkeys(table.frame.index.get_level_values("group"))]

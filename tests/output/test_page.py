@@ -10,12 +10,12 @@ from respeed.output import build_page, build_tables
 from respeed.output.page import make_front, make_page, make_readme
 from respeed.output.table import escape_markdown
 from tests.browser import Browser
-from tests.conftest import write_machines
-from tests.derived import ALL, GPU, MakeRecord, claims_frame, every_case, seven, shown_of
+from tests.derived import ALL, GPU, claims_frame, every_case, seven, shown_of
+from tests.made import write_machines
 
 
-def test_a_page_asks_for_nothing_from_elsewhere_and_says_what_it_is(make_record: MakeRecord) -> None:
-    page = make_page(shown_of([*seven(make_record, 0.1), *seven(make_record, 0.1, **ALL)], claims=claims_frame({})))
+def test_a_page_asks_for_nothing_from_elsewhere_and_says_what_it_is() -> None:
+    page = make_page(shown_of([*seven(0.1), *seven(0.1, **ALL)], claims=claims_frame({})))
     assert not re.search(r"https?:|src=|href=\"[^#]|@import|url\(", page)
     for wanted in (
         '<html lang="en">',
@@ -40,10 +40,10 @@ def test_the_front_has_the_claims_and_no_other_table() -> None:
 
 @pytest.mark.parametrize("machine", ["box-00", "box-01"])
 def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
-    machine: str, make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_machines(make_record, 2)
+    write_machines(2)
     build_tables(smoke=False, machine=machine)
     drawn = Path(f"results/figures/raina2009/rbm/{machine}-speedup.png")
     drawn.parent.mkdir(parents=True)
@@ -67,9 +67,9 @@ def test_whatever_a_claim_says_is_text() -> None:
     assert hostile not in text
 
 
-def test_times_sort_in_any_unit_and_a_page_is_as_wide_as_a_window(make_record: MakeRecord, tmp_path: Path) -> None:
+def test_times_sort_in_any_unit_and_a_page_is_as_wide_as_a_window(tmp_path: Path) -> None:
     rows = {351e-6: {}, 7.1e-3: ALL, 3e-3: GPU}
-    records = [record for seconds, row in rows.items() for record in every_case(make_record, seconds, **row)]
+    records = [record for seconds, row in rows.items() for record in every_case(seconds, **row)]
     (tmp_path / "one.html").write_text(make_page(shown_of(records)))
     table = "[...document.querySelectorAll('table.numbers')].at(-1)"
     with Browser() as browser:

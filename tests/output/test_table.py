@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from respeed.output.table import Table, escape_latex, escape_markdown, to_csv, to_html, to_latex, to_markdown, to_typst
 from respeed.text import Value, printable
-from tests.derived import GPU, PAPER, MakeRecord, every_case, seven, table_of
+from tests.derived import GPU, PAPER, every_case, seven, table_of
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -64,20 +64,20 @@ def test_accents_stay_and_what_no_font_has_becomes_a_question_mark() -> None:
     assert escape_latex("é ± – 漢\x1b") == "é ± – ?"
 
 
-def test_latex_is_a_long_table_a_part_under_one_number_with_its_notes(make_record: MakeRecord) -> None:
-    text = to_latex(table_of(seven(make_record, [0.01] * 7)))
+def test_latex_is_a_long_table_a_part_under_one_number_with_its_notes() -> None:
+    text = to_latex(table_of(seven(0.01)))
     assert text.count(r"\label{tab:raina2009-rbm}") == text.count(r"\begin{longtable}") == 1
     assert r"PyTorch, one core & 52.1 {\scriptsize ±0.1 \%} & –\textsuperscript{1} &" in text
     assert r"\textsuperscript{1}not measured yet." in text
     assert "Seconds for 1,000,000 examples. Columns: visible x hidden units. Raina, Madhavan and Ng (ICML 2009)" in text
-    text = to_latex(table_of(every_case(make_record, 0.1), "matmul"))
+    text = to_latex(table_of(every_case(0.1), "matmul"))
     parts = text.count(r"\begin{longtable}")
     assert (text.count(r"\addtocounter{table}{-1}"), text.count(r"\label")) == (parts - 1, 1)
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex here")
-def test_every_table_is_set_and_fits_its_page(make_record: MakeRecord, tmp_path: Path) -> None:
-    records = [*every_case(make_record, 0.11), *every_case(make_record, 0.0021, **GPU)]
+def test_every_table_is_set_and_fits_its_page(tmp_path: Path) -> None:
+    records = [*every_case(0.11), *every_case(0.0021, **GPU)]
     hostile = saying("a_b %& $x^2$ \\input{x} [*] ~ # µ é")
     tables = {name: table_of(records, name) for name in PAPER.experiments} | {"hostile": hostile}
     for name, table in tables.items():
@@ -127,8 +127,8 @@ def test_what_a_spreadsheet_would_compute_comes_out_as_text(tmp_path: Path) -> N
     assert "'=1+1,'=1+1,'=1+1 =1+1," in (tmp_path / "one.csv").read_text()
 
 
-def test_a_field_without_a_number_is_its_reason_in_a_file(make_record: MakeRecord, tmp_path: Path) -> None:
-    to_csv(table_of(seven(make_record, [0.01] * 7)), tmp_path / "rbm.csv")
+def test_a_field_without_a_number_is_its_reason_in_a_file(tmp_path: Path) -> None:
+    to_csv(table_of(seven(0.01)), tmp_path / "rbm.csv")
     assert '"PyTorch, one core",52.1 ±0.1 %,not measured yet.,' in (tmp_path / "rbm.csv").read_text()
 
 

@@ -1,6 +1,8 @@
 """What only the pretended device can tell of a program: how products sum, what reads memory that nobody wrote."""
 
 import gc
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +12,10 @@ import torch
 
 from respeed.inputs.registry import runs
 from respeed.measure.case import make_bench, measure_case
-from respeed.paths import RoundId
-from respeed.schedule.spec import make_spec
+from respeed.measure.order import Asked
 from tests.conformance.programs import build, case_of, make
+from tests.orders import order_of
+from tests.pretended_gpu.device import library, queued_by
 from tests.pretended_gpu.environment import is_pretended
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not is_pretended(), reason="of the pretended GPU")]
@@ -23,8 +26,6 @@ SUMS = {"fp64": {"f64"}, "fp32": {"f32"}, "tf32": {"tf32"}, "bf16": {"f32"}, "fp
 
 @pytest.mark.parametrize("precision", SUMS)
 def test_every_product_of_every_workload_sums_as_its_precision_says(precision: str) -> None:
-    from tests.pretended_gpu.device import queued_by
-
     made, found = make("torch", "cuda", precision), dict[str, set[str]]()
     for name in ("rbm", "mlp", "patches", "convnet", "sparse_parallel", "softmax_regression"):
         if runs(name, "torch", precision):
@@ -42,8 +43,6 @@ STEPS.append(case_of("rbm", "odd", examples="streamed"))
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(precision: str) -> None:
-    from tests.pretended_gpu.device import queued_by
-
     made = make("torch", "cuda", precision)
     for case in STEPS:
         program = build(made, case)
@@ -54,8 +53,6 @@ def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(precision:
 
 
 def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None:
-    from tests.pretended_gpu.device import queued_by
-
     made = make("torch", "cuda", "bf16")
     with made._graphs.none():
         programs = [build(made, case) for case in STEPS]
@@ -72,8 +69,6 @@ def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None
 def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_waited_for(
     direction: str, memory: str
 ) -> None:
-    from tests.pretended_gpu.device import queued_by
-
     program = build(make("torch", "cuda"), case_of("copies", "odd", direction=direction, memory=memory))
     asked = queued_by(program.step)
     wanted = f"copy {memory} to device" if direction == "to" else f"copy device to {memory}"
@@ -82,8 +77,6 @@ def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_wait
 
 
 def test_a_chunk_comes_beside_the_steps_on_the_one_before() -> None:
-    from tests.pretended_gpu.device import library, queued_by
-
     made = make("torch", "cuda")
     chunks = made.stream(np.ones((3, 64, 64), np.float32), 1)
     out = torch.zeros(64, 64, device="cuda")
@@ -108,9 +101,10 @@ def test_a_chunk_comes_beside_the_steps_on_the_one_before() -> None:
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision: str) -> None:
     facts: Any = make("torch", "cuda", precision).describe()
-    assert facts["allow_tf32"] == facts["cudnn_allow_tf32"] == (precision == "tf32")
+    products = torch.backends.cuda.matmul
+    assert products.allow_tf32 == torch.backends.cudnn.allow_tf32 == (precision == "tf32")
     if precision in {"bf16", "fp16"}:
-        assert facts[f"allow_{precision}_reduced_precision_reduction"] is False
+        assert not getattr(products, f"allow_{precision}_reduced_precision_reduction")
         assert facts["parameters"] == "fp32, products add to them"
 
 
@@ -131,43 +125,25 @@ def test_what_torch_holds_and_no_array_uses_is_free() -> None:
 
 
 def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     made, seen = make("torch", "cuda"), []
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1, smoke=True), 1)
-    profile = replace(spec.profile, device="cuda", precision="fp32")
-    spec = replace(spec, cases=(case_of("rbm", "large"),), profile=profile)
+    order = order_of("torch-1", cases=(Asked(case_of("rbm", "odd"), 1, ""),))
+    order = replace(order, profile=replace(order.profile, device="cuda", precision="fp32"))
     bench, free = make_bench(made)[0], made.bytes_free
     monkeypatch.setattr(made, "bytes_free", lambda: seen.append(free()) or seen[-1])
     gc.collect()
     gc.disable()  # what is collected by chance
     try:
         for _ in range(3):
-            assert measure_case(spec, 0, bench)["status"] == "measured"
+            assert measure_case(order, order.cases[0], bench)["status"] == "measured"
     finally:
         gc.enable()
     assert seen[2] >= seen[1]
 
 
-def test_a_graph_that_uses_an_array_that_was_freed_is_a_problem() -> None:
-    from tests.pretended_gpu.device import take_problems
-
-    made = make("torch", "cuda")
-    scratch, out = [torch.zeros(8, 8, device="cuda")], torch.zeros(8, 8, device="cuda")
-    graph = made.captured(lambda: out.copy_(scratch[0]))
+def test_a_graph_keeps_what_its_step_works_on() -> None:
+    made, out = make("torch", "cuda"), torch.zeros(8, 8, device="cuda")
+    graph = made.captured(partial(out.copy_, torch.ones(8, 8, device="cuda")))
+    another = torch.zeros(8, 8, device="cuda")
     graph()
-    made.sync()
-    assert take_problems() == []
-    scratch.clear()
-    graph()
-    made.sync()
-    assert [problem for problem in take_problems() if "in a graph" in problem]
-
-
-def test_a_tf32_product_has_the_digits_of_one_and_a_fp32_product_has_all() -> None:
-    values = np.full((4, 4), 1 + 2.0**-12, np.float32)
-    kept = {}
-    for precision in ("fp32", "tf32"):
-        made = make("torch", "cuda", precision)
-        kept[precision] = bool((made.host(made.array(values) @ made.array(np.eye(4))) == values).all())
-    assert kept == {"fp32": True, "tf32": False}
+    np.testing.assert_array_equal(made.host(out), 1)
+    np.testing.assert_array_equal(made.host(another), 0)

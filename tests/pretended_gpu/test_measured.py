@@ -6,27 +6,31 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Project
+from tests.conftest import ROOT, Project
+from tests.orders import name_of
 from tests.pretended_gpu.environment import environment
 
 MEASURE = """
 import json, sys
-from respeed.measure.turn import measure_spec
-from respeed.paths import RoundId
-from respeed.schedule.spec import make_spec
-print(json.dumps(measure_spec(make_spec(RoundId("box", "raina2009", "rbm", sys.argv[1], 1, smoke=True), 1))))
+from respeed.machine.lock import machine_lock
+from respeed.measure.turn import measure_turn
+from tests.orders import order_of
+with machine_lock() as lock:
+    records = measure_turn(order_of(sys.argv[1]), "box", True, lock)
+told = [[one.start.model_dump(), [result.model_dump(mode="json") for result in one.results]] for one in records]
+print(json.dumps(told))
 """
 
 
-def record_in(told: str) -> Any:
-    """Libraries may say something beside it."""
-    return json.loads(told[told.index('{"id"') :].splitlines()[0])
+def records_in(told: str) -> Any:
+    """Return the start and the results of each process; libraries may say something beside it."""
+    return json.loads(told[told.index('[[{"schema') :].splitlines()[0])
 
 
 def measured_on(project: Project, *command: str, memory: int | None = None) -> str:
     # What the pretended device answered is not kept among the answers of this machine's own.
     added = environment(memory=memory) | {"XDG_CACHE_HOME": str(project.folder / ".cache")}
-    added["PYTHONPATH"] = os.pathsep.join([str(project.folder / "workflow"), added["PYTHONPATH"]])
+    added["PYTHONPATH"] = os.pathsep.join([str(project.folder / "workflow"), added["PYTHONPATH"], str(ROOT)])
     return project.run("python", *command, check=False, **{**added, "PATH": os.environ["PATH"]}).stdout
 
 
@@ -34,13 +38,12 @@ def measured_on(project: Project, *command: str, memory: int | None = None) -> s
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("profile", ["gpu", "gpu-bf16"])
 def test_a_round_of_a_gpu_row_is_measured_checked_and_told_with_its_energy(project: Project, profile: str) -> None:
-    record = record_in(measured_on(project, "-c", MEASURE, profile))
-    assert {case["status"] for case in record["cases"]} == {"measured"}, record["cases"]
-    assert record["provenance"]["backend"]["accelerator"] == "Pretended GPU (no device)"
-    assert record["provenance"]["machine"]["accelerators"] == ["Pretended GPU (no device)"]
-    assert record["id"]["smoke"]
-    assert {"GPU"} <= {domain for case in record["cases"] for block in case["blocks"] for domain in block["joules"]}
-    assert all(case.get("graphs") is None for case in record["cases"])
+    ((start, results),) = records_in(measured_on(project, "-c", MEASURE, profile))
+    assert {case["status"] for case in results} == {"measured"}, results
+    assert start["backend"]["accelerator"] == "Pretended GPU (no device)"
+    assert start["machine"]["accelerators"] == ["Pretended GPU (no device)"]
+    assert {"GPU"} <= {domain for case in results for block in case["blocks"] for domain in block["joules"]}
+    assert all(case["graphs"] is None for case in results)
 
 
 @pytest.mark.slow
@@ -54,10 +57,10 @@ def test_a_device_without_memory_is_told_as_the_reason(project: Project) -> None
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
 def test_a_case_with_an_error_that_stays_is_the_only_one_that_has_it(project: Project) -> None:
-    built = "program = backend.build(workload, derive_seed(spec, case.name))\n"
-    fault = "    if case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
+    built = 'program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))\n'
+    fault = "    if asked.case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
     project.edit("workflow/respeed/measure/case.py", built, built + fault)
-    record = record_in(measured_on(project, "-c", MEASURE, "gpu"))
-    told = {case["case"]: case["reason"] for case in record["cases"]}
+    records = records_in(measured_on(project, "-c", MEASURE, "gpu"))
+    told = {name_of(case): case["reason"] for _, results in records for case in results}
     assert told.pop("64x256").startswith("AcceleratorError: CUDA error: an illegal memory access was encountered")
     assert set(told.values()) == {None}

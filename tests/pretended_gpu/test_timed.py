@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from respeed import timing
 from respeed.measure import case as measuring
-from respeed.paths import RoundId
+from respeed.measure.order import Asked
 from respeed.protocol import SMOKE
-from respeed.schedule.spec import make_spec
-from respeed.timing import blocks, clock, disturbance
+from respeed.timing import blocks, disturbance
 from tests.conformance.programs import build, case_of, make
+from tests.orders import order_of
+from tests.pretended_gpu.device import library
 from tests.pretended_gpu.environment import is_pretended
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not is_pretended(), reason="of the pretended GPU")]
@@ -29,12 +31,10 @@ SHORT = replace(SMOKE, warmup_cap_seconds=0.05, block_seconds=0.005, measure_sec
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
     """How much the device had still to do at each reading of a clock, by the function that read it. The first that
     comes too early ends the test: what goes by such a clock may queue work without end."""
-    from tests.pretended_gpu.device import library
-
     seen: dict[str, list[int]] = {}
 
     def watched(reader: Callable[[], Any]) -> Any:
-        caller = sys._getframe(2).f_code  # who called the function of clock.py that called this
+        caller = sys._getframe(2).f_code  # who called the function of `respeed.timing` that called this
         waiting = library().pretended_waiting()
         seen.setdefault(caller.co_qualname, []).append(waiting)
         assert not waiting, f"{caller.co_qualname} read the clock before the device had ended"
@@ -42,7 +42,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
 
     clocks = {name: partial(watched, getattr(time, name)) for name in ("perf_counter_ns", "process_time")}
     others = {name: getattr(time, name) for name in dir(time) if name not in clocks}
-    monkeypatch.setattr(clock, "time", SimpleNamespace(**others, **clocks))
+    monkeypatch.setattr(timing, "time", SimpleNamespace(**others, **clocks))
     yield seen
     assert seen, "no clock was read"
     assert {reader: waiting for reader, waiting in seen.items() if any(waiting)} == {}
@@ -59,50 +59,50 @@ def program(request: pytest.FixtureRequest, made: Any) -> Any:
     return build(made, case_of("rbm", "odd", examples=request.param))
 
 
-def timer(made: Any, *parts: Callable[[], None]) -> blocks.Timer:
-    probe = disturbance.Probe(parts[0], made.sync, 2)
-    return blocks.Timer(
-        parts=parts, sync=made.sync, synchronous=False, threads=1, step_seconds=1e-3, protocol=SHORT, probe=probe,
-        probes=[],
+def time_parts(made: Any, *parts: Callable[[], None]) -> None:
+    timer = blocks.Timer(
+        parts=parts, sync=made.sync, synchronous=False, threads=1, step_seconds=1e-3, protocol=SHORT,
+        probe=disturbance.Probe(parts[0], made.sync, 2), probes=[],
     )  # fmt: skip
+    timer.first_step()
+    timer.measure()
 
 
-def test_at_the_ends_of_probes_and_of_the_proof_of_threads(read: Any, made: Any, program: Any) -> None:
-    program.step()
-    disturbance.prove_threads(disturbance.make_probe(program.step, made.sync))
+def load(made: Any, step: Callable[[], None]) -> None:
+    step()
+    disturbance.seconds_under_load(step, made.sync)
 
 
-def test_at_the_ends_of_warm_up_windows(read: Any, made: Any, program: Any) -> None:
-    blocks.warm_up(program.step, made.sync, SHORT, synchronous=False)
+def prove(made: Any, step: Callable[[], None]) -> None:
+    step()
+    disturbance.prove_threads(disturbance.make_probe(step, made.sync))
 
 
-def test_at_the_ends_of_blocks_and_of_a_first_step(read: Any, made: Any, program: Any) -> None:
-    one = timer(made, program.step)
-    one.first_step()
-    one.measure()
+WAYS: dict[str, Callable[[Any, Callable[[], None]], object]] = {
+    "probes and the proof of threads": prove,
+    "warm-up": lambda made, step: blocks.warm_up(step, made.sync, SHORT, synchronous=False),
+    "blocks": time_parts,
+    "parts": lambda made, step: time_parts(made, step, step),
+    "load": load,
+}
 
 
-def test_at_the_ends_of_the_parts_of_a_step(read: Any, made: Any, program: Any) -> None:
-    one = timer(made, program.step, program.step)
-    one.first_step()
-    one.measure()
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_to_time_a_program_waits_for_it(
+    way: str, read: Any, made: Any, program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disturbance, "LOAD_SECONDS", 0.01)
+    WAYS[way](made, program.step)
 
 
-def test_at_the_ends_of_ceilings(read: Any, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ceilings_are_waited_for(read: Any, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "SIDES", (64, 128))
     monkeypatch.setattr(measuring, "COPY_BYTES", 2**20)
     measuring.measure_ceilings(made)
 
 
-def test_at_the_ends_of_steps_under_load(read: Any, made: Any, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disturbance, "LOAD_SECONDS", 0.01)
-    program.step()
-    disturbance.seconds_under_load(program.step, made.sync)
-
-
-def test_in_a_whole_case(read: Any, made: Any) -> None:
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "torch-1", 1, smoke=True), 1)
-    profile = replace(spec.profile, device="cuda", precision="fp32")
-    spec = replace(spec, cases=(case_of("rbm", "odd"),), timing=SHORT, profile=profile)
-    facts = measuring.measure_case(spec, 0, measuring.make_bench(made)[0])
+def test_nothing_in_a_whole_case_is_timed_before_its_end(read: Any, made: Any) -> None:
+    order = order_of("torch-1", cases=(Asked(case_of("rbm", "odd"), 1, ""),), timing=SHORT)
+    order = replace(order, profile=replace(order.profile, device="cuda", precision="fp32"))
+    facts = measuring.measure_case(order, order.cases[0], measuring.make_bench(made)[0])
     assert facts["status"] == "measured", facts["reason"]

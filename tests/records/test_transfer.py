@@ -1,7 +1,6 @@
 """Records carried elsewhere: import after export is the identity, and nothing that is here is written over."""
 
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -13,127 +12,101 @@ import pytest
 
 from respeed.cli.main import main
 from respeed.errors import UserError
-from respeed.records.models import Kind
-from respeed.records.store import hold_folder, write_json
-from respeed.records.transfer import check_carried, export_records, import_records
-from tests.conftest import MakeRecord
+from respeed.paths import hold_folder
+from respeed.records import record_paths
+from respeed.transfer import Imported, check_carried, export_records, import_records
 from tests.records.conftest import files, write_box
 
 ZIP = Path("records.zip")
-TABLE = Path("results/records/box/raina2009/rbm/torch-1")
+RECORDS = Path("results/records")
 
 
 def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(whole_box: dict[str, Path]) -> None:
     before = files()
-    assert export_records(ZIP, False) == {"box": 6}
+    assert export_records(ZIP, False) == {"box": 7}
     packed = ZIP.read_bytes()
     shutil.rmtree("results")
-    new = import_records(ZIP, False)["box"].new
-    assert new == {Kind.RECORD: 6, Kind.DESCRIPTION: 1, Kind.SHEET: 1}
+    assert import_records(ZIP, False) == {"box": Imported(new=8)}
     assert files() == before
-    again = import_records(ZIP, False)["box"]
-    assert (again.new, again.known, again.lines) == ({}, 8, [])
+    assert import_records(ZIP, False) == {"box": Imported(known=8)}
     assert files() == before
     export_records(ZIP, False)
     assert ZIP.read_bytes() == packed
 
 
-@pytest.mark.parametrize("form", ["records", "machine", "zip"])
-def test_a_folder_is_imported_as_a_zip_file_is(form: str, make_record: MakeRecord) -> None:
-    write_box(make_record)
-    write_json(Path("results/records/box/session-001.json"), {})
+@pytest.mark.parametrize("form", ["there", "there/box", ZIP])
+def test_a_folder_is_imported_as_a_zip_file_is(form: str) -> None:
+    write_box()
     export_records(ZIP, False)
-    Path("results/records").rename("there")
-    paths = {"records": Path("there"), "machine": Path("there/box"), "zip": ZIP}
-    assert import_records(paths[form], False)["box"].new == {Kind.RECORD: 2, Kind.DESCRIPTION: 1}
-    assert check_carried(paths[form]) == ([], 3)
+    RECORDS.rename("there")
+    assert check_carried(Path(form)) == ([], 3)
+    assert import_records(Path(form), False) == {"box": Imported(new=3)}
 
 
-def test_other_rounds_get_the_next_free_numbers(make_record: MakeRecord) -> None:
-    write_box(make_record, hour=1)
+def test_what_two_measured_apart_is_together_and_a_description_that_is_here_stays() -> None:
+    write_box(hour=1, system="Linux 7")
     export_records(ZIP, False)
     theirs = files()
     shutil.rmtree("results")
-    write_box(make_record, rounds=3)
+    write_box(rounds=3)
     ours = files()
-    assert import_records(ZIP, False)["box"].new == {Kind.RECORD: 2}
-    both = files()
-    assert both | ours == both
-    numbers = {f"{TABLE}/round-01.json": "round-04.json", f"{TABLE}/round-02.json": "round-05.json"}
-    assert {name: both[f"{TABLE}/{new}"] for name, new in numbers.items()} == {name: theirs[name] for name in numbers}
-    import_records(ZIP, False)
-    assert files() == both
+    done = import_records(ZIP, False)["box"]
+    path = RECORDS / "box/machine.json"
+    line = f"{path} is another one, and stays; to take theirs, delete it and import again"
+    assert done == Imported(new=2, known=1, lines=[line])
+    assert files() == theirs | ours
 
 
-def test_a_description_that_is_here_stays_and_a_line_says_so(make_record: MakeRecord) -> None:
-    write_box(make_record)
-    export_records(ZIP, False)
-    path = Path("results/records/box/machine.json")
-    path.write_text(path.read_text().replace('"Linux"', '"Linux 7"'))
-    before = files()
-    (line,) = import_records(ZIP, False)["box"].lines
-    assert line == f"{path} is another one, and stays; to take theirs, delete it and import again"
-    assert files() == before
-
-
-def test_another_machine_of_that_name_is_refused_until_it_is_given_another(make_record: MakeRecord) -> None:
-    write_box(make_record, memory_bytes=2**35)
+def test_another_machine_of_that_name_is_refused_until_it_is_given_another() -> None:
+    write_box(memory_bytes=2**35)
     export_records(ZIP, False)
     shutil.rmtree("results")
-    write_box(make_record)
+    write_box()
     before = files()
     with pytest.raises(UserError, match=r"box is another machine .* \(memory, 32.0 GiB, not 16.0 GiB\); --as NAME"):
         import_records(ZIP, False)
-    assert files() == before
-    assert import_records(ZIP, False, "lab")["lab"].new == {Kind.RECORD: 2, Kind.DESCRIPTION: 1}
     with pytest.raises(UserError, match="cannot be the name of a machine"):
         import_records(ZIP, False, "No Name")
+    assert files() == before
+    assert import_records(ZIP, False, "lab") == {"lab": Imported(new=3)}
 
 
-def test_files_of_two_machines_under_one_name_are_refused_and_check_says_so(make_record: MakeRecord) -> None:
-    write_box(make_record)
-    path = TABLE / "round-02.json"
-    record = json.loads(path.read_text())
-    record["provenance"]["machine"]["cpu"] = "Another CPU"
-    write_json(path, record)
-    export_records(ZIP, False)
-    with pytest.raises(UserError, match=r"zip: box: has files of several machines \(CPU, Another CPU, not A CPU\)"):
-        import_records(ZIP, False, "new")
-    (line,), number = check_carried(Path("results/records"), smoke=False)
-    assert (line.partition(": ")[2], number) == (
-        "box: has files of several machines (CPU, Another CPU, not A CPU)", 3,
-    )  # fmt: skip
-
-
-def test_several_machines_keep_their_names(make_record: MakeRecord) -> None:
+def test_several_machines_keep_their_names_and_smoke_records_are_carried_apart() -> None:
     for machine in ("box", "other"):
-        write_box(make_record, machine)
+        write_box(machine)
+    write_box(smoke=True)
     assert export_records(ZIP, False, "other") == {"other": 2}
     assert export_records(ZIP, False) == {"box": 2, "other": 2}
-    shutil.rmtree("results")
+    with pytest.raises(UserError, match="no records of 'bix' \\(did you mean box"):
+        export_records(ZIP, False, "bix")
     with pytest.raises(UserError, match=r"--as lab: has 2 machines \(box, other\)"):
         import_records(ZIP, False, "lab")
-    assert set(import_records(ZIP, False)) == {"box", "other"}
-
-
-def test_smoke_records_are_carried_apart(make_record: MakeRecord) -> None:
-    write_box(make_record, smoke=True)
+    with pytest.raises(UserError, match="is of the real kind, and lies among the smoke ones"):
+        import_records(ZIP, True)
     export_records(ZIP, True)
-    with pytest.raises(UserError, match="is of the smoke kind, and lies among the real ones"):
-        import_records(ZIP, False)
-    assert import_records(ZIP, True, "lab")["lab"].new
+    assert import_records(ZIP, True, "lab")["lab"].new == 3
 
 
-def test_what_cannot_be_used_is_not_exported_and_check_names_it(
-    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_box(make_record)
-    (TABLE / "round-01.json").write_text("{")
-    assert export_records(ZIP, False) == {"box": 1}
-    assert f"skipped: {TABLE}/round-01.json: is damaged" in capsys.readouterr().err
-    assert main(["check", "results/records"]) == 1
-    assert "box/raina2009/rbm/torch-1/round-01.json: is damaged" in capsys.readouterr().out
+def test_what_cannot_be_used_is_not_exported_and_check_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    write_box(rounds=5)
+    damaged, odd, killed, pipe, whole = record_paths(False)
+    damaged.write_text("{\n")
+    with odd.open("a") as file:
+        file.write("{}\n")
+    killed.write_bytes(killed.read_bytes()[:-5])  # of a process that was killed all is kept that is whole
+    pipe.unlink()
+    pipe.symlink_to("/dev/zero")
+    assert export_records(ZIP, False) == {"box": 2}
+    told = capsys.readouterr().err
+    for said in (f"{damaged}:1: is damaged", f"{odd}:3: workload: Field required", f"{pipe}: is no regular file"):
+        assert f"skipped: {said}" in told
     assert main(["check", str(ZIP)]) == 0
+    pipe.unlink()
+    assert main(["check", str(RECORDS)]) == 1
+    told = capsys.readouterr().out
+    for said in (f"{damaged.relative_to(RECORDS)}:1: is damaged", f"{odd.relative_to(RECORDS)}:3: workload: "):
+        assert f"{RECORDS}: {said}" in told
+    assert whole.name not in told
     Path("notes.txt").write_text("mine")
     with pytest.raises(UserError, match=r"notes\.txt: is no zip file"):
         export_records(Path("notes.txt"), False)
@@ -143,10 +116,8 @@ def test_what_cannot_be_used_is_not_exported_and_check_names_it(
 KILLED = """
 import itertools, os, signal, sys
 from pathlib import Path
-from respeed.records import store
-from respeed.records.transfer import import_records
-left = itertools.count(int(sys.argv[1]), -1)
-replace = os.replace
+from respeed.transfer import import_records
+left, replace = itertools.count(int(sys.argv[1]), -1), os.replace
 def replace_or_die(*paths):
     if next(left) <= 0:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -156,8 +127,8 @@ import_records(Path("records.zip"), False)
 """
 
 
-def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_completes_it(make_record: MakeRecord) -> None:
-    write_box(make_record, rounds=3)
+def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_completes_it() -> None:
+    write_box(rounds=3)
     export_records(ZIP, False)
     whole = files()
     shutil.rmtree("results")
@@ -171,23 +142,8 @@ def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_comple
     assert found == whole
 
 
-def test_a_zip_file_is_written_whole_or_not_at_all(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_box(make_record)
-    export_records(ZIP, False)
-    before = ZIP.read_bytes()
-    write_box(make_record, rounds=3)
-    with monkeypatch.context() as patch:
-        patch.setattr("respeed.records.store.os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            export_records(ZIP, False)
-    assert ZIP.read_bytes() == before
-    assert [path.name for path in Path().iterdir() if path.suffix != ".zip"] == ["results"]
-
-
-def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder(
-    make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_box(make_record)
+def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    write_box()
     export_records(ZIP, False)
     lock = hold_folder(False)
     assert main(["import", str(ZIP)]) == 2

@@ -16,11 +16,12 @@ from respeed.errors import UserError
 from respeed.figures import build_figures
 from respeed.inputs.machines import Price, Told
 from respeed.output import build_tables, load_shown
-from respeed.records.store import write_text
+from respeed.paths import write_text
 from respeed.report import build_report
 from respeed.report.context import make_context
 from respeed.text import format_number
-from tests.conftest import ROOT, MakeRecord, write_machines
+from tests.conftest import ROOT
+from tests.made import write_machines
 
 Tell = Callable[..., None]
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="4"/>'
@@ -34,13 +35,13 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def tell(monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Tells prices of an hour in USD, by the number of the box."""
+    """Tells prices of an hour in USD, by the number of the box; of box-02 something else."""
 
     def tell(**prices: float) -> None:
         told = {
             f"box-{name[1:]}": Told(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
             for name, per_hour in prices.items()
-        }
+        } | {"box-02": Told("box-02")}
         monkeypatch.setattr(output, "told_shown", lambda: told)
 
     return tell
@@ -60,8 +61,8 @@ def pages_of_report(machine: str | None = None) -> list[str]:
     return [" ".join(page.extract_text().split()) for page in PdfReader("report/report.pdf").pages]
 
 
-def test_page_1_has_the_finding_the_claims_and_the_precision(make_record: MakeRecord) -> None:
-    write_machines(make_record, 1)
+def test_page_1_has_the_finding_the_claims_and_the_precision() -> None:
+    write_machines(1)
     page = pages_of_report()[0]
     for wanted in (
         "Densely connected RBM: the paper's GPU is 13 times as fast as one core of box-00 Large-scale Deep",
@@ -72,10 +73,8 @@ def test_page_1_has_the_finding_the_claims_and_the_precision(make_record: MakeRe
         assert wanted in page, wanted
 
 
-def test_what_work_costs_is_its_seconds_at_the_price_of_the_machine_and_who_says_so(
-    make_record: MakeRecord, tell: Tell
-) -> None:
-    write_machines(make_record, 3)
+def test_what_work_costs_is_its_seconds_at_the_price_of_the_machine_and_who_says_so(tell: Tell) -> None:
+    write_machines(3)
     tell(_00=4.0, _01=1.0)
     found, text = context_of()["machines"], " ".join(pages_of_report())
     seconds = load_table("cells", Path("results/tables")).set_index("machine")["seconds"].dropna()
@@ -88,8 +87,8 @@ def test_what_work_costs_is_its_seconds_at_the_price_of_the_machine_and_who_says
         assert wanted in text, wanted
 
 
-def test_the_report_of_twelve_machines_shows_one_beside_the_fastest(make_record: MakeRecord) -> None:
-    write_machines(make_record, 12)
+def test_the_report_of_twelve_machines_shows_one_beside_the_fastest() -> None:
+    write_machines(12)
     text = " ".join(pages_of_report("box-07"))
     assert {path.name[:6] for path in Path("results/figures").rglob("*-*.svg")} == {"box-07"}
     assert "On box-07" in text
@@ -98,8 +97,8 @@ def test_the_report_of_twelve_machines_shows_one_beside_the_fastest(make_record:
     assert "What it costs" not in text
 
 
-def test_without_the_tables_what_to_do_is_one_line(make_record: MakeRecord) -> None:
-    write_machines(make_record, 1)
+def test_without_the_tables_what_to_do_is_one_line() -> None:
+    write_machines(1)
     for build_one in (build_figures, build_report):
         with pytest.raises(UserError, match="build the tables first"):
             build_one(smoke=False)

@@ -15,11 +15,12 @@ from pypdf import PdfReader
 from respeed.figures import build_figures
 from respeed.figures.style import fold, save_figure
 from respeed.output import build_tables
-from respeed.paths import RoundId, description_path, round_path
-from respeed.records.store import write_json, write_record
+from respeed.paths import write_json
+from respeed.records import write_description
 from respeed.report import FORM, build_report, with_letters_only
 from respeed.text import is_unprintable, printable
-from tests.conftest import ROOT, MakeRecord, description
+from tests.conftest import ROOT
+from tests.made import description, make_lines, write_lines
 
 # As a stranger's label may be: control characters, marks of direction, what means something in each language that we
 # write, letters that few faces have.
@@ -67,29 +68,22 @@ def test_any_text_is_drawn_as_an_svg_that_is_xml_and_that_typst_takes(
 
 
 def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
-    make_record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(ROOT / "report", tmp_path / "report", ignore=shutil.ignore_patterns("*.pdf", "facts"))
     monkeypatch.chdir(tmp_path)
-    hardware = {}
+    hardware = {"cpu": NASTY, "system": NASTY, "accelerators": [NASTY], "cpu_flags": [NASTY]}
+    backend = dict.fromkeys(("package", "library", "version", "kernel", "accelerator"), NASTY)
     for profile in ("evil", "none", "other"):
-        for index in (1, 2):
-            record = make_record([0.1 * index] * 2, index=index, profile=profile)
-            record["profile"] |= {"label": NASTY, "package": NASTY}
-            if profile == "none":  # no row of any table: these words say where it would stand
-                record["profile"] |= dict.fromkeys(("device", "precision"), NASTY)
-            record["cases"][0] |= {"errors": {NASTY: 1e-6}}
-            machine = record["provenance"]["machine"]
-            record["provenance"] |= {
-                "commit": NASTY,
-                "versions": {NASTY: NASTY},
-                "backend": dict.fromkeys(("package", "library", "version", "kernel", "accelerator"), NASTY),
-                "machine": machine | {"cpu": NASTY, "system": NASTY, "accelerators": [NASTY], "cpu_flags": [NASTY]},
-            }
-            hardware = record["provenance"]["machine"]
-            write_record(round_path(RoundId("box", "raina2009", "rbm", profile, index)), record)
-    described = description(not_measurable={"torch-all": NASTY}, **hardware)
-    write_record(description_path("box", smoke=False), described)
+        # A row of no table of the paper's: these words say where it would stand.
+        odd = dict.fromkeys(("device", "precision"), NASTY) if profile == "none" else {}
+        for number in (1, 2):
+            start, result = make_lines(
+                number=number, profile=profile, label=NASTY, package=NASTY, hardware=hardware, commit=NASTY,
+                versions={NASTY: NASTY}, errors={NASTY: 1e-6}, **odd,
+            )  # fmt: skip
+            write_lines(start | {"backend": backend}, result)
+    write_description("box", False, description(not_measurable={"torch-all": NASTY}, **hardware))
     write_json(Path("results/records/box/unknown.json"), {})
     for build in (build_tables, build_figures, build_report):
         build(smoke=False)

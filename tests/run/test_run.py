@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -89,14 +88,13 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    """A clone with an environment that the real uv made, without a network; in a folder with another's uv.toml."""
+def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_set_up(tmp_path: Path) -> None:
+    """The environment is one that the real uv made, without a network, in a folder with another's uv.toml: whoever
+    names the cache has his code run, so that no settings of a folder above may reach uv."""
     if REAL_UV is None:
         pytest.skip("no uv on the PATH or in .tools")
-    folder = tmp_path_factory.mktemp("installed")
-    clone = Clone(folder, REAL_UV)
-    wheel = folder / "tiny-1-py3-none-any.whl"
+    clone = Clone(tmp_path, REAL_UV)
+    wheel = tmp_path / "tiny-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr("tiny.py", TELL)
         # The build backend of the real lock, from the environment that runs these tests.
@@ -107,33 +105,22 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
         file.writestr("tiny-1.dist-info/RECORD", "")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash=sha256:{digest}\n")
-    (folder / "uv.toml").write_text(f'cache-dir = "{folder}/planted"\n')
+    (tmp_path / "uv.toml").write_text(f'cache-dir = "{tmp_path}/planted"\n')
     path = f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}"
     code, _, said = clone.run("python", "--version", PATH=path, UV_OFFLINE="1", UV_PYTHON_DOWNLOADS="never")
-    assert code == 0, said
+    assert (code, (tmp_path / "planted").exists()) == (0, False), said
     (clone.path / "uv").unlink()
-    yield clone
-    shutil.rmtree(folder)
-
-
-def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_set_up(installed: Clone) -> None:
-    first = installed.folder
-    copied, moved = first.parent / "a copy with spaces", first.parent / "verschöben, 移動"
+    first, copied, moved = clone.folder, tmp_path / "a copy with spaces", tmp_path / "verschöben, 移動"
     shutil.copytree(first, copied, symlinks=True)
     for folder in (first, copied, moved):
         if folder == moved:
             first.rename(moved)
-        installed.folder = folder
+        clone.folder = folder
         for command in ("tiny", "respeed"):
-            code, told, said = installed.run(command)
+            code, told, said = clone.run(command)
             prefix, file = told.splitlines()
             assert (code, said, Path(prefix)) == (0, "", folder / ".venv")
             assert Path(file).is_relative_to(folder)
-
-
-def test_no_settings_of_a_folder_above_reach_uv(installed: Clone) -> None:
-    """Whoever names the cache has his code run: what uv takes from there is checked by no hash."""
-    assert not (installed.path.parent / "planted").exists()
 
 
 def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the_project_changes(clone: Clone) -> None:

@@ -1,7 +1,7 @@
 """A model of four GPUs, whose clocks follow what they do, drives the real warm-up, probe and blocks; and what tables
 make of these: a clock that a heavy load always lowers keeps its blocks, heat and a neighbour lose theirs."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +10,14 @@ import pytest
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import probes_of, read_rounds
 from respeed.measure.case import measure_ceilings
-from respeed.protocol import POWER_CAP, REAL, TOO_HOT, probed_as
+from respeed.protocol import POWER_CAP, REAL, TOO_HOT
+from respeed.records import Record, case_key
 from respeed.timing import blocks, disturbance
 from respeed.timing.blocks import Meter, Timer, warm_up
 from respeed.timing.disturbance import PROBE_SECONDS, make_probe
 from respeed.workloads.matmul import Matmul
-from tests.conftest import MakeRecord
+from tests.derived import PAPER, PAPERS
+from tests.made import make_record
 
 QUIET = {
     "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0,
@@ -24,6 +26,7 @@ QUIET = {
 # followed its load, and how many times as fast it comes back.
 PRODUCT, STEP, SYNC, PAUSE, LAG, BACK = 40e-6, 2e-3, 20e-6, 1.0, 0.05, 10
 ROUNDS, DISTURBED = 6, (1, 4)
+CASES = PAPER.experiments["rbm"].cases
 
 
 class GPU:
@@ -58,36 +61,29 @@ class GPU:
         self.now += SYNC
 
     def told(self) -> dict[str, float]:
-        bits = (
-            {"capped": POWER_CAP, "thermal": TOO_HOT & 0x40, "hot": TOO_HOT & 0x20}.get(self.kind, 0)
-            if self.is_slow
-            else 0
-        )
+        bits = {"capped": POWER_CAP, "thermal": TOO_HOT & 0x40, "hot": TOO_HOT & 0x20}.get(self.kind, 0) * self.is_slow
         clock = 1590 / self.slower if self.is_slow and self.kind != "shared" else 1590
         return {"sm_mhz": clock, "highest_sm_mhz": 1590, "watts": 70.0, "reasons": bits}
 
 
-def records_of(gpu: GPU, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     """Rounds of cases that are light and heavy by turns, each built and checked while the device does nothing."""
     for module in (blocks, disturbance):
         monkeypatch.setattr(module, "seconds_now", lambda: gpu.now)
     monkeypatch.setattr(blocks, "take_snapshot", lambda *_, **__: None)
     monkeypatch.setattr(blocks, "difference", lambda *_: QUIET)
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     for gpu.round in range(1, ROUNDS + 1):
         gpu.pause()
         probe, probes = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False), probes_of(records)
         assert probe.repeats == pytest.approx(PROBE_SECONDS / PRODUCT, rel=0.01) or gpu.is_slow
-        record = make_record([0.1], index=gpu.round, profile="gpu", device="cuda", architecture="gpu")
-        (like,) = record["cases"]
-        record["cases"] = []
-        for number in range(4):
+        results = []
+        for number, case in enumerate(CASES):
 
             def step(heavy: bool = number % 2 > 0) -> None:
                 gpu.run(STEP, heavy=heavy)
 
-            name = f"case-{number}"
-            compared = probes.setdefault(probed_as(record["id"], name, "rbm", is_cpu=False), [])
+            compared = probes.setdefault(case_key(case.workload, case.parameters), [])
             timer = Timer(
                 parts=(step,), sync=gpu.sync, synchronous=False, threads=1, step_seconds=1e9, protocol=REAL,
                 probe=probe, probes=compared, meter=Meter(device=gpu.told),
@@ -97,8 +93,9 @@ def records_of(gpu: GPU, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatc
             gpu.pause()
             warm = warm_up(step, timer.sync, REAL, synchronous=False)
             timed = replace(timer, step_seconds=warm.step_seconds).measure()
-            record["cases"].append(like | {"case": name, "blocks": [asdict(block) for block in timed]})
-        records.append(record)
+            made = make_record([0.1], number=gpu.round, profile="gpu", device="cuda", architecture="gpu", case=case)
+            results.append(made.results[0].model_copy(update={"blocks": timed}))
+        records.append(replace(made, results=tuple(results)))
     return records
 
 
@@ -138,16 +135,16 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
     ],
 )
 def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passing_heat_and_neighbours_are(
-    kind: str, slower: float, causes: set[str], make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+    kind: str, slower: float, causes: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = records_of(GPU(kind, slower), make_record, monkeypatch)
-    rounds = read_rounds(records)
+    records = records_of(GPU(kind, slower), monkeypatch)
+    rounds = read_rounds(records, PAPERS)
     lost = rounds["round"].isin(DISTURBED if causes else ())
     assert (rounds["discarded"] == rounds["blocks"].where(lost, 0)).all()
     assert set().union(*rounds["cause_counts"]) == set(causes)
     # What counts is the time at the clock that the load leaves, from the first step of a block to the last.
     expected = STEP * (slower if kind in ("capped", "hot") else 1.0)
-    heavy = rounds["case"].isin(["case-1", "case-3"]) & ~lost
+    heavy = rounds["case"].isin([CASES[1].name, CASES[3].name]) & ~lost
     assert rounds.loc[heavy, "step_seconds"].tolist() == pytest.approx([expected] * heavy.sum(), rel=0.01)
     facts = {one["fact"]: one["value"] for one in describe_machine("box", records, rounds, None)}
     told = facts["clocks under load"]
@@ -155,10 +152,3 @@ def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passin
     assert " of 1,590 MHz" in told
     reasons = {"capped": "power cap after 12 of 24 blocks", "thermal": "too hot after ", "hot": "too hot after "}
     assert reasons.get(kind, " W") in told
-
-
-def test_rows_on_a_cpu_are_compared_over_all_their_cases_and_tell_no_clock(make_record: MakeRecord) -> None:
-    records = [make_record([0.1], index=index) for index in range(1, 7)]
-    assert probes_of(records) == {"": [0.004] * 12}
-    facts = describe_machine("box", records, read_rounds(records), None)
-    assert "clocks under load" not in {one["fact"] for one in facts}

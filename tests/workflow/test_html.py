@@ -57,7 +57,7 @@ def test_it_is_left_alone_where_nothing_is_to_do_or_only_the_pdf_is_asked_for_an
     assert path.exists()
     assert copy.records() == records
     assert told.count("the report is") == 1
-    assert told.count("cells to measure") == 5  # the announcement once, not that of a Snakemake within
+    assert told.count("rbm: 0 of 16 cells to measure") == 1  # the announcement once, not that of a Snakemake within
 
 
 @pytest.mark.slow

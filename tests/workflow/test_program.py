@@ -1,13 +1,13 @@
 """A paper whose own program is run, added as data alone: docs/adding.md's example, by the real Snakemake."""
 
 import csv
-import json
 import shutil
 
 import pytest
 from pypdf import PdfReader
 
 from tests.conftest import ROOT, Project
+from tests.signals import lines_of
 
 COMPILER = shutil.which("gcc")
 RUN = ("--config", "preset=smoke", "papers=three-loops", "profiles=[program-1, program-all]")
@@ -63,9 +63,9 @@ def test_a_paper_with_a_program_of_its_own_is_rerun_as_data_once_its_reader_allo
     assert {cell["status"] for cell in _cells(project) if cell["is_cpu"] == "True"} == {"wide"}, [
         cell["reason"] for cell in _cells(project)
     ]
-    products = [json.loads((project.folder / path).read_text()) for path in project.records() if "/products/" in path]
-    measured = [case for record in products for case in record["cases"] if case["status"] == "measured"]
-    assert {len(case["executables"]["./multiply"]) for case in measured} == {64}
+    lines = [one for path in project.records() for one in lines_of(project.folder / path)[1:]]
+    measured = [one for one in lines if one["status"] == "measured" and "./multiply" in one["executables"]]
+    assert {len(one["executables"]["./multiply"]) for one in measured} == {64}
     text = " ".join(page.extract_text() for page in PdfReader(project.folder / "report/smoke.pdf").pages)
     assert "Their program, all cores" in text
 

@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -20,14 +21,14 @@ import yaml
 from packaging.requirements import Requirement
 from pypdf import PdfReader
 
-from respeed.records.store import read_file, write_record
 from tests.conftest import ROOT, Project
-from tests.signals import STOPPED, hear_all, still_run
+from tests.signals import STOPPED, hear_all, lines_of, still_run
 from tests.systems import without_network
 
 SMOKE = ("--config", "preset=smoke")
-RBM_ON_TWO = (*SMOKE, "experiments=rbm", "profiles=[openblas-1, openblas-all]", "--", "tables")
-ONE_CELL = (*SMOKE, "experiments=rbm", "profiles=openblas-1")
+RBM = (*SMOKE, "papers=raina2009", "experiments=rbm", "machine=box")
+RBM_ON_TWO = (*RBM, "profiles=[openblas-1, openblas-all]", "--", "tables")
+ONE_ROW = (*RBM, "profiles=openblas-1")
 
 
 def table(project: Project, name: str) -> str:
@@ -38,8 +39,12 @@ def table(project: Project, name: str) -> str:
 
 
 def test_a_run_leaves_records_tables_figures_and_the_report_and_nothing_among_real_results(measured: Project) -> None:
-    # Experiments x CPU profiles, but for sparse coding by PyTorch on one core, which the paper's file leaves out.
-    assert len(measured.records()) == 5 * 4 - 1
+    # A process for each row of CPUs, and one for each number of threads of a ladder.
+    rows = {Path(path).parent.name for path in measured.records()}
+    ladder = {name for name in rows if name.startswith("openblas-all-t")}
+    assert rows - ladder == {"openblas-1", "openblas-all", "torch-1", "torch-all"}
+    assert ladder
+    assert len(measured.records()) == len(rows)
     smoke = measured.folder / "results/smoke"
     papers = [f"raina2009/{name}" for name in ("rbm.csv", "rbm.md", "rbm.tex", "matmul.csv", "sparse-coding.csv")]
     for name in ("cells.csv", "speedups.csv", "claims.csv", "../tables.html", *papers, "../README.md"):
@@ -63,21 +68,23 @@ def test_every_page_of_the_smoke_report_says_that_it_is_no_measurement(measured:
 
 
 def test_a_run_shows_its_turns_and_leaves_an_empty_file_when_nothing_is_left(measured: Project) -> None:
-    (session,) = (measured.folder / "results/smoke/logs").glob("*/session-*.done")
-    log = session.with_suffix(".log").read_text()
-    turns = [line.split(",")[0] for line in log.splitlines() if "about" in line]
-    assert turns == [f"respeed: turn {number} of 4" for number in range(1, 5)]
+    (log,) = (measured.folder / "results/smoke/logs").glob("*/measured-*.log")
+    turns = [line.split(",")[0] for line in log.read_text().splitlines() if "about" in line]
+    number = len(measured.records())
+    assert turns == [f"respeed: turn {turn} of {number}" for turn in range(1, number + 1)]
+    assert log.with_suffix("").stat().st_size == 0
 
 
 def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Project) -> None:
     told = measured.snakemake(*SMOKE).stdout.splitlines()
-    assert "Nothing to be done" in told[-2]
-    assert told[-1] == (
+    assert "Nothing to be done" in told[-3]
+    assert told[-2] == (
         "respeed: the report is report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
     )
+    assert re.fullmatch(r"respeed: \S+: \d+ cells measured", told[-1])
     for arguments in (("-n",), ("nothing-of-that-name",)):
         told = measured.snakemake(*arguments, *SMOKE, check=False).stdout.splitlines()
-        assert "the report is" not in told[-1]
+        assert not [line for line in told if "the report is" in line]
         assert any("Nothing to be done" in line for line in told) == (arguments == ("-n",))
 
 
@@ -95,57 +102,67 @@ def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Pro
 
 
 @pytest.mark.slow
-def test_a_new_profile_is_one_file_and_more_rounds_a_number_and_only_they_are_measured(copy: Project) -> None:
-    before = copy.records()
+def test_a_new_profile_is_one_file_a_size_a_line_more_rounds_a_number_and_only_they_are_measured(copy: Project) -> None:
+    def added(*arguments: str) -> list[tuple[str, list[tuple[str, int]]]]:
+        before = copy.records()
+        copy.snakemake("tables", *SMOKE, "papers=raina2009", *arguments)
+        after = copy.records()
+        assert after | before == after
+        return [
+            (Path(path).parent.name, [(one["workload"], one["number"]) for one in lines_of(copy.folder / path)[1:]])
+            for path in sorted(after.keys() - before.keys())
+        ]
+
     text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
     (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"))
-    copy.snakemake("tables", *SMOKE)
-    after = copy.records()
-    assert after | before == after
-    assert {Path(path).parent.name for path in after.keys() - before.keys()} == {"my-box"}
+    assert [name for name, _ in added()] == ["my-box"]
     assert "My own row" in table(copy, "raina2009/rbm")
-    copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
-    copy.snakemake("tables", *ONE_CELL)
-    more = copy.records()
-    assert more | after == more
-    assert {Path(path).name for path in more.keys() - after.keys()} == {"round-02.json"}
-
-
-@pytest.mark.slow
-def test_a_new_size_is_one_line_and_is_measured_and_shown(copy: Project) -> None:
     line = "      - {case: 36x64, visible: 36, hidden: 64}\n"
     copy.edit("workflow/papers/raina2009/paper.yaml", line, line + line.replace("36", "50").replace("64", "70"))
-    planned = copy.snakemake("-n", *SMOKE).stdout
-    assert re.search(r"generated:\s+measure$", planned, flags=re.MULTILINE), planned
-    assert "raina2009 rbm: 20 of 20 cells to measure" in planned
-    assert "4 earlier records will not be used: measured with other sizes, threads, timing or seed" in planned
-    assert len(re.findall(r" 0 of \d+ cells to measure", planned)) == 4
-    copy.snakemake("tables", *ONE_CELL)
+    one = ("experiments=rbm", "profiles=openblas-1")
+    assert added(*one) == [("openblas-1", [("rbm", 1)])]
     assert "50x70" in table(copy, "raina2009/rbm").splitlines()[0]
+    copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
+    assert added(*one) == [("openblas-1", [("rbm", 2)] * 5)]
 
 
 @pytest.mark.slow
-def test_a_hardware_sheet_is_measured_once_and_again_only_where_it_cannot_be_used(copy: Project) -> None:
-    (sheet,) = (copy.folder / "results/smoke/records").glob("*/hardware.json")
-    assert all(table(copy, name).count("\n") > 2 for name in ("rates", "scaling"))
-    assert "gauge" not in copy.snakemake("-n", "-F", *SMOKE).stdout
-    sheet.write_text(sheet.read_text()[:1000])
-    copy.snakemake(str(sheet.relative_to(copy.folder)), *SMOKE)
-    assert json.loads(sheet.read_text())["smoke"]
-
-
-@pytest.mark.slow
-def test_what_cannot_be_used_is_skipped_with_a_line_and_measured_anew(copy: Project) -> None:
-    """Damaged by a full disk, or made for another place: Snakemake itself sees none of it."""
-    rbm = next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm"))
-    (rbm / "torch-1/round-01.json").write_text("{")
-    stale = rbm / "openblas-1/round-01.json"
-    stale.write_text(stale.read_text().replace('"name": "openblas-1"', '"name": "mkl-1"'))
-    (rbm.parents[1] / "machine.json").write_text("{")
-    assert copy.snakemake("tables", *SMOKE).stdout.count("skipped: ") >= 2
-    assert json.loads((rbm.parents[1] / "machine.json").read_text())["hardware"]
-    assert {path.parent.name for path in rbm.rglob("round-02.json")} == {"torch-1", "openblas-1"}
+def test_what_is_damaged_or_gone_is_skipped_with_a_line_and_measured_anew(copy: Project) -> None:
+    """By a full disk, or moved to another place: Snakemake itself sees none of it."""
+    (machine,) = (copy.folder / "results/smoke/records").iterdir()
+    (torch,), (openblas,) = (list((machine / name).glob("*.jsonl")) for name in ("torch-1", "openblas-1"))
+    torch.write_text("{")
+    first, damaged, *others = openblas.read_text().splitlines(keepends=True)
+    openblas.write_text("".join([first, damaged[: len(damaged) // 2] + "\n", *others]))
+    (machine / "machine.json").write_text("{")
+    told = copy.snakemake("tables", *SMOKE).stdout
+    assert told.count("skipped: ") >= 3
+    assert json.loads((machine / "machine.json").read_text())["hardware"]
+    (new,) = (path for path in (machine / "openblas-1").iterdir() if path != openblas)
+    assert len(lines_of(new)) == 2
+    assert len(list((machine / "torch-1").iterdir())) == 2
     assert "rbm: 0 of 16 cells" in copy.snakemake("-n", *SMOKE).stdout
+    assert "Nothing to be done" in copy.snakemake("tables", *SMOKE).stdout
+
+
+def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_it_was_mended(project: Project) -> None:
+    """By Snakemake and by hand, and while nothing was mended, neither tries again."""
+    right = ("workflow/respeed/workloads/rbm.py", "        v0[...] = a.x\n        add_sigmoid_sample(")
+    project.edit(*right, wrong := right[1].replace("a.x", "0.5 * a.x"))
+    asked = (*ONE_ROW, "--", "tables")
+    done = project.snakemake(*asked, check=False)
+    assert done.returncode == 1
+    last = [line for line in done.stdout.splitlines() if line.startswith("respeed: ")][-1]
+    assert last.startswith("respeed: box: 0 cells measured, 4 failed: rbm 36x64 on openblas-1: wrong result: ")
+    before = project.records()
+    done = project.snakemake(*asked, check=False)
+    assert (done.returncode, "Nothing to be done" in done.stdout, project.records()) == (1, True, before)
+    assert project.run("respeed", "measure", *ONE_ROW, check=False).returncode == 1
+    assert project.records() == before
+    project.edit(right[0], wrong, right[1])
+    assert "box: 4 cells measured\n" in project.snakemake(*asked).stdout
+    assert len(project.records()) == 2
+    assert project.run("respeed", "status", *ONE_ROW).returncode == 0
 
 
 def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Project) -> None:
@@ -154,7 +171,7 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     # What a row is called decides no measurement.
     copy.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", "Another name")
     before = copy.records()
-    copy.snakemake("-F", "tables", *SMOKE, "experiments=matmul")
+    copy.snakemake("-F", "tables", *SMOKE, "papers=raina2009", "experiments=matmul")
     assert copy.records() == before
     assert "elsewhere" in table(copy, "raina2009/rbm")
     assert "Another name" in table(copy, "raina2009/rbm")
@@ -165,8 +182,8 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
 
 @pytest.mark.slow
 def test_the_pdf_target_measures_nothing_even_when_rounds_are_missing_or_stale(copy: Project) -> None:
-    next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm/torch-1/round-01.json")).unlink()
-    copy.edit("config.yaml", "seed: 2009", "seed: 2010")
+    next((copy.folder / "results/smoke/records").glob("*/torch-1/*.jsonl")).unlink()
+    copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
     (copy.folder / "report/smoke.pdf").unlink()
     before = copy.records()
     assert "turn 1" not in copy.snakemake("pdf", *SMOKE).stdout
@@ -186,9 +203,9 @@ def test_the_report_is_the_same_byte_for_byte_when_the_records_are(copy: Project
 
 
 def test_a_damaged_record_does_not_keep_the_others_from_the_report(copy: Project) -> None:
-    next((copy.folder / "results/smoke/records").glob("*/raina2009/rbm/torch-1/round-01.json")).write_text("{")
+    next((copy.folder / "results/smoke/records").glob("*/torch-1/*.jsonl")).write_text("{")
     told = copy.snakemake("pdf", *SMOKE).stdout
-    assert re.search(r"respeed: skipped: .*/raina2009/rbm/torch-1/round-01.json: is damaged", told)
+    assert re.search(r"respeed: skipped: .*/torch-1/.*.jsonl:1: is damaged", told)
     assert "Traceback" not in told
 
 
@@ -230,20 +247,37 @@ def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_c
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_twenty_moments_ends_with_the_complete_set(project: Project) -> None:
+def test_a_run_that_is_killed_at_twenty_moments_keeps_what_it_measured_and_ends_with_the_complete_set(
+    project: Project,
+) -> None:
+    def lines() -> dict[str, list[dict[str, object]]]:
+        return {path: lines_of(project.folder / path) for path in project.records()}
+
     chosen = random.Random(20)
     for _ in range(20):
-        before = project.records()
+        before = lines()
         with start(project, *RBM_ON_TWO) as process:
             time.sleep(chosen.uniform(0.0, 12.0))
             os.killpg(process.pid, signal.SIGKILL)
-        after = project.records()
-        assert after | before == after
-        for path in after:
-            read_file(project.folder / path, True)
+        after = lines()
+        assert all(after[path] == said for path, said in before.items())
     project.snakemake(*RBM_ON_TWO)
-    assert len(project.records()) == 2
+    counts = Counter(
+        (path.split("/")[-2], str(one["parameters"])) for path, (_, *results) in lines().items() for one in results
+    )
+    assert [*counts.values()] == [1] * 8
     assert table(project, "raina2009/rbm")
+
+
+@pytest.mark.slow
+def test_beside_a_busy_loop_a_smoke_run_ends_and_its_results_are_right(project: Project) -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
+        try:
+            os.sched_setaffinity(loop.pid, {min(os.sched_getaffinity(0))})
+            done = project.snakemake(*RBM_ON_TWO)
+        finally:
+            loop.kill()
+    assert "box: 8 cells measured\n" in done.stdout
 
 
 def test_two_runs_in_one_folder_are_refused_in_one_line(project: Project) -> None:
@@ -259,9 +293,9 @@ def test_two_runs_in_one_folder_are_refused_in_one_line(project: Project) -> Non
 
 def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_differs(copy: Project) -> None:
     (path,) = (copy.folder / "results/smoke/records").glob("*/machine.json")
-    description = json.loads(path.read_text())
-    description["hardware"]["usable_cores"] = 64
-    write_record(path, description)
+    described = json.loads(path.read_text())
+    described["hardware"]["usable_cores"] = 64
+    path.write_text(json.dumps(described))
     done = copy.snakemake(*SMOKE, check=False)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("respeed:"))
     assert done.returncode == 2
@@ -269,17 +303,27 @@ def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_diffe
     assert "--config machine=" in line
 
 
-def test_by_hand_within_a_budget_nothing_is_begun_that_would_end_after_it(project: Project) -> None:
-    def measure(budget: str) -> str:
-        return project.run("respeed", "measure", "--budget", budget, *ONE_CELL, CUDA_VISIBLE_DEVICES="").stdout
+def test_by_hand_a_cell_is_measured_on_a_row_as_often_as_is_asked_and_a_run_shows_it(project: Project) -> None:
+    def measure(*arguments: str) -> str:
+        command = ("respeed", "measure", *arguments, *SMOKE, "machine=box")
+        return project.run(*command, CUDA_VISIBLE_DEVICES="").stdout
 
-    told = measure("1s")
-    assert "0 turns" in told
-    assert "which the budget has not left" in told
+    cell = ("--only", "raina2009/rbm/36x64", "--profiles", "openblas-1", "--rounds", "3")
+    assert "which the budget has not left" in measure("--budget", "1s", *cell)
     assert not project.records()
-    assert "1 turn in" in measure("1h")
-    planned = project.snakemake("-n", *SMOKE, "experiments=rbm").stdout
-    assert "raina2009 rbm: 12 of 16 cells to measure" in planned
+    told = measure(*cell)
+    assert "3 turns in" in told
+    assert told.endswith("box: 1 cell measured\n")
+    measured = [one for path in project.records() for one in lines_of(project.folder / path)[1:]]
+    assert sorted(one["number"] for one in measured) == [1, 2, 3]
+    assert "raina2009 rbm: 15 of 16 cells to measure" in project.snakemake("-n", *RBM).stdout
+    project.snakemake(*ONE_ROW, "--", "tables")
+    before = project.records()
+    measure(*cell[:-1], "4")
+    assert "raina2009 rbm: 0 of 4 cells to measure" in project.snakemake(*ONE_ROW, "--", "tables").stdout
+    assert len(project.records()) == len(before) + 1
+    rounds = (project.folder / "results/smoke/tables/rounds.csv").read_text()
+    assert len(re.findall(",36x64,.*,openblas-1,", rounds)) == 4
 
 
 def test_snakemakes_own_lint_finds_only_the_missing_containers(project: Project) -> None:
@@ -318,7 +362,7 @@ def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_nam
     assert all("No measurement" in page for page in pages)
     assert "raina2009" in (folder / "report/smoke.html").read_text(encoding="utf-8")
     assert list(folder.glob("results/smoke/figures/raina2009/rbm/*-speedup.png"))
-    assert len(project.records()) == 5 * 4 - 1
+    assert len(project.records()) >= 5
 
 
 # Snakemake of one's own.
@@ -372,6 +416,6 @@ def test_plain_snakemake_is_whole_where_nothing_but_the_declared_dependencies_is
     if subprocess.run(command, env=environment, check=False).returncode:
         pytest.skip("uv has not all of the lock in its cache")
     path = f"{own / 'bin'}{os.pathsep}{os.defpath}"
-    told = project.run("snakemake", "--cores", "all", *ONE_CELL, PATH=path, PYTHONPATH="", CUDA_VISIBLE_DEVICES="")
+    told = project.run("snakemake", "--cores", "all", *ONE_ROW, PATH=path, PYTHONPATH="", CUDA_VISIBLE_DEVICES="")
     assert "respeed: the report is report/smoke.pdf, for a browser report/smoke.html" in told.stdout
     assert "Densely connected RBM" in (project.folder / "report/smoke.html").read_text()

@@ -1,4 +1,4 @@
-"""The inverse: right for any matrix that has one, and seen to be wrong where it is."""
+"""The inverse: of a matrix that has one, and seen to be wrong where it is."""
 
 from types import SimpleNamespace
 
@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 
 from respeed.measure.case import TOLERANCE
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Inverse
-from tests.conformance.programs import build, is_right, make
-
-
-@pytest.mark.parametrize("name", ["numpy", "torch"])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_inverse_of_any_size_agrees_with_float64(name: str, threads: int) -> None:
-    for size in (1, 5, 512):
-        assert is_right(build(make(name, threads=threads), Case("inverse", "inverse", {"size": size})))
+from tests.conformance.programs import build, make
 
 
 def test_its_matrix_is_well_conditioned_and_one_that_was_changed_or_rounded_to_ten_bits_does_not_pass() -> None:

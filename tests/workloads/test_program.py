@@ -14,21 +14,19 @@ from typing import Any
 import psutil
 import pytest
 
-from respeed.analysis.cells import make_cells
-from respeed.analysis.rounds import read_rounds
 from respeed.backends import make_backend
 from respeed.errors import UserError, WrongResult
 from respeed.inputs import config
+from respeed.inputs.machines import load_profile
 from respeed.inputs.papers import PAPER_FILES, load_paper
-from respeed.inputs.profiles import load_profile
 from respeed.measure.case import Bench, make_bench, measure_case
+from respeed.measure.order import Asked, Order
 from respeed.measure.turn import measure_turn
-from respeed.model.paper import Case, Paper
-from respeed.paths import RoundId
-from respeed.schedule import spec as specs
-from respeed.schedule.spec import RoundSpec, make_spec
+from respeed.model import Case, Paper
+from respeed.schedule import work
 from respeed.workloads import program
 from tests.conftest import ROOT
+from tests.orders import order_of
 
 EXAMPLE = ROOT / "docs/three-loops"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -41,14 +39,14 @@ def bench() -> Bench:
     return make_bench(make_backend("program", device="cpu", precision="fp32", threads=1, seed=1))[0]
 
 
-def spec_of(*command: str, n: int = 3, **said: Any) -> RoundSpec:
-    spec = make_spec(RoundId("box", "raina2009", "rbm", "openblas-1", 1, smoke=True), 1)
+def order_for(*command: str, n: int = 3, **said: Any) -> Order:
     case = Case("one", "program", {"n": n, "program": {"paper": "loops", "command": [*command], **said}})
-    return replace(spec, cases=(case,), profile=load_profile("program-1"), rehearsals=())
+    return replace(order_of(cases=(Asked(case, 1, ""),)), profile=load_profile("program-1"))
 
 
 def measured(*command: str, **said: Any) -> dict[str, Any]:
-    return measure_case(spec_of(*command, **said), 0, bench())
+    order = order_for(*command, **said)
+    return measure_case(order, order.cases[0], bench())
 
 
 def seconds_of(facts: dict[str, Any]) -> set[float]:
@@ -59,7 +57,7 @@ def seconds_of(facts: dict[str, Any]) -> set[float]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of the paper `loops`."""
-    for module in (program, specs):
+    for module in (program, work):
         monkeypatch.setattr(module, "PAPERS", tmp_path)
     (tmp_path / "loops").mkdir()
     for name, text in FILES.items():
@@ -72,12 +70,9 @@ CHANGES = "import sys; open(sys.argv[1], 'a').write('1')"
 WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "not built": (["./gone"], {}, "not-run", "there is no ./gone in workflow/papers/loops; the paper's program must"),
     "not installed": (["no-such-program"], {}, "not-run", "there is no no-such-program on the PATH"),
-    "no data": (["cat", "{paper}/gone.txt"], {}, "not-run", "there is no {paper}/gone.txt in workflow/papers/loops"),
     "no executable": (["./like.txt"], {}, "failed", "./like.txt cannot be run: Permission denied"),
     "exit code": ([*PYTHON, "raise SystemExit('no n given')"], {}, "failed", "ended with exit code 1: no n given"),
     "crash": ([*PYTHON, "import os; os.abort()"], {}, "failed", "ended with SIGABRT"),
-    "other signal": (["sh", "-c", "kill -40 $$"], {}, "failed", "sh ended with signal 40"),
-    "long name": (["true", f"{{paper}}/{'a' * 300}"], {}, "not-run", "there is no {paper}/aaa"),
     "a pipe": (["mkfifo", "out"], OUT, "failed", "out, which is checked, is no plain"),
     "endless": (["sleep", "9"], {}, "failed", "had not ended after 0.5 s"),
     "talks for ever": (["yes"], {}, "failed", "yes printed more than 1 MB"),
@@ -88,7 +83,6 @@ WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "hard pattern": (["echo", "a" * 25 + "b"], {"time_pattern": "(a+)+$"}, "failed", "takes more than 0.1 s to look"),
     "no file": (["true"], OUT, "failed", "out, which is checked, cannot be read: No"),
     "at its first run alone": ([*PYTHON, ONCE], OUT, "failed", "out, which is checked, cannot be read: No"),
-    "no numbers": (["cp", "{paper}/words", "out"], OUT, "failed", "cannot be read: "),
     "fewer": (["cp", "{paper}/one", "out"], OUT, "wrong", "out has 1 numbers, like"),
     "others": (["cp", "{paper}/other", "out"], OUT, "wrong", "out is off by 0.33 of"),
     "built anew": ([*PYTHON, CHANGES, "{paper}/script"], {}, "wrong", "was changed while it was measured"),
@@ -229,16 +223,16 @@ def example(folder: Path, change: Callable[[str], str] = str) -> Paper:
 def test_a_row_runs_a_program_where_its_command_names_such_rows_and_no_other_profile_runs_any(folder: Path) -> None:
     table = example(folder).experiments["products"]
     for name, count in {"program-1": 2, "program-all": 2, "program-gpu": 0, "openblas-1": 0, "torch-all": 0}.items():
-        assert len(specs.cases_of(table, load_profile(name), smoke=False)) == count, name
-    assert not specs.cases_of(load_paper("raina2009").experiments["matmul"], load_profile("program-1"), smoke=False)
+        assert len(work.cases_of(table, load_profile(name))) == count, name
+    assert not work.cases_of(load_paper("raina2009").experiments["matmul"], load_profile("program-1"))
 
 
 def test_another_build_of_a_program_is_another_measurement(folder: Path) -> None:
-    paper, round_id, digests = example(folder), RoundId("box", "loops", "products", "program-1", 1), []
+    case, digests = example(folder).experiments["products"].cases[0], []
     for text in ("", "one", "one", "two"):
         if text:
             (folder / "multiply").write_text(text)
-        digests.append(make_spec(round_id, 1, paper=paper).digest)
+        digests.append(work.source_of(case, "single-cpu"))
     assert digests[1] == digests[2]
     assert len({*digests}) == 3
 
@@ -252,27 +246,17 @@ def allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_but_config_yaml_allows_a_program_to_run(folder: Path, allowed: Path) -> None:
-    spec = spec_of("touch", str(folder / "ran"))
+    order = order_for("touch", str(folder / "ran"))
     why = r"^would run touch .*ran \(.*loops/paper.yaml\); if you trust it, write allow: \[loops\] in con"
     with pytest.raises(UserError, match=why):
-        next(measure_turn([spec], ()))
+        measure_turn(order, "box", True, ())
     assert not (folder / "ran").exists()
     # What Snakemake's command line, a profile of its, or a --configfile says, comes as settings.
     with pytest.raises(UserError, match=r"allow: stands in .*config.yaml alone"):
         config.load_config(allowed, {"allow": ["loops"]})
     for name, is_allowed in (("loops-2", False), ("loops", True)):
         allowed.write_text((ROOT / "config.yaml").read_text().replace("allow: []", f"allow: [{name}]"))
-        assert (config.why_denied(spec.cases[0]) is None) == is_allowed
-
-
-def test_a_table_says_what_would_run_where_a_row_could_run_it_if_it_were_allowed(folder: Path, allowed: Path) -> None:
-    profiles = {name: load_profile(name) for name in ("program-1", "program-all")}
-    box = {"not_measurable": {"program-all": "it has one core"}}
-    cells = make_cells(read_rounds([]), {"loops": example(folder)}, profiles, {"box": box}, False)
-    why = [reason.partition(" (")[0] for reason in cells["reason"]]
-    told = "would run ./multiply columns {n} or ./multiply rows {n}"
-    assert {*zip(cells["profile"], why, strict=True)} == {("program-1", told), ("program-all", "it has one core")}
-    assert {*cells["status"]} == {"not-run"}
+        assert (config.why_denied(order.cases[0].case) is None) == is_allowed
 
 
 def test_whoever_is_to_allow_a_paper_is_shown_every_command_of_every_table_and_where_a_word_ends(

@@ -15,7 +15,8 @@ DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 class UserError(Exception):
     """A mistake in what the user gave: one line that says what, which file and key, and what to write instead.
 
-    What was given may be anything: what of it cannot be printed is written as an escape."""
+    What was given may be anything: what of it cannot be printed is written as an escape.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(visible(text))
@@ -34,8 +35,10 @@ class ProgramFailed(Exception):
 
 
 def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
-    """The end of an error line about a name that does not exist: the nearest one that does, and all of them. `meant`
-    has what people mean by words that look like other names."""
+    """Return the end of an error line about a name that does not exist: the nearest one that does, and all of them.
+
+    `meant` has what people mean by words that look like other names.
+    """
     names = [str(name) for name in allowed]
     if meant and word in meant:
         close = [name for name in meant[word] if name in names]

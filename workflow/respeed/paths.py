@@ -1,12 +1,24 @@
-"""Where files lie: those that people drop in, and results/[smoke/]records/<machine>/<paper>/<experiment>/<profile>/
-round-NN.json, both ways. And what may be a name, since names become folders."""
+"""Where files lie, how they are written, and what may be a name, since names become folders.
 
-import itertools
+What people write lies under ``workflow``; what a run makes under ``results``, or ``results/smoke`` for one of tiny
+sizes:
+
+    records/<machine>/machine.json                           what the machine is
+    records/<machine>/<profile>/<time>-<letters>.jsonl       what a process measured on a row of the tables
+"""
+
+import contextlib
+import fcntl
+import json
+import os
 import re
-from dataclasses import dataclass
-from pathlib import Path, PurePath
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
 
-from respeed.errors import UserError
+from respeed.errors import GOES_ON, UserError, cannot_write
 
 # Seen from the package, so that any working directory will do.
 WORKFLOW = Path(__file__).resolve().parents[1]
@@ -20,22 +32,9 @@ WORKLOADS = WORKFLOW / "respeed" / "workloads"
 BACKENDS = WORKFLOW / "respeed" / "backends"
 
 RESULTS = Path("results")
-# Paper, experiment, profile, file.
-_RECORD = "*/*/*/round-[0-9][0-9]*.json"
-
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
-@dataclass(frozen=True, order=True)
-class RoundId:
-    """Which round it is. `index` counts from 1; `smoke` is one of tiny sizes that is no measurement."""
-
-    machine: str
-    paper: str
-    experiment: str
-    profile: str
-    index: int
-    smoke: bool = False
+# Several times what a run of all papers wrote, with its report and the compiled kernels: 20 MB.
+NEEDED_BYTES = 100_000_000
 
 
 def class_name(name: str) -> str:
@@ -44,7 +43,7 @@ def class_name(name: str) -> str:
 
 
 def check_name(kind: str, name: str, where: str) -> str:
-    """Return `name` if it can be used as one; UserError otherwise."""
+    """Return `name` if it can be used as one; raise UserError otherwise."""
     if NAME.fullmatch(name):
         return name
     raise UserError(
@@ -54,63 +53,75 @@ def check_name(kind: str, name: str, where: str) -> str:
 
 
 def results_folder(smoke: bool) -> Path:
-    """Where everything of a run lies; what the smoke preset writes cannot mix with real numbers."""
+    """Return where everything of a run lies; what the smoke preset writes cannot mix with real numbers."""
     return RESULTS / "smoke" if smoke else RESULTS
 
 
 def records_folder(smoke: bool) -> Path:
+    """Return the folder of all machines' records."""
     return results_folder(smoke) / "records"
 
 
-def description_path(machine: str, smoke: bool) -> Path:
-    """The machine's description: what it is and which profiles it cannot run."""
-    return records_folder(smoke) / machine / "machine.json"
+# --- writing
 
 
-def record_folders(smoke: bool) -> dict[str, list[Path]]:
-    """The records in each machine's folder, in the order of their names; none where there is only a description or
-    a hardware sheet."""
-    folder = records_folder(smoke)
-    found: dict[str, list[Path]] = {
-        path.parent.name: [] for name in ("machine.json", "hardware.json") for path in folder.glob(f"*/{name}")
-    }
-    for path in record_paths(smoke):
-        found.setdefault(path.relative_to(folder).parts[0], []).append(path)
-    return dict(sorted(found.items()))
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` so that the file is either whole or not there."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
 
 
-def hardware_path(machine: str, smoke: bool) -> Path:
-    """The hardware sheet: what the machine reaches, as it was measured."""
-    return records_folder(smoke) / machine / "hardware.json"
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as JSON, whole or not at all; raise ValueError for numbers that JSON has not (NaN, infinity)."""
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
-def parse_machine_path(path: PurePath, file: str) -> tuple[str, bool]:
-    """Machine, and whether it is a smoke run's; UserError if `path` is not of such a file: machine.json, which is its
-    description, or hardware.json, its hardware sheet."""
-    *above, machine, last = ("", "", *path.parts)
-    if last != file or above[-1:] != ["records"]:
-        raise UserError(f"{path}: must look like results/records/<machine>/{file}")
-    return check_name("machine", machine, str(path)), above[-2:-1] == ["smoke"]
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write to, which becomes `path` when all is written: temporary file, fsync, rename.
+
+    Raises UserError if the system refuses to write it, as where the disk is full.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            raise cannot_write(path, error) from None
+        raise
 
 
-def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
-    """The records there are of one machine, or of any, in the order of their names."""
-    return sorted(records_folder(smoke).glob(f"{machine}/{_RECORD}"))
+def hold_folder(smoke: bool) -> int:
+    """Take the folder of results until the descriptor is closed or the process ends.
+
+    Raises UserError if another run has it, or if it cannot be written.
+    """
+    folder = results_folder(smoke)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it") from None
+    return descriptor
 
 
-def session_paths(smoke: bool, machine: str) -> list[Path]:
-    """Return the empty files that earlier runs of `respeed measure` left when nothing was left to measure."""
-    return sorted((results_folder(smoke) / "logs" / machine).glob("session-*.done"))
-
-
-def next_session(smoke: bool, machine: str) -> Path:
-    """Return the file that the next of these runs will leave."""
-    folder = results_folder(smoke) / "logs" / machine
-    paths = (folder / f"session-{number:03d}.done" for number in itertools.count(1))
-    return next(path for path in paths if not path.exists())
-
-
-def round_path(round_id: RoundId) -> Path:
-    """The path of a round's record, relative to the working directory."""
-    folder = records_folder(round_id.smoke) / round_id.machine / round_id.paper / round_id.experiment
-    return folder / round_id.profile / f"round-{round_id.index:02d}.json"
+def check_room(folder: Path) -> None:
+    """Raise UserError if the disk that `folder` lies on, or will lie on, is nearly full."""
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if (free := shutil.disk_usage(place).free) < NEEDED_BYTES:
+        raise UserError(
+            f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make room, "
+            f"and {GOES_ON}"
+        )

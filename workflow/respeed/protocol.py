@@ -4,7 +4,10 @@ first, the judgement apart from them. The reasons are in docs/method.md. Reads n
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked
 
 
 @dataclass(frozen=True)
@@ -14,8 +17,8 @@ class TimingProtocol:
     Warm-up lasts at least `warmup_seconds`, and goes on until two windows of at least `warmup_window_seconds` agree
     within `warmup_agreement`, but not longer than `warmup_cap_seconds`. A first step that is longer than a window
     counts as the first window. A step longer than `block_seconds` needs no warm-up: its first one is timed, and
-    checked as well. Before a block of steps shorter than `slow_step_seconds`, one more brings back what the probe
-    took from the caches.
+    checked as well. Before a block of steps shorter than `slow_step_seconds`, which is no more than that, one more
+    brings back what the probe took from the caches.
 
     A block has at least `block_seconds` and `block_steps`. Blocks are timed until clean ones add up to
     `measure_seconds`, or until there are `least_blocks` and all of them add up to `measure_cap` times
@@ -43,12 +46,10 @@ class TimingProtocol:
 
 
 REAL = TimingProtocol()
-# For the hardware sheet, which has many short measurements: blocks are judged as ever, and may be shorter.
-GAUGE = TimingProtocol(warmup_seconds=0.05, warmup_window_seconds=0.025, block_seconds=0.1, measure_seconds=0.1)
 # Shows that everything works, in seconds; no number of it is a measurement.
 SMOKE = TimingProtocol(
     warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
-    max_probe_ratio=1e3,
+    max_probe_ratio=1e3, slow_step_seconds=0.02,
     block_seconds=0.02, measure_seconds=0.05, measure_cap=2.0, sample_seconds=0.002,
 )  # fmt: skip
 
@@ -69,48 +70,69 @@ REASONS = {
 DISTURBING = {TOO_HOT: "the device was too hot", POWER_BRAKE: "the device's power brake"}
 
 
-@dataclass(frozen=True)
+# No step is shorter, and no measurement longer than three years.
+LEAST_SECONDS = 1e-12
+Seconds = Annotated[float, Field(ge=0, le=1e8)]
+Sample = Annotated[float, Field(ge=LEAST_SECONDS, le=1e8)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Whole = Annotated[int, Field(ge=1, le=2**53)]
+TOLD_OF_DEVICE = {"sm_mhz", "highest_sm_mhz", "watts", "celsius", "reasons"}
+Told = Annotated[float, Field(ge=0, le=1e6)]
+
+
+def _check_told(device: tuple[dict[str, float], ...]) -> tuple[dict[str, float], ...]:
+    if unknown := {fact for told in device for fact in told} - TOLD_OF_DEVICE:
+        raise ValueError(f"a device tells no {min(unknown)}")
+    return device
+
+
+@checked(frozen=True, config=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
 class Block:
     """Successive samples of `sample_steps` steps each, and what happened meanwhile; raw, as it stands in a record.
 
     A sample is as short as the protocol allows where single steps can be told apart, the whole block where the
-    device runs ahead of the host. None stands for what the kernel does not tell. `probe_seconds` are those of the
-    reference product before and after the block. `part_seconds` has, for each part of a step that is timed in parts, as
-    many samples as `sample_seconds`, which is their sum. `joules` is what each domain, a CPU's package or a GPU, used
-    meanwhile, idle or not; empty where that is not told. `device` is what NVML told of the device before the block and
-    after it, each as far as it told: `sm_mhz` and `highest_sm_mhz`, `watts`, `celsius`, and `reasons`, the bits of
-    REASONS.
+    device runs ahead of the host. None stands for what the kernel does not tell.
+
+    Attributes
+    ----------
+    sample_steps : int
+        Steps of each sample.
+    sample_seconds : tuple of float
+        What each sample took.
+    probe_seconds : tuple of float
+        The reference product before and after the block.
+    run_delay_seconds, threads_ran, minor_faults, quota_throttles, clock_throttles
+        What the kernel told of the time of the block.
+    part_seconds : tuple of tuple of float
+        Of a step that is timed in parts, as many samples of each part as `sample_seconds`, which is their sum.
+    joules : dict of float
+        What each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty where that is not told.
+    device : tuple of dict
+        What NVML told of the device before the block and after it, each as far as it told; `reasons` are bits of
+        REASONS.
     """
 
-    sample_steps: int
-    sample_seconds: tuple[float, ...]
-    probe_seconds: tuple[float, float]
-    run_delay_seconds: float | None
-    threads_ran: int | None
-    minor_faults: int
-    quota_throttles: int | None
-    clock_throttles: int | None
-    part_seconds: tuple[tuple[float, ...], ...] = ()
-    joules: dict[str, float] = field(default_factory=dict)
-    device: tuple[dict[str, float], ...] = ()
+    sample_steps: Whole
+    sample_seconds: Annotated[tuple[Sample, ...], Field(min_length=1)]
+    probe_seconds: tuple[Sample, Sample]
+    run_delay_seconds: Seconds | None
+    threads_ran: Count | None
+    minor_faults: Count
+    quota_throttles: Count | None
+    clock_throttles: Count | None
+    part_seconds: tuple[tuple[Seconds, ...], ...] = ()
+    joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
+    device: Annotated[tuple[dict[str, Told], ...], Field(max_length=2), AfterValidator(_check_told)] = ()
 
     @property
     def steps(self) -> int:
+        """Return how many steps were timed."""
         return self.sample_steps * len(self.sample_seconds)
 
     @property
     def seconds(self) -> float:
+        """Return what all samples took together."""
         return sum(self.sample_seconds)
-
-
-# Seconds of all reference probes of a profile in a session, by what they are compared with (`probed_as`).
-Probes = dict[str, list[float]]
-
-
-def probed_as(where: Mapping[str, Any], case: str, workload: str, *, is_cpu: bool) -> str:
-    """With what the probes of a case are compared. A CPU row's with those of all its cases; a device's with those of
-    the same case alone: what a device just did decides its clock, so that after heavy work all probes are slow."""
-    return "" if is_cpu else "/".join((where["paper"], where["experiment"], case, workload))
 
 
 def quiet_probe(probes: list[float]) -> float:

@@ -1,5 +1,7 @@
-"""Texts and numbers for people: what of a text from a file, such as a label or the name of a CPU, can be printed;
-significant digits, thousands, and an interval beside what has one; times in a unit that suits them.
+"""Texts and numbers for people.
+
+What of a text from a file, such as a label or the name of a CPU, can be printed; significant digits, thousands, and an
+interval beside what has one; times in a unit that suits them.
 """
 
 import math
@@ -17,70 +19,63 @@ _NEVER = ("C", "Zl", "Zp")
 
 
 def is_unprintable(char: str) -> bool:
-    """Whether a text of one line cannot hold the character: it has no picture, or it turns the line about."""
+    """Return whether a text of one line cannot hold the character: it has no picture, or it turns the line about."""
     return unicodedata.category(char).startswith(_NEVER)
 
 
 def name_unprintable(text: str) -> str | None:
-    """The first character of the text that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None if all
-    can."""
-    if text.isascii() and text.isprintable():
-        return None
-    found = next(filter(is_unprintable, text), None)
-    if found is None:
-        return None
-    if found in "\r\n":
-        return f"U+{ord(found):04X} (a line break)"
-    name = unicodedata.name(found, "")
-    return f"U+{ord(found):04X}" + f" ({name})" * bool(name)
+    """Return the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None if all can."""
+    for char in filter(is_unprintable, text):
+        name = "a line break" if char in "\r\n" else unicodedata.name(char, "")
+        return f"U+{ord(char):04X} ({name})" if name else f"U+{ord(char):04X}"
+    return None
 
 
 def printable(text: str) -> str:
-    """The text on one line: every kind of space as a space, without what has no picture (control characters)."""
+    """Return the text on one line: every kind of space as a space, without what has no picture (control characters)."""
     if text.isascii() and text.isprintable():
         return text
-    spaced = "".join(" " if char.isspace() else char for char in text)
-    return "".join(char for char in spaced if not is_unprintable(char))
+    return "".join(" " if char.isspace() else char for char in text if char.isspace() or not is_unprintable(char))
 
 
 def visible(text: str) -> str:
-    """The text on one line, with what cannot be printed written as Python does: \\x1b, \\u202e."""
-    if text.isascii() and text.isprintable():
-        return clip(text)
+    r"""Return the text on one line, with what cannot be printed written as Python does: \x1b, \u202e."""
     return clip("".join(repr(char)[1:-1] if is_unprintable(char) else char for char in text))
 
 
 def clip(text: str, most: int = MOST_LETTERS) -> str:
-    """The text, or its beginning if it is longer than any that is meant."""
+    """Return the text, or its beginning if it is longer than any that is meant."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def first_sentences(text: str, enough: int = 200) -> str:
-    """As many whole sentences of what a library says as are not longer than `enough` together, at least one; lines end
-    sentences too."""
+    """Return as many whole sentences of what a library says as are not longer than `enough` together, at least one.
+
+    Lines end sentences too.
+    """
     sentences = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
     ends = accumulate(len(one) + 1 for one in sentences)
     return clip(" ".join(sentences[: max(1, sum(end <= enough for end in ends))]))
 
 
 def first_line(error: BaseException) -> str:
-    """Of an error of a device, whose lines after the first are alike for all."""
+    """Return the first line of a device's error: those after it are alike for all."""
     return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
 
 
 def join_words(words: list[str]) -> str:
-    """A list for people: a, b and c. One whose words have commas themselves: a; b and c."""
+    """Return a list for people: a, b and c; where words have commas themselves: a; b and c."""
     comma = "; " if any("," in word for word in words) else ", "
     return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))
 
 
 def counted(number: int, what: str) -> str:
-    """So many of them: "1 record", "2 records"."""
+    """Return so many of them: "1 record", "2 records"."""
     return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def in_words(seconds: float) -> str:
-    """A duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
+    """Return a duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:
@@ -98,9 +93,11 @@ _TIMES = ((1e-3, "µs", 1e-6), (1.0, "ms", 1e-3), (1000.0, "s", 1.0), (6000.0, "
 
 @dataclass(frozen=True)
 class Value:
-    """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), so that this can be set in
-    small type. Without a number, `mark` is that of the note that says why. A field of words has `kind` words or
-    verdict, and in place of the interval what is said in small type."""
+    """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), for small type.
+
+    Without a number, `mark` is that of the note that says why. A field of words has `kind` words or verdict, and in
+    place of the interval what is said in small type.
+    """
 
     text: str = ""
     interval: str = ""
@@ -109,13 +106,15 @@ class Value:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Whether there is a number: neither None, nor NaN as tables have it."""
+    """Return whether there is a number: neither None, nor NaN as tables have it."""
     return value is not None and not math.isnan(value)
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """`digits` significant digits without an exponent; more digits of a large whole number are kept: 223,741. Empty
-    without a number."""
+    """Return a number with `digits` significant digits and no exponent; empty without a number.
+
+    More digits of a large whole number are kept: 223,741.
+    """
     if not is_known(value):
         return ""
     if value == 0:
@@ -128,11 +127,10 @@ def format_number(value: float | None, digits: int = 3) -> str:
 def measured_value(
     value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
 ) -> Value:
-    """A number, with `unit` behind it, and its interval in per cent of it: ±3 %; NO_INTERVAL where there is none. Empty
-    without a number.
+    """Return a number, with `unit` behind it, and its interval in per cent of it: ±3 %; empty without a number.
 
-    The interval need not lie evenly about the number: what is shown is its farther end. A `bare` number stands alone:
-    that of a smoke run, which is no measurement.
+    Where there is no interval, NO_INTERVAL stands. The interval need not lie evenly about the number: what is shown is
+    its farther end. A `bare` number stands alone: that of a smoke run, which is no measurement.
     """
     if not is_known(value):
         return Value()
@@ -144,7 +142,7 @@ def measured_value(
 
 
 def measured_time(seconds: float | None, low: float | None, high: float | None) -> Value:
-    """A time with its interval, in the unit in which it has few digits: 351 µs ±4 %. Empty without a number."""
+    """Return a time with its interval, in the unit in which it has few digits: 351 µs ±4 %. Empty without a number."""
     if not is_known(seconds):
         return Value()
     unit, length = next((unit, length) for below, unit, length in _TIMES if seconds < below)
@@ -152,37 +150,29 @@ def measured_time(seconds: float | None, low: float | None, high: float | None) 
     return measured_value(value, low, high, unit=f" {unit}")
 
 
-def format_measured(
-    value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
-) -> str:
-    """The same as one text: 69.5 ±3 %."""
-    found = measured_value(value, low, high, unit=unit, bare=bare)
-    return f"{found.text} {found.interval}".strip()
-
-
 def format_share(share: float) -> str:
-    """A share in per cent: two digits, at least 0.1 %."""
+    """Return a share in per cent: two digits, at least 0.1 %."""
     per_cent = 100 * share
     return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
 
 
 def format_whole_share(share: float) -> str:
-    """A share in whole per cent: 87 %."""
+    """Return a share in whole per cent: 87 %."""
     return f"{100 * share:.0f} %"
 
 
 def format_span(values: Iterable[float], digits: int = 3) -> str:
-    """The smallest to the largest of some numbers: 12.9 to 72.6; one where both read the same."""
+    """Return the smallest to the largest of some numbers: 12.9 to 72.6; one where both read the same."""
     found = sorted(values)
     return " to ".join(dict.fromkeys(format_number(one, digits) for one in (found[0], found[-1])))
 
 
 def format_speedup(value: float | None) -> str:
-    """A speedup as papers print it, such as 12.9x."""
+    """Return a speedup as papers print it, such as 12.9x."""
     return f"{format_number(value)}x" if is_known(value) else ""
 
 
 def group_thousands(text: str) -> str:
-    """The digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
+    """Return the digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
     whole, point, rest = text.strip().partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()

@@ -37,8 +37,8 @@ class AfterTorch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 if "PRETENDED_GPU" in os.environ:
     with contextlib.suppress(ImportError):
-        from respeed.machine import environment
+        from respeed.machine import process
 
         # The measuring process is to find the pretended GPU, too: it inherits nothing else of the kind.
-        environment.PREFIXES += ("PRETENDED_",)
+        process.PREFIXES += ("PRETENDED_",)
     sys.meta_path.insert(0, AfterTorch())

@@ -1,9 +1,8 @@
 """Every tidy table at once, from the records that exist."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -11,17 +10,12 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
 from respeed.analysis.hardware import describe_machine
-from respeed.analysis.hardware_sheet import make_rates, make_scaling
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
 from respeed.analysis.why import make_why
-from respeed.inputs.machines import Told
-from respeed.inputs.profiles import Profile
-from respeed.model.paper import Paper
-from respeed.records.store import read_description, read_hardware_sheet, read_machines
-
-# Of the records of one machine, those that count: by its name, whether they are of smoke runs, and the papers.
-Choose = Callable[[str, bool, list[dict[str, Any]], Mapping[str, Paper]], list[dict[str, Any]]]
+from respeed.inputs.machines import Profile, Told
+from respeed.model import Paper
+from respeed.records import Description, read_description, read_machines
 
 
 @dataclass(frozen=True)
@@ -47,39 +41,34 @@ def make_tables(
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
     told: Mapping[str, Told],
-    choose: Choose,
-    only: Collection[str] | None = None,
+    only: Collection[str] = (),
 ) -> Tables:
-    """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them. `told` is
-    what is told of machines, as their price; `choose` says which records of a machine count."""
-    descriptions: dict[str, dict[str, Any]] = {}
-    frames = [read_rounds([])]
-    of_machines: dict[str, list[dict[str, Any]]] = {name: [] for name in ("facts", "rates", "scaling")}
+    """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them.
+
+    `told` is what is told of machines, as their price.
+    """
+    descriptions, facts = dict[str, Description](), list[dict[str, str]]()
+    frames = [read_rounds([], papers)]
     prices = {machine: one.price for machine, one in told.items() if one.price}
     # One machine's records at a time: a hundred machines' are gigabytes.
-    for machine, records in read_machines(smoke, only or None):
-        records = choose(machine, smoke, records, papers)
-        mine, description = read_rounds(records), read_description(machine, smoke)
-        rows = {}
+    for machine, records in read_machines(smoke, only):
+        mine, description = read_rounds(records, papers), read_description(machine, smoke)
         if records or description:
-            rows = {"facts": describe_machine(machine, records, mine, description, prices.get(machine))}
-            if sheet := read_hardware_sheet(machine, smoke):
-                rows |= {"rates": make_rates(sheet), "scaling": make_scaling(sheet)}
-        for name, made in rows.items():
-            of_machines[name] += made
+            facts += describe_machine(machine, records, mine, description, prices.get(machine))
         frames.append(mine)
         if description:
             descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
     samples = Samples(rounds)
-    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, smoke, prices), samples, papers, smoke)
+    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices), samples, papers)
     speedups = make_speedups(cells, samples, papers)
     found = {
         "rounds": rounds,
         "cells": cells,
         "speedups": speedups,
         "claims": make_claims(cells, samples, papers),
-        "why": make_why(cells, samples, speedups, papers, smoke),
+        "why": make_why(cells, samples, speedups, papers),
         "machines": compare_machines(cells, samples),
+        "facts": make_frame(facts, "facts"),
     }
-    return Tables(papers, smoke, found | {name: make_frame(rows, name) for name, rows in of_machines.items()})
+    return Tables(papers, smoke, found)

@@ -11,25 +11,22 @@ from respeed.analysis.columns import apply_dtypes, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.config import why_denied
-from respeed.inputs.machines import Price
-from respeed.inputs.profiles import Profile, other_library
+from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
-from respeed.model.paper import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
+from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
+from respeed.records import Description
 from respeed.text import counted, is_known
 
 # What a row shows of its profile, and what decides on which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
-# What decides how a row ran. Records of before tell nothing of the last two, which were as they are by default.
+# What decides how a row ran.
 DECIDING = ["backend", "device", "threads", "precision", "cpus"]
 # Why there is no time where nothing stands in the way of one.
 NOT_YET = "not measured yet"
-OTHER_PARAMETERS = "measured at other parameters than the paper's file has now; measure again"
 # No program is faster than the product it is made of, but for the noise of both. Convolutions are: their operations are
 # counted as direct ones, and libraries choose Winograd's or FFTs, which do fewer.
 MAX_PEAK_SHARE = 1.05
 CONVOLUTIONS = ("convnet", "convnet_replicas")
-# The rounds of a row of the frame of cells: those of the table that measured it.
-ROUNDS_OF = ["machine", "paper", "measured_in", "case", "algorithm", "profile"]
 
 
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
@@ -40,7 +37,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
                           seconds of a step over rounds, for totals; NaN where no time may be shown
     peak_share            the rate over the highest of a bare product on the profile
     rounds, sessions      how many have a clean block, and in how many sessions these are
-    discarded, error, flops, traffic_bytes, threads, precision, is_cpu, parameters
+    discarded, error, flops, traffic_bytes, threads, precision, is_cpu
                           of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
@@ -52,7 +49,6 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     cells = of_cell[CELL].first().join(of_cell[last].last())
     cells["error"] = of_cell["error"].max()
     cells[["blocks", "discarded"]] = of_cell[["blocks", "discarded"]].sum()
-    cells["parameters"] = of_cell["parameters"].last()
     unsettled = ~rounds["settled"] & (rounds["status"] == "measured")
     cells["unsettled"] = unsettled.groupby(number).sum()
     cells["rounds"], cells["sessions"] = of_timed.size(), of_timed["session"].nunique()
@@ -129,8 +125,7 @@ def make_cells(
     rounds: pd.DataFrame,
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
-    descriptions: Mapping[str, Mapping[str, Any]],
-    smoke: bool,
+    descriptions: Mapping[str, Description],
     prices: Mapping[str, Price] | None = None,
 ) -> pd.DataFrame:
     """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason.
@@ -139,21 +134,16 @@ def make_cells(
     """
     if rounds.empty and not descriptions:
         return make_frame([], "cells")
-    cells = _asked(rounds, papers, profiles, descriptions, smoke)
-    judged = judge_cells(rounds).rename(columns={"experiment": "measured_in"}).drop(columns=["precision", "is_cpu"])
-    cells = cells.merge(judged, how="left", on=ROUNDS_OF, suffixes=("", "_ran"))
+    cells = _asked(rounds, papers, profiles, descriptions)
+    judged = judge_cells(rounds).drop(columns=["precision", "is_cpu"])
+    cells = cells.merge(judged, how="left", on=CELL)
     measured = cells["status"].notna()
-    parameters = zip(cells["parameters_ran"], cells["parameters"], strict=True)
-    changed = measured & np.array([isinstance(ran, dict) and bool(ran) and ran != now for ran, now in parameters])
-    measured &= ~changed
-    found = [str(name) for name in judged if name not in (*ROUNDS_OF, "parameters")]
-    cells[found] = cells[found].where(measured)
-    cells["reason"] = cells["reason"].where(measured, cells["why"].mask(changed, OTHER_PARAMETERS))
+    cells["reason"] = cells["reason"].where(measured, cells["why"])
     cells["status"] = cells["status"].fillna("not-run")
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
     for end in ("", "_low", "_high", "_median"):
         cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
-    cells = cells.merge(cell_energy(rounds), how="left", left_on=ROUNDS_OF, right_on=CELL, suffixes=("", "_measured"))
+    cells = cells.merge(cell_energy(rounds), how="left", on=CELL)
     for what in ("flops", "traffic_bytes", "joules", "joules_low", "joules_high"):
         cells[what] *= cells["steps"]
     known = prices or {}
@@ -170,26 +160,27 @@ def _asked(
     rounds: pd.DataFrame,
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
-    descriptions: Mapping[str, Mapping[str, Any]],
-    smoke: bool,
+    descriptions: Mapping[str, Description],
 ) -> pd.DataFrame:
     """Every case of every shown paper on every profile that the machine has a row of, and `why` it may be missing."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, dict[str, Any]]] = {machine: {} for machine in descriptions}
     for machine, profile, facts in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
         ran.setdefault(machine, {})[profile] = facts
-    cases, tables = _cases(papers, smoke), []
+    cases, tables = _cases(papers), []
     for machine in sorted(ran):
-        description = descriptions.get(machine, {})
-        rows = _profile_facts(ran[machine], profiles, description.get("hardware", {}))
-        why = description.get("not_measurable", {})
+        description = descriptions.get(machine)
+        rows = _profile_facts(ran[machine], profiles, description.hardware.model_dump() if description else {})
+        why = description.not_measurable if description else {}
         rows["why"] = [why.get(name, "") for name in rows["profile"]]
         tables.append(cases.merge(rows, how="cross").assign(machine=machine))
     asked = pd.concat(tables, ignore_index=True)
-    names = ("backend", "row_backends", "architecture", "architectures", "precision", "only_in")
+    names = ("backend", "row_backends", "architecture", "architectures", "precision", "only_in", "table", "profile")
     has_row = [
-        backend in backends and architecture in architectures and only in {"", precision}
-        for backend, backends, architecture, architectures, precision, only in asked[[*names]].itertuples(index=False)
+        backend in backends and architecture in architectures and only in {"", precision} and table.has_row(profile)
+        for backend, backends, architecture, architectures, precision, only, table, profile in asked[
+            [*names]
+        ].itertuples(index=False)
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
     cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
@@ -198,19 +189,18 @@ def _asked(
     return asked
 
 
-def _cases(papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
     """A row a case of every table, by each of its algorithms."""
     rows = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
-            every = experiment.smoke_cases if smoke else experiment.cases
-            for case in every:
+            for case in experiment.cases:
                 algorithm = experiment.algorithms.get(case.workload)
                 # The row that the case stands in, of its algorithm or of the table, is one of these backends'.
-                workloads = {case.workload} if algorithm else {other.workload for other in every}
+                workloads = {case.workload} if algorithm else {other.workload for other in experiment.cases}
                 rows.append({
                     "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
-                    "parameters": dict(case.parameters), "measured_in": experiment.source(case.name),
+                    "table": experiment,
                     "steps": experiment.steps(case), "examples": experiment.examples_of(case),
                     "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
                     "of_algorithm": f", {algorithm.label}" if algorithm else "",

@@ -29,7 +29,7 @@ from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARGIN, Estimate, what_is_missing
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model.paper import INFERRED, Claim, Paper
+from respeed.model import INFERRED, Claim, Paper
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
@@ -378,10 +378,11 @@ def compare_claim(claim: Claim, paper: Paper, cells: Cells, samples: Samples) ->
     Of a claim that names numbers these are the cases that one was published of; of one about memory the last.
     """
     experiment = paper.experiments[claim.experiment]
+    experiment = experiment.original or experiment  # a claim is about the paper's sizes
     numbered = claim.test in ("each", "growth")
     words = experiment.column_words()
     # A total is no size among sizes: only what is said of every case is said of it too.
-    no_size = () if claim.test in ("each", "faster") else (experiment.total_case(),)
+    no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
     names = [case for case in words if case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     asked = []

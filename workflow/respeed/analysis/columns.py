@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.errors import UserError
-from respeed.records.store import write_text
+from respeed.paths import write_text
 from respeed.text import printable
 
 # A number in a tidy table: more digits than any measurement has, fewer than a float prints.

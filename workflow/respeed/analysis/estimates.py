@@ -17,7 +17,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -46,8 +46,8 @@ SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
 
 # Of one cell: the seconds of a step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
-# Cells that one process measured together: of each, by name, the seconds by round.
-Rounds = Mapping[str, Mapping[int, float]]
+# Cells that one process measured together: of each, by name, the seconds by process.
+Rounds = Mapping[str, Mapping[Any, float]]
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
 
     Parameters
     ----------
-    parts, over : groups of cells; each maps the name of a cell to its seconds by round
+    parts, over : groups of cells; each maps the name of a cell to its seconds by process
     level : confidence of the interval
 
     Returns
@@ -306,7 +306,7 @@ def _sum(groups: Sequence[Rounds]) -> tuple[float, list[_Mean]]:
     total = sum(sum(group.values()) for group in values)
     means = []
     for group, locations in zip(groups, values, strict=True):
-        off: dict[int, float] = defaultdict(float)
+        off: dict[Any, float] = defaultdict(float)
         for name, cell in group.items():
             logs = np.log([*cell.values()])
             for number, one in zip(cell, logs - logs.mean(), strict=True):

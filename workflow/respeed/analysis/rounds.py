@@ -1,16 +1,13 @@
-"""Rounds: a frame with a row for each round and case of it, made from records, judged block by block.
+"""Rounds: a frame with a row for each round of each case that a table shows, made from records, judged block by block.
 
-The thresholds of blocks are those of today, not of the day of the record: a better judgement needs no new measurement.
-
-The records of a machine are in the order of their time. When one was begun is told by two clocks: the date, and the
-seconds since the machine was started, which nobody can set. Where a record has the second, it orders the records of one
-start, so that a date that jumps changes nothing.
+A result is known by its workload and parameters; every table that asks for these shows it. The thresholds of blocks are
+those of today, not of the day of the record: a better judgement needs no new measurement.
 """
 
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,24 +15,26 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
-from respeed.protocol import REAL, SMOKE, Block, Probes, contamination, probed_as, quiet_probe, steady_reasons
+from respeed.model import Paper
+from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe, steady_reasons
+from respeed.records import Record, Result, case_key, in_order
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that rounds.csv has not: the workload's parameters, how many blocks were discarded by each cause,
-# and the profile.
-INSIDE = ["parameters", "cause_counts", "profile_facts"]
+# Columns of the frame that rounds.csv has not: how many blocks were discarded by each cause, and the row as it ran.
+INSIDE = ["cause_counts", "profile_facts"]
 
 # The workload that is one dense product: what it reaches is what the row's hardware and library can.
 BARE_PRODUCT = "matmul"
 # Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
 PAUSE = 30 * 60.0
 
-Record = dict[str, Any]
-# A record with the number of its session.
-Numbered = Iterable[tuple[int, Record]]
-# A profile with so many threads, of one version of its library, in one session: its probes and products compare.
+# A row on so many threads, of one version of its library, in one session: its probes and products compare.
 ProbedRow = tuple[int, str, int, str]
+# Seconds of all reference probes of a row in a session, by what they are compared with.
+Probes = dict[str, list[float]]
+# What tells the measurements of a case apart, of which the latest counts.
+Measurement = tuple[Any, ...]
 
 
 class CellKey(NamedTuple):
@@ -51,72 +50,81 @@ class CellKey(NamedTuple):
 
 def key_of(cell: Any) -> CellKey:
     """Where the rounds of a row of the table of cells are found."""
-    return CellKey(cell.machine, cell.paper, cell.measured_in, cell.case, cell.algorithm, cell.profile)
+    return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
 
 
-def read_rounds(records: Iterable[Record]) -> pd.DataFrame:
-    """The rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
+def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """Return the rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
 
-    Of a cell measured in several ways (a size added, other threads), the latest counts. `step_seconds` and
-    `step_seconds_median` are NaN where no block is clean.
+    Of a case measured in several ways (other threads, another version of its library), the latest counts. Rounds are
+    numbered within each cell. `step_seconds` and `step_seconds_median` are NaN where no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
-    for record in latest_measurement(records):
-        machines[record["id"]["machine"]].append(record)
-    rows = [row for mine in machines.values() for row in _rows(number_sessions(mine))]
+    for record in records:
+        machines[record.machine].append(record)
+    homes: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            for case in experiment.cases:
+                homes[case_key(case.workload, case.parameters)].append((paper.name, experiment.name, case.name))
+    rows = [row for mine in machines.values() for row in _rows(number_sessions(mine), homes, papers)]
     frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
+    frame["round"] = frame.groupby(CELL).cumcount() + 1
     return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 
 
-def first_rounds(rounds: pd.DataFrame, number: int) -> pd.DataFrame:
-    """Of each cell its first so many rounds: what a look at them saw."""
-    return rounds[rounds.groupby(CELL).cumcount() < number]
+def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
+    """Return the mean seconds a step of the rounds of each cell, by when the process of each was started.
 
-
-def seconds_by_round(rounds: pd.DataFrame, of: str = "step_seconds") -> dict[CellKey, dict[int, float]]:
-    """Of each cell the mean seconds a step of its rounds, or their median, by number of the round."""
+    Their numbers would not tell which rounds of two cells one process measured: it may have lost one of them.
+    """
     timed = rounds[rounds["step_seconds"].notna()]
-    found: dict[CellKey, dict[int, float]] = defaultdict(dict)
-    for *cell, number, seconds in zip(*(timed[name].tolist() for name in [*CELL, "round", of]), strict=True):
-        found[CellKey(*cell)][number] = seconds
+    columns = (timed[name].tolist() for name in [*CELL, "started", "step_seconds"])
+    found: dict[CellKey, dict[str, float]] = defaultdict(dict)
+    for *cell, started, seconds in zip(*columns, strict=True):
+        found[CellKey(*cell)][started] = seconds
     return found
 
 
 def probes_of(records: Iterable[Record]) -> Probes:
-    """Collect the reference probes of records of one profile and session, of all cases and experiments."""
-    probes: Probes = {}
+    """Collect the reference probes of records of one row and session."""
+    probes: Probes = defaultdict(list)
     for record in records:
-        for case in record["cases"]:
-            found = probes.setdefault(compared_as(record, case), [])
-            found += [one for block in case["blocks"] for one in block["probe_seconds"]]
-    return probes
+        for result in record.results:
+            found = probes[probed_as(result.key, is_cpu=record.start.profile.is_cpu)]
+            found += [one for block in result.blocks for one in block.probe_seconds]
+    return dict(probes)
 
 
-def compared_as(record: Mapping[str, Any], case: Mapping[str, Any]) -> str:
-    """With what the probes of a case are compared."""
-    return probed_as(record["id"], case["case"], case["workload"], is_cpu=record["profile"]["device"] == "cpu")
+def probed_as(key: str, *, is_cpu: bool) -> str:
+    """Return with what the probes of a case are compared.
+
+    Those of a row of CPUs with those of all its cases; a device's with those of the same case alone: what a device just
+    did decides its clock, so that after heavy work all probes are slow.
+    """
+    return "" if is_cpu else key
 
 
-def _probed(session: int, record: Mapping[str, Any]) -> ProbedRow:
-    return session, record["id"]["profile"], record["threads"], library_of(record)
+def _probed(session: int, record: Record) -> ProbedRow:
+    return session, record.profile, record.start.threads, record.library
 
 
-def _ceilings_by_row(numbered: Numbered) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Return the highest rate of a bare product and that of a copy, of each profile with its threads and library.
+def _ceilings_by_row(numbered: Iterable[tuple[int, Record]]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Return the highest rate of a bare product and that of a copy, of each row with its threads and library.
 
     Of a product it is the median over the rounds of a session of its best in a round, as the highest of all rises with
     their number; then the highest of all products and sessions.
     """
-    rates: dict[ProbedRow, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    rates: dict[ProbedRow, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for session, record in numbered:
         found = rates[_probed(session, record)]
-        for name, rate in (record["ceilings"] or {}).items():
+        for name, rate in record.start.ceilings.items():
             found[name].append(rate)
-        # The squares of the matmul ladder may be larger than what each round can afford.
-        for case in record["cases"]:
-            if case["workload"] == BARE_PRODUCT and case["blocks"]:
-                seconds = min(min(block["sample_seconds"]) / block["sample_steps"] for block in case["blocks"])
-                found[record["id"]["experiment"], case["case"]].append(case["flops"] / seconds)
+        # The squares of the matmul ladder may be larger than what each process can afford.
+        for result in record.results:
+            if result.workload == BARE_PRODUCT and result.blocks and result.flops:
+                seconds = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
+                found[result.key].append(result.flops / seconds)
     ceilings: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     for (_, *row), found in rates.items():
         highest = ceilings[tuple(row)]
@@ -126,8 +134,12 @@ def _ceilings_by_row(numbered: Numbered) -> dict[tuple[Any, ...], dict[str, floa
     return ceilings
 
 
-def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
-    """Yield those of one machine; each with the ceilings of its profile."""
+def _rows(
+    numbered: Sequence[tuple[int, Record]],
+    homes: Mapping[str, Sequence[tuple[str, str, str]]],
+    papers: Mapping[str, Paper],
+) -> Iterator[dict[str, Any]]:
+    """Yield those of one machine; each with the ceilings of its row."""
     rows: dict[ProbedRow, list[Record]] = defaultdict(list)
     for session, record in numbered:
         rows[_probed(session, record)].append(record)
@@ -137,59 +149,92 @@ def _rows(numbered: Sequence[tuple[int, Record]]) -> Iterable[dict[str, Any]]:
         for compared, found in probes_of(mine).items()
         if found
     }
-    timed: dict[tuple[ProbedRow, str], list[list[Block]]] = defaultdict(list)
+    timed: dict[tuple[ProbedRow, str], list[tuple[Block, ...]]] = defaultdict(list)
     for row, mine in rows.items():
         for record in mine:
-            for case in record["cases"] if record["profile"]["device"] != "cpu" else ():
-                timed[row, compared_as(record, case)].append([Block(**block) for block in case["blocks"]])
+            for result in record.results if not record.start.profile.is_cpu else ():
+                timed[row, result.key].append(result.blocks)
     steady = {of: steady_reasons(found) for of, found in timed.items()}
-    ceilings = _ceilings_by_row(numbered)
+    ceilings, latest = _ceilings_by_row(numbered), _latest(record for _, record in numbered)
     for session, record in numbered:
         row = _probed(session, record)
-        for case in record["cases"]:
-            of = row, compared_as(record, case)
-            judged = quiet.get(of, math.inf), steady.get(of, 0)
-            yield {"session": session} | ceilings[row[1:]] | _round(record, case, *judged)
+        for result in record.results:
+            places = homes.get(result.key, ())
+            if not places or not _is_of(latest[record.profile, result.key], record, result):
+                continue
+            of = row, probed_as(result.key, is_cpu=record.start.profile.is_cpu)
+            made = _round(record, result, quiet.get(of, math.inf), steady.get((row, result.key), 0))
+            for paper, experiment, case in places:
+                if papers[paper].experiments[experiment].has_row(record.profile):
+                    place = {"paper": paper, "experiment": experiment, "case": case}
+                    yield {"machine": record.machine, "session": session} | place | ceilings[row[1:]] | made
 
 
-def _round(record: Record, case: dict[str, Any], quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
+def _measurement(record: Record, result: Result) -> Measurement:
+    """Return what tells one measurement of a case from another: threads, the row, timing, and another's program."""
+    row = record.start.profile
+    program = result.source if "program" in result.parameters else ""
+    return record.start.threads, row.backend, row.device, row.precision, row.cpus or None, program
+
+
+def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measurement, str, str]]:
+    """Return of each case on a row the measurement that was gone on with last, and the version of the library and the
+    source of the workload that were last tried."""
+    latest: dict[tuple[str, str], tuple[Measurement, str, str]] = {}
+    for record in records:
+        for result in record.results:
+            place = record.profile, result.key
+            library = record.library or latest.get(place, ("", "", ""))[1]
+            latest[place] = _measurement(record, result), library, result.source
+    return latest
+
+
+def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result) -> bool:
+    """Return whether a result is of that measurement.
+
+    Another version of the library is another one: its rounds are not drawn from the same distribution. A process that
+    never started cannot say its version: it is a missing round. What failed or was wrong counts as long as its program
+    is the one that was tried last.
+    """
+    measurement, library, source = latest
+    is_same = _measurement(record, result) == measurement and record.library in ("", library)
+    return is_same and (result.status == "measured" or result.source == source)
+
+
+def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
     """Return one case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady`
     what a device told of the case throughout the session."""
-    where, blocks = record["id"], [Block(**block) for block in case["blocks"]]
-    is_timed = case["status"] == "measured"
-    protocol, clean, causes = SMOKE if where["smoke"] else REAL, list[Block](), Counter[str]()
+    start, blocks = record.start, result.blocks
+    is_timed = result.status == "measured"
+    protocol, clean, causes = SMOKE if start.smoke else REAL, list[Block](), Counter[str]()
     for block in blocks if is_timed else ():
-        found = contamination(block, record["threads"], quiet_probe_seconds, protocol, steady)
+        found = contamination(block, start.threads, quiet_probe_seconds, protocol, steady)
         causes.update(found)
         if not found:
             clean.append(block)
-    weights = case.get("parts") or {}
-    errors = [error for error in case["errors"].values() if error is not None]
+    errors = [error for error in result.errors.values() if error is not None]
     return {
-        **{name: where[name] for name in ("machine", "paper", "experiment", "profile")},
-        "round": where["index"],
-        "case": case["case"],
-        "algorithm": case["workload"],
-        "precision": record["profile"]["precision"],
-        "is_cpu": record["profile"]["device"] == "cpu",
-        "started": record["started"],
-        "commit": record["provenance"].get("commit", ""),
-        "library": library_of(record),
-        "threads": record["threads"],
-        "status": case["status"],
-        "reason": case["reason"],
+        "profile": record.profile,
+        "algorithm": result.workload,
+        "precision": start.profile.precision,
+        "is_cpu": start.profile.is_cpu,
+        "started": start.started,
+        "commit": start.commit,
+        "library": record.library,
+        "threads": start.threads,
+        "status": result.status,
+        "reason": result.reason,
         "blocks": len(blocks) if is_timed else 0,
         "discarded": len(blocks) - len(clean) if is_timed else 0,
         "causes": count_causes(causes),
-        "settled": bool(case["warmup"] and case["warmup"]["settled"]),
+        "settled": bool(result.warmup and result.warmup.settled),
         "error": max(errors, default=math.nan),
-        "flops": case["flops"] or math.nan,
-        "traffic_bytes": case["traffic_bytes"] or math.nan,
-        "parameters": case["parameters"],
+        "flops": result.flops or math.nan,
+        "traffic_bytes": result.traffic_bytes or math.nan,
         "cause_counts": causes,
-        "profile_facts": record["profile"],
-        **step_seconds(clean, weights),
-        **(step_energy(clean, weights, record["provenance"].get("energy", {}).get("reason")) if clean else {}),
+        "profile_facts": start.profile.model_dump(),
+        **step_seconds(clean, result.parts),
+        **(step_energy(clean, result.parts, start.energy.reason) if clean else {}),
     }
 
 
@@ -244,51 +289,29 @@ def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: s
     }
 
 
-def in_order(records: Iterable[Record]) -> list[Record]:
-    """Sort the records by when they were begun."""
-    return sorted(records, key=lambda record: (_begun(record), record["id"]["profile"]))
-
-
-def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
-    """Return the records of one machine in the order of their time, each with the number of its session, from 0.
+def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
+    """Split the records of one machine, in the order of their time, into sessions.
 
     A session ends where nothing is measured for longer than PAUSE.
     """
-    numbered: list[tuple[int, Record]] = []
-    session, until = -1, -math.inf
+    sessions: list[list[Record]] = []
+    until = -math.inf
     for record in in_order(records):
-        session += _begun(record) - until > PAUSE
-        until = max(until, _begun(record) + record["wall_seconds"])
-        numbered.append((session, record))
-    return numbered
+        if record.began - until > PAUSE:
+            sessions.append([])
+        sessions[-1].append(record)
+        until = max(until, record.began + record.wall_seconds)
+    return sessions
 
 
-def _begun(record: Record) -> float:
-    """Return when the record was begun, in seconds since 1970."""
-    return datetime.fromisoformat(record["started"]).timestamp()
+def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
+    """Return the records of one machine in the order of their time, each with the number of its session, from 0."""
+    return [(number, record) for number, mine in enumerate(split_sessions(records)) for record in mine]
 
 
-def latest_measurement(records: Iterable[Record]) -> list[Record]:
-    """Of each table and profile of a machine the records that are of one measurement, the one that was gone on with
-    last: of the same digest and the same version of the library."""
-    groups: dict[tuple[Any, ...], dict[tuple[str, str], list[Record]]] = defaultdict(lambda: defaultdict(list))
-    records = list(records)
-    for record in records:
-        where = tuple(record["id"][name] for name in ("machine", "paper", "experiment", "profile"))
-        # Another version of the library is another measurement: its rounds are not drawn from the same distribution.
-        groups[where][record["digest"], library_of(record)].append(record)
-    places = {id(record): place for place, record in enumerate(in_order(records))}
-    latest = []
-    for measurements in groups.values():
-        # A process that never started cannot say its version: it is a missing round of the measurement it was for.
-        for digest, version in list(measurements):
-            named = [other for other in measurements if other[0] == digest and other[1]]
-            if named and not version:
-                measurements[named[-1]] += measurements.pop((digest, version))
-        latest += max(measurements.values(), key=lambda mine: max(places[id(record)] for record in mine))
-    return latest
-
-
-def library_of(record: Mapping[str, Any]) -> str:
-    """The version of what multiplied, as the measuring process found it; empty where it never started."""
-    return str(record["provenance"].get("backend", {}).get("package", ""))
+def current_session(records: Iterable[Record], now: str) -> tuple[list[Record], int]:
+    """Return the records of the session that goes on `now` (ISO 8601), and how many sessions there were before it."""
+    sessions = split_sessions(records)
+    ended = max((one.began + one.wall_seconds for one in sessions[-1]), default=-math.inf) if sessions else -math.inf
+    mine = sessions.pop() if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []
+    return mine, len(sessions)

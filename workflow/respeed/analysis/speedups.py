@@ -31,8 +31,8 @@ from respeed.analysis.estimates import (
     verdict_of,
     what_is_missing,
 )
-from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_round
-from respeed.model.paper import Paper
+from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_process
+from respeed.model import Paper
 
 CASE = ["paper", "experiment", "case"]
 COLUMN = ["machine", *CASE]
@@ -47,7 +47,7 @@ class Samples:
 
     def __init__(self, rounds: pd.DataFrame) -> None:
         timed = rounds[rounds["step_seconds"].notna()]
-        self._by_round = seconds_by_round(timed)
+        self._by_process = seconds_by_process(timed)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._parts: dict[CellKey, list[Any]] = {}
         names = [*CELL, "session", "step_seconds_median"]
@@ -86,12 +86,14 @@ class Samples:
         is_within = bool(days[0].keys() & days[1].keys()) if over else len(days[0]) == 1
         return (found if is_within else add_sessions(found, days, confidence)), is_within
 
-    def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[int, float]]]:
-        """Return the mean seconds of each cell by round: a mapping for each group that one process measured."""
-        groups: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
+    def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[str, float]]]:
+        """Return the mean seconds of each cell by process: a mapping for each row, whose processes measured all."""
+        groups: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
         for cell in cells:
-            means = self._by_round[key_of(cell)]
-            groups[cell.measured_in][cell.case] = {number: cell.steps * mean for number, mean in means.items()}
+            means = self._by_process[key_of(cell)]
+            groups[cell.profile][f"{cell.experiment}/{cell.case}"] = {
+                process: cell.steps * mean for process, mean in means.items()
+            }
         return list(groups.values())
 
 
@@ -100,7 +102,7 @@ def times_the_work(base: Any, cell: Any) -> float:
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
-def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper], smoke: bool) -> pd.DataFrame:
+def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """Add to every table whose cases add up a case more on each row that runs them: their sum.
 
     Without a time of each case a total has none, and `reason` names the first that is missing.
@@ -109,7 +111,7 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
     for paper in papers.values():
         for experiment in paper.experiments.values():
             mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
-            name = experiment.total_case(smoke)
+            name = experiment.total_case
             for _, column in mine.groupby(["machine", "profile"], sort=False) if experiment.total else ():
                 parts = list(rows_of(column))
                 total = {
@@ -117,7 +119,6 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
                     **{key: column[key].sum(min_count=1) for key in _ADDED},
                     **published_beside(paper, experiment.name, name, parts[0].architecture, parts[0].algorithm),
                     "case": name,
-                    "measured_in": experiment.name,
                     "work": experiment.total,
                     "steps": 1.0,
                     "rounds": int(column["rounds"].min()),
@@ -126,7 +127,7 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
                 }
                 missing = [part for part in parts if not part.seconds]
                 whys = {part.reason for part in missing}
-                if absent := set(experiment.case_names(smoke)) - {name, *column["case"]}:
+                if absent := set(experiment.case_names()) - {name, *column["case"]}:
                     total |= {"status": "not-run", "reason": f"{min(absent)}: cannot run on this row"}
                 elif missing:
                     which = "" if len(missing) == len(parts) and len(whys) == 1 else f"{missing[0].case}: "
@@ -149,8 +150,7 @@ _ADDED = ["seconds_median", "flops", "traffic_bytes", "joules", "cost", "discard
 
 
 def _total_key(total: Mapping[str, Any]) -> CellKey:
-    names = ("machine", "paper", "measured_in", "case", "algorithm", "profile")
-    return CellKey(*(str(total[name]) for name in names))
+    return CellKey(*(str(total[name]) for name in CELL))
 
 
 def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:

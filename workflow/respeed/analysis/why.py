@@ -29,7 +29,7 @@ from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.speedups import COLUMN, Samples
-from respeed.model.paper import Experiment, Paper
+from respeed.model import Experiment, Paper
 
 # The row and the base of each comparison of why.csv, as people say it; theirs first.
 COMPARISONS = {
@@ -58,7 +58,7 @@ class _Printed(NamedTuple):
 
 
 def make_why(
-    cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper], smoke: bool
+    cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper]
 ) -> pd.DataFrame:
     """For every table with printed seconds and every case: the paper's own speedup, then each machine's rows."""
     measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
@@ -68,7 +68,7 @@ def make_why(
     found: list[dict[str, Any]] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
-            for case in experiment.case_names(smoke) if paper.prints(experiment.name) else ():
+            for case in experiment.case_names() if paper.prints(experiment.name) else ():
                 machines = measured[paper.name, experiment.name, case]
                 every = [] if experiment.algorithms else [cell for mine in machines.values() for cell in mine]
                 work, traffic = (

@@ -2,8 +2,8 @@
 
 A module says in literals, since it is read without being imported, which DEVICES and PRECISIONS it has, of which a
 hardware profile names one each; and perhaps FRAMEWORK, the name of the workloads' methods that it runs, if that is not
-its own. ``Backend(device=, precision=, threads=, seed=)`` makes it, or raises NotMeasurable with the reason; and
-``probe(device)`` uses a device for a moment, in a process of its own.
+its own. ``Backend(device=, precision=, threads=, seed=)`` makes it, or raises NotMeasurable with the reason. Arrays of
+a backend for devices take ``@`` and ``+``: `probe` tries these.
 """
 
 import importlib
@@ -18,7 +18,8 @@ import numpy as np
 
 from respeed.errors import NotMeasurable
 from respeed.machine.process import die_with_parent, private_stdout
-from respeed.model.paper import number_bytes
+from respeed.model import number_bytes
+from respeed.text import first_line
 from respeed.workloads import Arrays, Item, Pairs, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
@@ -58,22 +59,24 @@ class Backend(ABC):
     def array(self, values: Any, *, exact: bool = False) -> Any:
         """Return `values` on the device in the row's precision; if `exact`, in fp32 however low that is."""
 
-    @abstractmethod
     def write(self, values: Any, out: Any) -> None:
         """Compute out <- values, of the host; a number goes to all places."""
+        raise NotImplementedError
 
     @abstractmethod
     def host(self, array: Any) -> Any:
         """Return an array as NumPy, in fp32 or fp64; what is none as it is. Use it before the next step."""
 
-    @abstractmethod
     def uniform(self, out: Any) -> Any:
         """Fill an array with draws from [0, 1), and return it."""
+        raise NotImplementedError
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Return what a record says of it as it is in force: `package`, `library`, `device`, `precision`,
-        `threads_set` by the library's own word, and more."""
+        """Return what a record says of it as it is in force.
+
+        `package`, `library`, `device`, `precision`, `threads_set` by the library's own word, and more.
+        """
 
     def build(self, workload: Workload, seed: int) -> "Program":
         """Return the workload as a program on this row. All that it needs is allocated here."""
@@ -84,8 +87,8 @@ class Backend(ABC):
         for item in items:
             work(item)
 
-    def limited(self, threads: int) -> AbstractContextManager[None]:
-        """Return what lets steps within it use so many threads; NotMeasurable where that cannot be."""
+    def limited(self, step: Step, threads: int) -> Step:
+        """Return the step on so many threads; NotMeasurable where that cannot be."""
         raise NotMeasurable("the threads of this library cannot be limited for a step")
 
     def captured(self, step: Step) -> Step:
@@ -116,15 +119,14 @@ class Copies:
     """Items that are copied when they are asked for: there is nobody to copy the next ones meanwhile."""
 
     def __init__(self, backend: Backend, items: Any, together: int) -> None:
-        whole = backend.array(items)
-        self._chunks = [whole[first : first + together] for first in range(0, len(whole), together)]
-        self._backend, self._asked = backend, 0
-        self.arrays = tuple(backend.array(np.asarray(items[0])[None].repeat(together, 0)) for _ in range(2))
+        self._items, self._together, self._asked = backend.array(items), together, 0
+        first = backend.host(self._items[:together])
+        self.arrays = backend.array(first), backend.array(first)
 
     def advance(self) -> int:
-        """Bring the next items, after the last the first, and return which array has them."""
-        place = self._asked % 2
-        self.arrays[place][...] = self._chunks[self._asked % len(self._chunks)]
+        """Bring the next items, after the last the first, and return which array has them: 0, 1, 0, ..."""
+        begin, place = self._asked * self._together % len(self._items), self._asked % 2
+        self.arrays[place][...] = self._items[begin : begin + self._together]
         self._asked += 1
         return place
 
@@ -149,29 +151,23 @@ class Program:
         self._given: dict[str, Any] = {}
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
-        limit = backend.limited(workload.threads) if workload.threads else nullcontext()
+        # One for each item; of what is streamed, for each place that an item comes to.
         self._views = self._make_views()
-        self._steps = [self._steps_of(view, limit) for view in self._views]
-        self._start = {
-            name: backend.array(self.inputs[name]) for name in (workload.handed_on if self._items > 1 else ())
-        }
-        names = tuple(self._steps[0])
-        if workload.whole_pass:
-            self.parts = {
-                f"{name} {item + 1}": partial(self._do, name) for item in range(self._items) for name in names
-            }
-        else:
-            self.parts = {name: partial(self._do, name) for name in names}
-        self._last = names[-1]
+        self._steps = [self._make_steps(view) for view in self._views]
+        handed_on = workload.handed_on if self._items > 1 else ()
+        self._start = {name: backend.array(self.inputs[name]) for name in handed_on}
+        *_, self._last = names = tuple(self._steps[0])
+        passes = [f" {item + 1}" for item in range(self._items)] if workload.whole_pass else [""]
+        self.parts = {f"{name}{which}": partial(self._do, name) for which in passes for name in names}
 
     def _make_arrays(self) -> Arrays:
-        workload, exact = self.workload, {*self.workload.learned}
-        arrays = Arrays()
+        workload, arrays = self.workload, Arrays()
         for name, values in self.inputs.items():
             if workload.streamed and name in workload.cycled:
                 self._stream = self.backend.stream(values, workload.streamed)
                 continue
-            setattr(arrays, name, self.backend.array(values, exact=name in exact or isinstance(values, Draws)))
+            exact = name in workload.learned or isinstance(values, Draws)
+            setattr(arrays, name, self.backend.array(values, exact=exact))
         if prepare := getattr(workload, f"prepare_{self.framework}", None):
             prepare(arrays, self.backend)
         return arrays
@@ -183,7 +179,7 @@ class Program:
             return [Arrays(**shared, **dict.fromkeys(names, item)) for chunk in chunks for item in chunk]
         return [Arrays(**{**shared, **{name: shared[name][item] for name in names}}) for item in range(self._items)]
 
-    def _steps_of(self, view: Arrays, limit: AbstractContextManager[None]) -> dict[str, Step]:
+    def _make_steps(self, view: Arrays) -> dict[str, Step]:
         """Return the parts of a step on one view."""
         workload, backend, framework = self.workload, self.backend, self.framework
         if several := getattr(workload, f"steps_{framework}", None):
@@ -193,38 +189,28 @@ class Program:
             steps = {name: partial(getattr(workload, f"{framework}_{name}"), view, backend) for name in names}
         else:
             steps = {"step": partial(getattr(workload, framework), view, backend)}
-        captured: bool | tuple[str, ...] = workload.captured
+        captured = tuple(steps) if workload.captured is True else workload.captured or ()
         for name, step in steps.items():
             if workload.threads:
-                steps[name] = _within(limit, step)
-            elif captured is True or (captured and name in captured):
+                steps[name] = backend.limited(step, workload.threads)
+            elif name in captured:
                 steps[name] = backend.captured(step)
         return steps
 
     def _do(self, part: str) -> None:
-        """Do a part of the next step, and what comes between two steps."""
-        workload, count = self.workload, self.count
-        if self._stream:
-            place = count % workload.streamed
-            if place == 0:
-                self._chunk = self._stream.advance()
-            index = self._chunk * workload.streamed + place
-        else:
-            index = count % len(self._views)
-        self._steps[index][part]()
+        """Do a part of the next step; after the last one, what comes between two steps."""
+        workload, place = self.workload, self.count % len(self._views)
+        if self._stream and self.count % workload.streamed == 0:
+            self._stream.advance()  # to the first or the second half of the views, in turn
+        self._steps[place][part]()
         if part != self._last:
             return
-        self._index = index
-        if self._start:
-            self._hand_on(is_last=index == len(self._views) - 1)
+        for name, start in self._start.items():
+            is_over = place == len(self._views) - 1
+            getattr(self.arrays, name)[...] = start if is_over else getattr(self.arrays, workload.handed_on[name])
         if workload.read:
             self.backend.host(getattr(self.arrays, workload.read))
         self.count += 1
-
-    def _hand_on(self, *, is_last: bool) -> None:
-        for name, source in self.workload.handed_on.items():
-            array = getattr(self.arrays, name)
-            array[...] = self._start[name] if is_last else getattr(self.arrays, source)
 
     def step(self) -> None:
         """Do one step. Where the device runs ahead, it need not be finished on return."""
@@ -238,51 +224,45 @@ class Program:
         """
         workload, fresh = self.workload, self.workload.arrays(np.random.default_rng(self.seed + 1))
         kept = {*workload.learned, *workload.state, *workload.handed_on}
+        item = self.count % self._items
         self._given = {}
         for name, values in fresh.items():
-            array = getattr(self.arrays, name, None)
             if name in kept:
-                self._given[name] = np.array(self.backend.host(array))
-            elif array is None:
+                self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
+            elif name not in vars(self.arrays):
                 continue  # it is prepared in another form, or streamed: it stays what it was
             elif isinstance(values, Zeros):
-                self.backend.write(np.nan, array)
+                self._write(name, np.nan)
             elif name in workload.cycled and not workload.whole_pass:
-                item = self.count % self._items
-                self.backend.write(values[item], array[item])
+                self._write(name, values[item], item)
                 self._given[name] = {item: values[item]}
             else:
-                self.backend.write(values, array)
+                self._write(name, values)
                 self._given[name] = values
+
+    def _write(self, name: str, values: Any, item: int | None = None) -> None:
+        """Write to an array, or to one of its items; a number goes to all places."""
+        array = getattr(self.arrays, name)
+        self.backend.write(values, array if item is None else array[item])
 
     def check(self) -> Pairs:
         """Pair what the last step left with what it must have left."""
-        given = {**self.inputs, **self._given}
-        item = (self.count - 1) % self._items
+        given, last = {**self.inputs, **self._given}, self.count - 1
         for name in self.workload.cycled:
-            given[name] = given[name][item]
+            given[name] = given[name][last % self._items]
+        seen: Any = _Seen(self.backend, self._views[last % len(self._views)])
         with np.errstate(all="ignore"):  # what is NaN or infinite is found where it is compared
-            return self.workload.check(Arrays(**given), _Seen(self.backend, self._views[self._index]))
+            return self.workload.check(Arrays(**given), seen)
 
 
-def _within(limit: AbstractContextManager[None], step: Step) -> Step:
-    def limited() -> None:
-        with limit:
-            step()
-
-    return limited
-
-
-class _Seen(Arrays):
+class _Seen:
     """The arrays of a view as the host sees them, each when it is asked for."""
 
     def __init__(self, backend: Backend, view: Arrays) -> None:
-        super().__init__()
-        self.__dict__["_of"] = backend, view
+        self._host, self._view = backend.host, view
 
     def __getattr__(self, name: str) -> Any:
-        backend, view = self.__dict__["_of"]
-        return backend.host(getattr(view, name))
+        return self._host(getattr(self._view, name))
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
@@ -293,13 +273,42 @@ def make_backend(name: str, *, device: str, precision: str, threads: int, seed: 
 
 
 def probe(backend: str, device: str) -> None:
-    """Print as a line of JSON what the backend finds who uses the device for a moment.
-
-    `reasons` by precision, None where nothing speaks against it, and whether they are `lasting`; nothing where a
-    backend has no such question.
-    """
+    """Print what `try_device` finds as a line of JSON: what a process of its own is begun for."""
     answers = private_stdout()
     die_with_parent()
+    answers.write(json.dumps(try_device(backend, device)) + "\n")
+
+
+def try_device(backend: str, device: str) -> dict[str, Any]:
+    """Use a device for a moment: do a small product on it, and another operation after that.
+
+    Returns
+    -------
+    dict
+        `reasons` by precision why the backend cannot compute so there, None where nothing speaks against it; and
+        whether these are `lasting`, until driver, library or device change: where no product failed.
+    """
     module = importlib.import_module(f"respeed.backends.{backend}")
-    if hasattr(module, "probe"):
-        answers.write(json.dumps(module.probe(device)) + "\n")
+    square = np.arange(4.0).reshape(2, 2)  # so small that every precision has its square whole
+    reasons: dict[str, str | None] = {}
+    failed = False
+    for precision in module.PRECISIONS:
+        try:
+            made = module.Backend(device=device, precision=precision, threads=1, seed=0)
+            there = made.array(square)
+            is_right = np.array_equal(made.host(there @ there + 1), square @ square + 1)
+            reasons[precision] = None if is_right else "a small product on it is wrong"
+            failed |= not is_right
+        except NotMeasurable as reason:
+            reasons[precision] = str(reason)
+        except Exception as error:  # of the device, its driver or its libraries
+            reasons[precision] = f"a small product on it fails: {first_line(first_cause(error))}"
+            failed = True
+    return {"reasons": reasons, "lasting": not failed and None in reasons.values()}
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return what came first: the error of a device often ends in another one, which says that there was one before."""
+    while (before := error.__cause__ or (None if error.__suppress_context__ else error.__context__)) is not None:
+        error = before
+    return error

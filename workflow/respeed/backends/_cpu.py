@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from respeed import kernels
-from respeed.backends import Backend
+from respeed.backends import Backend, Step
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import fill_uniform
 from respeed.workloads import Item
@@ -26,7 +26,7 @@ class OnCpu(Backend):
     few = 2**18
 
     def __init__(self, precision: str, threads: int, seed: int) -> None:
-        Backend.__init__(self, precision, threads)
+        super().__init__(precision, threads)
         kernels.FEW = self.few
         self._keys = np.random.Generator(np.random.SFC64(seed))
         self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self._begin_thread)
@@ -70,11 +70,22 @@ class OnCpu(Backend):
         for other in others:
             other.result()
 
-    def limited(self, threads: int) -> AbstractContextManager[None]:
-        """Return what lets steps within it use so many threads: the probe between two steps uses all, as always."""
-        if threads > self.threads:
-            raise NotMeasurable(f"needs {threads} cores, the row has {self.threads}")
-        return _Limited(self, threads)
+    def limited(self, step: Step, threads: int) -> Step:
+        """Return the step on so many threads: the probe between two steps uses all, as always."""
+        before = self.threads
+        if threads > before:
+            raise NotMeasurable(f"needs {threads} cores, the row has {before}")
+
+        def on_some() -> None:
+            self.threads = threads
+            self._limit(threads)
+            try:
+                step()
+            finally:
+                self.threads = before
+                self._limit(before)
+
+        return on_some
 
     @contextmanager
     def _few_is_nothing(self) -> Iterator[None]:
@@ -94,20 +105,3 @@ class OnCpu(Backend):
         here = self.host(out)
         fill_uniform(here.reshape(-1, here.shape[-1]), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
         return out
-
-
-class _Limited(AbstractContextManager[None]):
-    """While it is entered, steps use `threads` threads. To be entered again and again."""
-
-    def __init__(self, backend: OnCpu, threads: int) -> None:
-        self._backend, self._threads, self._before = backend, threads, backend.threads
-
-    def _set(self, threads: int) -> None:
-        self._backend.threads = threads
-        self._backend._limit(threads)
-
-    def __enter__(self) -> None:
-        self._set(self._threads)
-
-    def __exit__(self, *error: object) -> None:
-        self._set(self._before)

@@ -12,7 +12,8 @@ import numpy as np
 
 from respeed.backends import Backend, Program, Step
 from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import NAMES, split_device, too_high
+from respeed.machine.devices import NAMES, split_device, too_high
+from respeed.machine.process import read_word
 from respeed.text import first_line
 from respeed.workloads import Arrays, Workload
 from respeed.workloads.arrays import Zeros
@@ -50,12 +51,6 @@ class Jax(Backend):
         # Of the device's own memory: on the CPU JAX may take NumPy's as it is, where nothing may be written.
         return jnp.copy(jax.device_put(there, self.device))
 
-    def write(self, values: Any, out: Any) -> None:
-        raise TypeError("JAX's arrays are not written to: a program of its own has other ones instead")
-
-    def uniform(self, out: Any) -> Any:
-        raise TypeError("steps are given a function that draws")
-
     def host(self, array: Any) -> Any:
         return np.asarray(array) if isinstance(array, jax.Array) else array
 
@@ -74,21 +69,15 @@ class Jax(Backend):
 
     def describe(self) -> dict[str, Any]:
         here = self.device
-        facts: dict[str, Any] = {
+        return {
             "package": f"jax {jax.__version__}",
             "library": f"XLA (jaxlib {jaxlib.__version__})",
             "device": self._name,
             "precision": self.precision,
             "threads_set": pool_size(),
             "platform": f"{here.platform} {here.client.platform_version}".replace("\n", " "),
-            "default_matmul_precision": str(jax.config.jax_default_matmul_precision),
+            **({} if here.platform == "cpu" else {"accelerator": str(here.device_kind)}),
         }
-        if here.platform == "cpu":
-            return facts
-        facts["accelerator"] = str(here.device_kind)
-        if limit := (here.memory_stats() or {}).get("bytes_limit"):
-            facts["memory_bytes"] = int(limit)
-        return facts
 
 
 class JaxProgram(Program):
@@ -100,22 +89,26 @@ class JaxProgram(Program):
         if self.workload.streamed:
             raise NotMeasurable("JAX's arrays are not written to: examples are not streamed to them")
         arrays = vars(self.arrays)
-        self._cycled = {name: [jnp.copy(item) for item in arrays.pop(name)] for name in self.workload.cycled}
+        # A list of its items: each is an argument by itself.
+        arrays |= {name: [jnp.copy(item) for item in arrays[name]] for name in self.workload.cycled}
         rooms = {name for name, values in self.inputs.items() if isinstance(values, Zeros)}
         self._changes = (rooms | {*self.workload.learned, *self.workload.state}) & {*arrays}
-        lowered = jax.jit(self._function, donate_argnums=0, keep_unused=True).lower(*map(_like, self._arguments()))
+        # For the device that the arguments lie on, which need not be JAX's first.
+        lowered = jax.jit(self._function, donate_argnums=0, keep_unused=True).lower(*self._arguments())
         self._compiled = lowered.compile()
         return [self.arrays] * self._items
 
-    def _steps_of(self, view: Arrays, limit: Any) -> dict[str, Step]:
+    def _make_steps(self, view: Arrays) -> dict[str, Step]:
         return {"step": self._run}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a step changes, and what it only reads: the items of this one, too."""
-        item = self.count % self._items
-        changes, reads = {"key": self.backend.key}, {name: items[item] for name, items in self._cycled.items()}
+        """Return what a step changes, and what it only reads: of what is cycled, the items of this one."""
+        item, changes, reads = self.count % self._items, {"key": self.backend.key}, {}
         for name, array in vars(self.arrays).items():
-            (changes if name in self._changes else reads)[name] = array
+            if name in self._changes:
+                changes[name] = array
+            else:
+                reads[name] = array[item] if name in self.workload.cycled else array
         return changes, reads
 
     def _function(self, changes: Mapping[str, Any], reads: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,20 +124,13 @@ class JaxProgram(Program):
         self.backend.asked = found
         vars(self.arrays).update(found)
 
-    def begin_anew(self) -> None:
-        """Draw all inputs anew but what a step begins with, and make all that it writes NaN."""
-        fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
-        for name, values in fresh.items():
-            if name in {*self.workload.learned, *self.workload.state}:
-                self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
-            elif name in self._cycled:
-                item = self.count % self._items
-                self._cycled[name][item] = self.backend.array(values[item])
-                self._given[name] = {item: values[item]}
-            else:
-                room = isinstance(values, Zeros)
-                setattr(self.arrays, name, self.backend.array(np.full(values.shape, np.nan) if room else values))
-                self._given[name] = values
+    def _write(self, name: str, values: Any, item: int | None = None) -> None:
+        """Take another array in the place of one that cannot be written to."""
+        arrays = vars(self.arrays)
+        if item is None:
+            arrays[name] = self.backend.array(np.broadcast_to(values, arrays[name].shape))
+        else:
+            arrays[name][item] = self.backend.array(values)
 
 
 class _Draws:
@@ -158,23 +144,9 @@ class _Draws:
         return (jax.random.bits(used, shape, np.uint32) >> 8).astype(self._dtype) * self._dtype.type(2.0**-24)
 
 
-def _like(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return shapes and where they are: or else XLA would compile for JAX's first device, whichever the row's is."""
-    return {
-        name: jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=value.sharding) for name, value in arrays.items()
-    }
-
-
 def pool_size(tasks: Path = Path("/proc/self/task")) -> int:
     """Return the pool's threads, counted; what they were asked to be where the system does not show them."""
-    return sum(_name(task).startswith(_THREAD) for task in tasks.glob("*")) or int(os.environ[_SIZE])
-
-
-def _name(task: Path) -> str:
-    try:
-        return (task / "comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # the thread has just ended
-        return ""
+    return sum(read_word(task / "comm").startswith(_THREAD) for task in tasks.glob("*")) or int(os.environ[_SIZE])
 
 
 def find_device(kind: str, index: int | None) -> Any:
@@ -184,27 +156,6 @@ def find_device(kind: str, index: int | None) -> Any:
     except RuntimeError as error:
         none = f"no {NAMES[kind]} device that jax {jax.__version__} can use"
         raise NotMeasurable(f"{none}: {first_line(error)}") from error
-    if reason := too_high(kind, index or 0, len(devices)) if index else None:
+    if reason := too_high(kind, index or 0, len(devices)):
         raise NotMeasurable(reason)
     return devices[index or 0]
-
-
-def probe_device(device: str, precisions: Sequence[str]) -> dict[str, Any]:
-    """Use the device for a moment.
-
-    Return for each precision why it cannot be measured, None if it can, and whether that stays so until driver, JAX or
-    device change.
-    """
-    kind, index = split_device(device)
-    reason = None
-    try:
-        here = find_device(kind, index)
-        square = np.arange(16, dtype=np.float32).reshape(4, 4)
-        there = jax.device_put(square, here)
-        if not np.array_equal(np.asarray(there @ there), square @ square):
-            reason = f"a small product on it is wrong, with jax {jax.__version__}"
-    except NotMeasurable as error:
-        reason = str(error)
-    except Exception as error:  # of the device, its driver or its libraries
-        reason = f"a small product on it fails, with jax {jax.__version__}: {first_line(error)}"
-    return {"reasons": dict.fromkeys(precisions, reason), "lasting": not reason}

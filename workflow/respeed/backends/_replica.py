@@ -15,7 +15,7 @@ import torch
 import torch.distributed as distributed
 
 from respeed.backends import make_backend
-from respeed.machine.accelerators import split_device
+from respeed.machine.devices import split_device
 from respeed.machine.process import bind, die_with_parent, private_stdout
 
 # How long replicas wait for one another: longer than any step, and short enough to notice that one is gone.

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-from typing import Any
 
 from respeed.backends import Backend as Base
 from respeed.errors import NotMeasurable
@@ -29,15 +28,6 @@ def prepare(threads: int, device: str) -> None:
         os.environ.setdefault("XLA_FLAGS", ONE_BY_ONE)
     # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-
-
-def probe(device: str) -> dict[str, Any]:
-    """Return what `respeed.backends.probe` prints."""
-    prepare(1, device)
-
-    from respeed.backends._jax import probe_device
-
-    return probe_device(device, PRECISIONS)
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Base:  # noqa: N802, as every backend's

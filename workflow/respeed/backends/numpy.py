@@ -4,7 +4,6 @@ import ctypes
 import os
 import platform
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from threading import Thread
 from typing import Any
 
@@ -12,11 +11,12 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
+from respeed.backends import Step
 from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
 from respeed.kernels import empty_aligned
 from respeed.kernels.blas import TAKES_INT
-from respeed.machine.software import LIBRARIES, controller, library_label, scipy_library
+from respeed.machine.software import LIBRARIES, controller, scipy_library
 from respeed.workloads.arrays import Drawn
 
 DEVICES = ("cpu",)
@@ -25,12 +25,6 @@ PRECISIONS = ("fp32", "fp64")
 
 class _Numpy(OnCpu):
     framework = "numpy"
-
-    def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
-        self.library = library_label(scipy_library())
-        if not TAKES_INT:
-            raise NotMeasurable(f"this SciPy's {self.library} counts in 64-bit numbers; it is called with 32-bit ones")
-        super().__init__(precision, threads, seed)
 
     def array(self, values: Any, *, exact: bool = False) -> np.ndarray:
         if isinstance(values, Drawn):  # drawn where it is to lie
@@ -49,7 +43,7 @@ class _Numpy(OnCpu):
 
     def facts(self, threads_set: int) -> dict[str, Any]:
         return {
-            "library": self.library,
+            "library": LIBRARIES[scipy_library()],
             "threads_set": threads_set,
             "package": f"scipy {scipy.__version__}",
             "device": "cpu",
@@ -60,15 +54,14 @@ class _Numpy(OnCpu):
 class _Steered(_Numpy):
     """A library whose threads threadpoolctl sets at any time: OpenBLAS, MKL, BLIS."""
 
-    def __init__(self, **how: Any) -> None:
-        found = controller(scipy_library())
-        if found is None:
-            label = library_label(scipy_library())
-            raise NotMeasurable(f"threadpoolctl does not find this SciPy's {label}, and cannot set its threads")
-        self._library = found
+    def __init__(self, precision: str, threads: int, seed: int) -> None:
+        name = scipy_library()
+        self._library: Any = controller(name)
+        if not self._library:
+            raise NotMeasurable(f"threadpoolctl does not find this SciPy's {LIBRARIES[name]}, to set its threads")
         # The environment has set this before the libraries were loaded; said again for callers from Python.
-        self._limits = threadpool_limits(how["threads"])
-        super().__init__(**how)
+        self._limits = threadpool_limits(threads)
+        super().__init__(precision, threads, seed)
         self._of_thread = self.threads > 1 and not self._is_of_the_process()
 
     def set_threads(self, threads: int) -> None:
@@ -105,13 +98,16 @@ _MANY, _ONE = 0, 1
 
 
 class _Accelerate(_Numpy):
-    """Apple's, which SciPy's wheels for macOS 14 and later compute with. On Apple's own chips its products run on
-    matrix units that the cores of a cluster share, so that one thread may do nearly what all do."""
+    """Apple's, which SciPy's wheels for macOS 14 and later compute with.
 
-    def __init__(self, **how: Any) -> None:
-        os.environ[_VARIABLE] = str(how["threads"])
+    On Apple's own chips its products run on matrix units that the cores of a cluster share, so that one thread may do
+    nearly what all do.
+    """
+
+    def __init__(self, precision: str, threads: int, seed: int) -> None:
+        os.environ[_VARIABLE] = str(threads)
         self._set_threading = _threading_setter()
-        super().__init__(**how)
+        super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:
         """Use one, or as many as the environment allowed; of the calling thread. Before macOS 15 always so many."""
@@ -121,10 +117,10 @@ class _Accelerate(_Numpy):
     def begin_thread(self) -> None:
         self.set_threads(1)
 
-    def limited(self, threads: int) -> AbstractContextManager[None]:
+    def limited(self, step: Step, threads: int) -> Step:
         if threads != self.threads and (threads != 1 or not self._set_threading):
             raise NotMeasurable("Accelerate uses as many threads as when it was loaded, or from macOS 15 on one")
-        return super().limited(threads)
+        return super().limited(step, threads)
 
     def describe(self) -> dict[str, Any]:
         return {**self.facts(int(os.environ[_VARIABLE])), "version": f"macOS {platform.mac_ver()[0] or 'unknown'}"}
@@ -140,9 +136,11 @@ def _threading_setter() -> Callable[[int], int] | None:
     return lambda model: int(setter(model))
 
 
-def Backend(**how: Any) -> _Numpy:  # noqa: N802, as every backend's
-    """Return NumPy with the library that SciPy has; NotMeasurable if that is none that is known here."""
-    found = scipy_library()
-    if found not in LIBRARIES:
-        raise NotMeasurable(f"SciPy computes with {library_label(found)} here, whose threads cannot be set")
-    return _Accelerate(**how) if found == "accelerate" else _Steered(**how)
+def Backend(*, device: str, precision: str, threads: int, seed: int) -> _Numpy:  # noqa: N802, as every backend's
+    """Return NumPy with the library that SciPy has; NotMeasurable if that cannot be called, or steered, from here."""
+    name = scipy_library()
+    if name not in LIBRARIES:
+        raise NotMeasurable(f"SciPy computes with {name} here, whose threads cannot be set")
+    if not TAKES_INT:
+        raise NotMeasurable(f"this SciPy's {LIBRARIES[name]} counts in 64-bit numbers; it is called with 32-bit ones")
+    return (_Accelerate if name == "accelerate" else _Steered)(precision, threads, seed)

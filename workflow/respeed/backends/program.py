@@ -12,10 +12,3 @@ PRECISIONS = ("fp32", "fp64")
 def Backend(*, device: str, **how: Any) -> Base:  # noqa: N802, as every backend's
     """Return the backend whose products stand for the row."""
     return make_backend("numpy" if device == "cpu" else "torch", device=device, **how)
-
-
-def probe(device: str) -> Any:
-    """Return what `respeed.backends.probe` prints."""
-    from respeed.backends.torch import probe as of_torch
-
-    return of_torch(device)

@@ -1,17 +1,136 @@
-"""PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and what torch finds behind ROCm, XPU and MPS."""
+"""PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and what torch finds behind ROCm, XPU and MPS.
 
-import re
+In bf16 and fp16 products are of low precision, and what is learned is of fp32: a small change to a large weight is lost
+in a format of 8 or 11 bits. Products read a rounded copy, made anew in each step, as a part of it, and sum in fp32.
+Gradients need no scaling: each is a sum of at most a few hundred products of probabilities, within fp16's range.
+Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
+from respeed.backends import Backend as Base
+from respeed.backends import Step, first_cause
 from respeed.backends._cpu import OnCpu
-from respeed.backends._torch import Torch
-from respeed.backends._torch_device import OnAccelerator, probe_device
-from respeed.errors import NotMeasurable
+from respeed.backends._cuda import Graphs, PinnedChunks
+from respeed.errors import NotMeasurable, is_of_the_disk
+from respeed.machine.devices import NAMES, split_device, too_high
+from respeed.machine.process import private_folder
+from respeed.text import first_line
+from respeed.workloads.arrays import Drawn, Zeros
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
+
+# What arrays are of in a low precision; in the others as their name says.
+LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Torch(Base):
+    """Torch in a precision: what no device does otherwise."""
+
+    framework = "torch"
+
+    def __init__(self, precision: str, threads: int, device: str = "cpu") -> None:
+        super().__init__(precision, threads)
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        # Strict fp32 unless asked for: no TF32 on CUDA, no bf16 in oneDNN. Of the devices only CUDA knows "high", TF32.
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        # Sums stay in fp32 also where a product is split along k and its parts are added up.
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        self.device, self._low = torch.device(device), precision in LOW
+        self.dtype = LOW.get(precision, torch.float64 if precision == "fp64" else torch.float32)
+        # What is learned, and draws.
+        self._wide = torch.promote_types(self.dtype, torch.float32)
+        # Whether products in low precision can add their sums to fp32; and the bytes that numbers take over 4: those of
+        # what is learned, with a copy, and perhaps with room to add from.
+        self._adds_itself = self._low and self._can_add()
+        if self._low:
+            self.memory_factor = 1.5 if self._adds_itself else 3.0
+
+    def array(self, values: Any, *, exact: bool = False) -> Tensor:
+        """Return `values` on the device in the row's precision; if `exact`, in fp32 however low that is."""
+        dtype = self._wide if exact else self.dtype
+        if isinstance(values, Zeros):  # made there; full, not zeros: pages are touched here, not by the first step
+            made = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
+        else:
+            array = np.asarray(values)
+            if array.dtype.kind in "iu":
+                return torch.from_numpy(np.array(array, np.int64)).to(self.device)
+            on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
+            made = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
+        if exact and self._low:
+            made.low = made.to(self.dtype)  # what products read
+        return made
+
+    def write(self, values: Any, out: Tensor) -> None:
+        """Compute out <- values, of the host; a float goes to all places."""
+        if isinstance(values, float):
+            out.fill_(values)
+        else:
+            out.copy_(torch.from_numpy(np.ascontiguousarray(values)))
+
+    def host(self, array: Any) -> Any:
+        """Return a tensor as NumPy, low precisions as fp32; what is none as it is."""
+        if not isinstance(array, Tensor):
+            return array
+        array = array.detach().cpu()
+        return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
+
+    def operands(self, *parameters: Tensor) -> Any:
+        """Return what is learned as products read it: rounded where the precision is low."""
+        return [one.low.copy_(one) for one in parameters] if self._low else parameters
+
+    def add_product(self, out: Tensor, a: Tensor, b: Tensor, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b, matrices or stacks; what is learned stays in fp32."""
+        add = torch.addmm if out.dim() == 2 else torch.baddbmm
+        if not self._low or out.dtype == a.dtype:
+            add(out, a, b, beta=beta, alpha=alpha, out=out)
+        elif self._adds_itself:
+            add(out, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=out)
+        else:  # the product rounds its sums when it writes them; they are multiplied and added in fp32
+            out.mul_(beta).add_(a @ b, alpha=alpha)
+
+    def _can_add(self) -> bool:
+        """Return whether products in low precision can add their sums to fp32, as on CUDA by a new torch."""
+        factor = torch.zeros(2, 16, 16, dtype=self.dtype, device=self.device)
+        out = factor.float()
+        try:
+            torch.addmm(out[0], factor[0], factor[0], out_dtype=torch.float32, out=out[0])
+            torch.baddbmm(out, factor, factor, out_dtype=torch.float32, out=out)
+        except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
+            if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
+                raise
+            return False
+        return True
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record says of torch, and of how it computes in the row's precision."""
+        facts = {
+            "package": f"torch {torch.__version__}",
+            "library": "torch",
+            "device": str(self.device),
+            "precision": self.precision,
+            "threads_set": torch.get_num_threads(),
+        }
+        if self._low:
+            way = "products add to them" if self._adds_itself else f"products, rounded to {self.precision}, are added"
+            facts["parameters"] = f"fp32, {way}"
+        return facts
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether it is of the device, whose error has a class of its own on some, or of a library on it."""
+    signs = ("out of memory", "ALLOC_FAILED")
+    return isinstance(error, torch.OutOfMemoryError) or any(sign in str(error) for sign in signs)
 
 
 class TorchOnCpu(OnCpu, Torch):
@@ -22,13 +141,12 @@ class TorchOnCpu(OnCpu, Torch):
     few = 2**14
 
     def __init__(self, precision: str, threads: int, seed: int) -> None:
-        Torch.__init__(self, "cpu", precision, threads)
-        factor = self.memory_factor
-        OnCpu.__init__(self, precision, threads, seed)
+        super().__init__(precision, threads, seed)
         # Of stacks that are slices of larger ones, torch hands products of low precision copies.
-        self.memory_factor, self.in_pieces = factor, not self._low
+        self.in_pieces = not self._low
 
     def set_threads(self, threads: int) -> None:
+        """Have torch's operations use so many threads."""
         torch.set_num_threads(threads)
 
     def begin_thread(self) -> None:
@@ -37,12 +155,12 @@ class TorchOnCpu(OnCpu, Torch):
         torch.set_grad_enabled(False)
 
     def describe(self) -> dict[str, Any]:
+        """Return what a record says of torch on a CPU: of the library of its products, too."""
         one_dnn = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
         return {
             **super().describe(),
             "library": one_dnn if self._low else _blas_of_torch(),
             "kernel": torch.backends.cpu.get_cpu_capability(),
-            "parallel": torch.__config__.parallel_info(),
         }
 
 
@@ -50,20 +168,162 @@ def _blas_of_torch() -> str:
     """Return the BLAS that torch was built with: on x86 MKL, on a Mac Accelerate, on ARM servers OpenBLAS."""
     if torch.backends.mkl.is_available():
         return "MKL"
-    names = {"accelerate": "Accelerate", "open": "OpenBLAS"}
-    found = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-    return names.get(found[1], "torch's own BLAS") if found else "torch's own BLAS"
+    told, names = torch.__config__.show(), {"accelerate": "Accelerate", "open": "OpenBLAS"}
+    return next((name for key, name in names.items() if f"BLAS_INFO={key}" in told), "torch's own BLAS")
+
+
+class OnAccelerator(Torch):
+    """Torch on a device that works while the host goes on: operations are asked for and not waited for."""
+
+    synchronous = False
+
+    def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
+        kind, index = split_device(device)
+        if reason := missing(kind, index):
+            raise NotMeasurable(reason)
+        if index is not None:
+            # What takes no device of its own, such as pinned memory and the libraries' handles, is the current one's.
+            getattr(torch, kind).set_device(index)
+        if reason := why_not(kind, precision):
+            raise NotMeasurable(reason)
+        super().__init__(precision, threads, device)
+        self._of = getattr(torch, kind)
+        self._random = torch.Generator(self.device).manual_seed(seed)
+
+    def uniform(self, out: Tensor) -> Tensor:
+        """Fill an array with draws from [0, 1) of the row's own generator, and return it."""
+        return out.uniform_(generator=self._random)
+
+    def bytes_free(self) -> float | None:
+        """Return what arrays can still take of the device's memory, in bytes."""
+        here, of = self.device, self._of
+        if here.type == "mps":  # the host's memory, of which Metal lets a program have a part
+            return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
+        try:
+            never_held = of.mem_get_info(here)[0]
+        except RuntimeError:  # some of Intel's devices do not tell; they are this program's alone
+            never_held = of.get_device_properties(here).total_memory - of.memory_reserved(here)
+        # What torch holds and no array uses is free for the next one.
+        return float(never_held + of.memory_reserved(here) - of.memory_allocated(here))
+
+    def sync(self) -> None:
+        """Return when everything asked of the device is done, on all of its streams."""
+        if self.device.type == "mps":  # there is one, and it is not named
+            torch.mps.synchronize()
+        else:
+            self._of.synchronize(self.device)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record says of torch on a device."""
+        kind, of = self.device.type, self._of
+        name = of.get_device_name(self.device) if hasattr(of, "get_device_name") else kind
+        return {**super().describe(), "accelerator": name, "graphs": "no: none are made on such a device"}
+
+
+class OnCuda(OnAccelerator):
+    """Torch on GPUs of NVIDIA, and of AMD, which it calls the same: steps are graphs, chunks are copied beside them."""
+
+    graphs = True
+
+    def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
+        super().__init__(device, precision, threads, seed)
+        # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        torch.backends.cudnn.benchmark = True
+        self._graphs = Graphs(self.device, self.dtype, self._random)
+        self._why_no_graphs = self._graphs.why_plain()
+        self._elementwise = self._compile()
+        self.fused = self._elementwise == "triton"
+
+    def _compile(self) -> str:
+        """Compile Triton's kernels, on NVIDIA's GPUs; return what is done between products, and by torch why."""
+        if torch.version.hip or self.dtype != torch.float32:
+            return "torch"
+        if os.environ.get("TRITON_INTERPRET", "0") not in {"", "0"}:
+            return "torch: TRITON_INTERPRET is set"
+        # What was compiled before is loaded: from a folder that no other user could have put anything into.
+        os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
+        try:
+            from respeed.kernels.fused import compile_for
+
+            compile_for(self.device)
+        except Exception as error:  # no Triton, no C compiler, a GPU that it does not know
+            # Want of memory and a full disk say nothing of the kernels, and rounds would differ for them.
+            if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
+                raise
+            return f"torch: {first_line(error)[:200]}"
+        return "triton"
+
+    def stream(self, items: Any, together: int) -> PinnedChunks:
+        """Return `items` of the host, `together` at a time, which are copied beside the steps."""
+        # Rounded on the host, once, where precision is low: half the bytes to copy.
+        whole = torch.from_numpy(np.asarray(items, self.host_dtype)).to(self.dtype)
+        return PinnedChunks(whole, together, self.device)
+
+    def captured(self, step: Step) -> Step:
+        """Return the step as a graph; the step itself, and the reason to `why_plain`, where it cannot be one."""
+        return self._graphs.captured(step)
+
+    def why_plain(self) -> str | None:
+        """Return why steps that were to be graphs since this was last asked are none; None if all are."""
+        return self._graphs.why_plain()
+
+    def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
+        """Return how tiny programs do what large ones do: operation by operation, and then as graphs."""
+        # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
+        return (self._graphs.none(), nullcontext())
+
+    def bytes_free(self) -> float:
+        """Return what arrays can still take, in bytes, beside what graphs and products need themselves."""
+        free = super().bytes_free() or 0.0
+        free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
+        return max(0.0, free)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record says of torch on CUDA: whether work is fused, and steps are graphs."""
+        properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
+        return {
+            **super().describe(),
+            "library": f"cuBLAS (CUDA {cuda})" if cuda else f"hipBLAS ({torch.version.hip})",
+            "elementwise": self._elementwise,
+            "graphs": f"no: {self._why_no_graphs}" if self._why_no_graphs else "yes",
+            "multiprocessors": properties.multi_processor_count,
+            # Its address, by which the driver knows it.
+            "pci": f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0",
+        }
+
+
+def missing(kind: str, index: int | None) -> str | None:
+    """Return why torch has no such device, in the words that it begins to use one with; None if it has."""
+    of = getattr(torch, kind)
+    # Versions differ in whether torch.mps says so itself.
+    if (torch.backends.mps if kind == "mps" else of).is_available():
+        return too_high(kind, index or 0, 1 if kind == "mps" else of.device_count())
+    none = f"no {NAMES[kind]} device that torch {torch.__version__} can use"
+    try:
+        of.init()
+    except Exception as error:  # of the driver, the runtime or torch
+        return f"{none}: {first_line(first_cause(error))}"
+    return none
+
+
+def why_not(kind: str, precision: str) -> str | None:
+    """Return why torch cannot compute so on the current device of the kind; None if it can."""
+    of, has = getattr(torch, kind), True
+    # AMD's libraries do so or not as their own environment says: the row could be fp32 under another name.
+    if precision == "tf32" and (kind != "cuda" or torch.version.hip or not of.is_tf32_supported()):
+        return "TF32 needs an NVIDIA GPU of 2020 or later"
+    if precision == "bf16" and kind != "mps":
+        has = of.is_bf16_supported(including_emulation=False)
+    elif precision == "fp64" and kind != "cuda":
+        has = kind == "xpu" and of.get_device_properties().has_fp64
+    return None if has else f"this {NAMES[kind]} device has no {precision}"
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Torch:  # noqa: N802, as every backend's
     """Return torch on the device; NotMeasurable with the reason if it is not there, or has no such precision."""
     if device != "cpu":
-        return OnAccelerator(device, precision, threads, seed)
+        return (OnCuda if device.startswith("cuda") else OnAccelerator)(device, precision, threads, seed)
     if precision == "tf32":
         raise NotMeasurable("TF32 is a precision of GPUs")
     return TorchOnCpu(precision, threads, seed)
-
-
-def probe(device: str) -> dict[str, Any]:
-    """Return what `respeed.backends.probe` prints."""
-    return probe_device(device, PRECISIONS)

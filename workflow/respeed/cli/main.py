@@ -87,13 +87,16 @@ def _add_measure(commands: Commands) -> None:
     command = commands.add_parser(
         "measure",
         help="measure what config.yaml asks for and is not measured yet",
-        epilog="Example: respeed measure --budget 15min --config papers=raina2009",
+        epilog="Example: respeed measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
     )
     command.set_defaults(function="cli.measure:measure")
     command.add_argument("--budget", metavar="TIME", help="begin nothing that ends later, such as 15min")
     command.add_argument("--wait", metavar="TIME", help=WAIT)
+    command.add_argument("--only", nargs="+", default=[], metavar="WORD", help="only cells with it in PAPER/TABLE/CASE")
+    command.add_argument("--profiles", nargs="+", default=[], metavar="NAME", help="only these rows")
+    command.add_argument("--rounds", type=int, metavar="NUMBER", help="until each cell has so many rounds")
     command.add_argument("--another-session", action="store_true", help="measure everything as often again")
-    command.add_argument("--session", type=Path, help="make this empty file when nothing is left")
+    command.add_argument("--stamp", type=Path, help=argparse.SUPPRESS)
     command.add_argument("--log", type=Path, help="also write into this file what is said on the screen")
     _add_config(command)
 
@@ -159,7 +162,7 @@ def _add_export_and_import(commands: Commands) -> None:
         help="write records to one file, to take them elsewhere",
         epilog="Example: respeed export records.zip",
     )
-    command.set_defaults(function="cli.records:export_records")
+    command.set_defaults(function="cli.files:export_records")
     command.add_argument("file", metavar="FILE", type=Path, help="the file to write")
     command.add_argument("--machine", metavar="NAME", help="only the records of this machine (default: of all)")
     _add_smoke(command)
@@ -168,7 +171,7 @@ def _add_export_and_import(commands: Commands) -> None:
         help="add records of another machine",
         epilog="Example: respeed import records.zip --as lab",
     )
-    command.set_defaults(function="cli.records:import_records")
+    command.set_defaults(function="cli.files:import_records")
     command.add_argument("path", metavar="PATH", type=Path, help="a file that `export` wrote, or a machine's folder")
     command.add_argument("--as", dest="name", metavar="NAME", help="the name that the machine gets here")
     _add_smoke(command)
@@ -176,13 +179,6 @@ def _add_export_and_import(commands: Commands) -> None:
 
 def _add_internal(commands: Commands) -> None:
     """Add what rules and respeed itself call; without a help text, the list of commands does not show it."""
-    command = commands.add_parser("describe")
-    command.set_defaults(function="cli.measure:describe")
-    command.add_argument("path", type=Path)
-    command = commands.add_parser("gauge")
-    command.set_defaults(function="cli.measure:gauge")
-    command.add_argument("--wait", metavar="TIME", help=WAIT)
-    command.add_argument("path", type=Path, nargs="?")
     command = commands.add_parser("probe")
     command.set_defaults(function="backends:probe")
     command.add_argument("backend")

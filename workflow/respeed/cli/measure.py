@@ -1,24 +1,19 @@
-"""What computes or looks at this machine: respeed measure, turn after turn, with what is said on the screen and in a
-file; gauge and describe.
-"""
+"""respeed measure: turn after turn, with what is said on the screen and in a file."""
 
 import contextlib
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from respeed.errors import UserError, cannot_write
-from respeed.inputs.config import load_config, parse_settings
-from respeed.machine.description import machine_slug
-from respeed.measure.session import measure_gauge, measure_session, with_another_session
-from respeed.paths import hardware_path, results_folder
-from respeed.records.store import check_room, hold_folder
-from respeed.schedule.availability import write_description
-from respeed.schedule.messages import without_devices
-from respeed.schedule.selection import profiles_shown
-from respeed.schedule.workflow import PROFILE, resolve_workflow
+from respeed.inputs.config import MOST_ROUNDS, parse_settings
+from respeed.measure.session import measure_session, with_another_session
+from respeed.paths import check_room, hold_folder, results_folder
+from respeed.schedule.messages import what_came_out
+from respeed.schedule.run import PROFILE, resolve_run
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
@@ -27,47 +22,46 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
 def measure(
-    budget: str | None, wait: str | None, session: Path | None, log: Path | None, another_session: bool,
-    config: Sequence[str],
+    budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, another_session: bool,
+    only: Sequence[str], profiles: Sequence[str], rounds: int | None, config: Sequence[str],
 ) -> int:  # fmt: skip
-    """Measure turn after turn; with `session`, the exit code is 75 as long as something is left, and else that empty
-    file is written."""
+    """Measure turn after turn what is asked for and is not measured yet.
+
+    The exit code is 1 if a cell failed or was wrong. With a `stamp`, which rules ask for, that empty file is written
+    when nothing is left, and the exit code is 75 as long as something is.
+    """
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
-    wait_seconds = _wait_seconds(wait)
+    wait_seconds = None if wait is None else parse_duration(wait, "--wait", or_none_at_all=True)
+    settings = parse_settings(config) | ({"profiles": list(profiles)} if profiles else {})
+    if rounds is not None and not 1 <= rounds <= MOST_ROUNDS:
+        raise UserError(f"--rounds: {rounds} is no number of rounds; give one from 1 to {MOST_ROUNDS}")
     with _logging_to(log) as say, contextlib.ExitStack() as held:
-        workflow = resolve_workflow(parse_settings(config))
-        if workflow.nodes:
+        run = resolve_run(settings, only=tuple(only))
+        if rounds:
+            preset = replace(run.config.preset, rounds=rounds, most=rounds)
+            run = replace(run, config=replace(run.config, preset=preset))
+        if run.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
-        check_room(results_folder(workflow.smoke))
-        if session is None:  # by hand; a run of Snakemake holds the folder for the sessions that it asks for
-            held.callback(os.close, hold_folder(workflow.smoke))
-        (target,) = workflow.targets
-        if target.asks_again or (session is None and not target.description.exists()):
-            # Snakemake may not know what it was made of, and then never asks for another.
-            describe(target.description)
-        work = with_another_session(target.work) if another_session else target.work
+        if only and not run.work.wanted:
+            raise UserError(
+                f"--only: no cell on the rows that this machine can run has {' or '.join(only)} in its name"
+            )
+        check_room(results_folder(run.smoke))
+        if stamp is None:  # by hand; a run of Snakemake holds the folder for what it asks for
+            held.callback(os.close, hold_folder(run.smoke))
+        run.describe()
+        work = with_another_session(run.work) if another_session else run.work
         outcome = measure_session(work, budget_seconds, say, wait_seconds)
         say(f"respeed: {outcome}")
-        # A run of Snakemake says this itself, when it is done.
-        if session is None and (line := without_devices(target, target.read_plan())):
+        if stamp and not outcome.is_whole:
+            return UNFINISHED
+        if stamp:  # a run of Snakemake says what came out when it is done
+            stamp.touch()
+            return 0
+        lines, has_failed = what_came_out(run)
+        for line in lines:
             say(f"respeed: {line}")
-    if session and not outcome.is_whole:
-        return UNFINISHED
-    if session:
-        session.touch()
-    return 0
-
-
-def gauge(path: Path | None, wait: str | None) -> None:
-    """Measure the hardware sheet `path`, by default this machine's."""
-    check_room(results_folder(smoke=False))
-    path = path or hardware_path(load_config().machine or machine_slug(), smoke=False)
-    measure_gauge(path, _wait_seconds(wait))
-
-
-def describe(path: Path) -> None:
-    """Write the machine's description."""
-    write_description(path, profiles_shown())
+    return int(has_failed)
 
 
 @contextlib.contextmanager
@@ -99,11 +93,6 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
             with contextlib.suppress(UserError):  # the log's own, which may be what ended it
                 write(f"respeed: {error}")
             raise
-
-
-def _wait_seconds(wait: str | None) -> float | None:
-    """How long --wait lets it wait for another measurement; None until that is done."""
-    return None if wait is None else parse_duration(wait, "--wait", or_none_at_all=True)
 
 
 def parse_duration(text: str, where: str, *, or_none_at_all: bool = False) -> float:

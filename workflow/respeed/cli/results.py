@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
-from respeed.analysis.cells import NOT_YET, OTHER_PARAMETERS, make_cells
+from respeed.analysis.cells import NOT_YET, make_cells
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import read_rounds
@@ -18,10 +18,10 @@ from respeed.inputs.config import load_config, parse_settings
 from respeed.machine.description import machine_slug
 from respeed.output import read_tables
 from respeed.protocol import SMOKE_STAMP
-from respeed.records.store import read_description, read_records, recorded_machines
-from respeed.schedule.messages import announcement
-from respeed.schedule.spec import choose_current
-from respeed.schedule.workflow import Workflow, resolve_workflow
+from respeed.records import read_description, read_records, recorded_machines
+from respeed.schedule.messages import announce, what_came_out
+from respeed.schedule.rows import check_same_machine
+from respeed.schedule.run import Run, resolve_run
 
 # The states of a cell, in the order of the columns.
 STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
@@ -29,38 +29,42 @@ STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot r
 WIDEST = 100
 
 
-def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str]) -> None:
+def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str]) -> int:
     """Print a line a table of each `machine`, by default of all that have records; then what a run with these settings
-    would measure. UserError if it would refuse to, because this machine is another one than its name says."""
-    workflow = resolve_workflow(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
-    there = recorded_machines(workflow.smoke)
+    would measure, and what came out of what this one was asked for. The exit code is 1 if any of that failed.
+
+    Raises UserError if a run would refuse to measure, because this machine is another one than its name says.
+    """
+    run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
+    there = recorded_machines(run.smoke)
     for name in machine or there:
         if name not in there:
             raise UserError(f"--machine: no records of {name!r}{nearest(name, there)}")
-        lines = _count_cells(workflow, name)
+        lines = _count_cells(run, name)
         header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "last\nmeasured"]
         print(f"{name}\n\n{tabulate(lines, header, disable_numparse=True)}\n")
-    for target in workflow.targets:
-        target.check()
-    print(announcement(workflow))
+    if not run.nodes:
+        check_same_machine(run.machine, run.smoke)
+    print(announce(run))
+    if run.nodes or run.machine not in there:
+        return 0
+    said, has_failed = what_came_out(run)
+    print("\n".join(said))
+    return int(has_failed)
 
 
-def _count_cells(workflow: Workflow, machine: str) -> list[list[Any]]:
+def _count_cells(run: Run, machine: str) -> list[list[Any]]:
     """Return a line for each table of a machine: its cells by their state, and when the last was measured."""
-    records = choose_current(machine, workflow.smoke, read_records(workflow.smoke, machine), workflow.papers)
-    description = read_description(machine, workflow.smoke)
-    descriptions = {machine: description} if description else {}
-    rounds = read_rounds(records)
-    cells = make_cells(rounds, workflow.papers, workflow.profiles, descriptions, workflow.smoke)
-    waits = np.where(cells["reason"].isin([NOT_YET, OTHER_PARAMETERS]), "not measured", "cannot run")
+    description = read_description(machine, run.smoke)
+    rounds = read_rounds(read_records(run.smoke, machine), run.papers)
+    cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
+    waits = np.where(cells["reason"] == NOT_YET, "not measured", "cannot run")
     states = cells["status"].where(cells["status"] != "not-run", waits)
     last = rounds.groupby(["paper", "experiment"])["started"].max()
     lines = []
-    for (paper, experiment), table in cells.groupby(["paper", "experiment"], sort=False):
-        counts = states[table.index].value_counts()
-        times = [last.get((paper, measured_in), "") for measured_in in table["measured_in"]]
-        when = max(times, default="")[:16].replace("T", " ")
-        lines.append([f"{paper} {experiment}", *(counts.get(state, "–") for state in STATES), len(table), when or "–"])
+    for (paper, name), mine in cells.groupby(["paper", "experiment"], sort=False):
+        counts, when = states[mine.index].value_counts(), last.get((paper, name), "")[:16].replace("T", " ")
+        lines.append([f"{paper} {name}", *(counts.get(state, "–") for state in STATES), len(mine), when or "–"])
     return lines
 
 

@@ -5,24 +5,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from respeed.figures.charts import Outcome, chart_speedup, draw_chart
-from respeed.figures.machine import (
-    chart_rates,
-    chart_scaling,
-    draw_history,
-    draw_roofline,
-)
+from respeed.figures.charts import Outcome, chart_ladder, chart_speedup, draw_chart
+from respeed.figures.machine import draw_history, draw_roofline
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
-from respeed.output.layout import Shown
+from respeed.output.layout import Shown, has_figure
 from respeed.paths import results_folder
 
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-speedup, <paper>/<machine>-roofline and
-    <machine>-{scaling,rates}, each as .svg, .pdf and .png; of a paper that asks for it also <paper>/history.
+    """Write results/figures/<paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, each as .svg, .pdf
+    and .png; of a paper that asks for it also <paper>/history.
 
-    Of all machines while they are few, or else of `machine` (see schedule.selection).
+    Of all machines while they are few, or else of `machine` (see schedule.work).
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,13 +31,12 @@ def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
     colors, machines = color_packages(cells), cells["machine"].unique()
     for paper in results.papers.values():
         for name in machines:
-            for experiment in paper.experiments.values():
-                chart = chart_speedup(Outcome(results, paper, experiment, name), colors)
+            for experiment in (one for one in paper.experiments.values() if has_figure(paper, one)):
+                outcome = Outcome(results, paper, experiment, name)
+                chart = chart_ladder(outcome) if experiment.ladder else chart_speedup(outcome, colors)
                 yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)
-            yield Path(paper.name, f"{name}-roofline"), draw_roofline(paper, name, cells, colors, stamp)
+            if paper.rows:
+                yield Path(paper.name, f"{name}-roofline"), draw_roofline(paper, name, cells, colors, stamp)
         if paper.history:
             of_paper, rounds = results.table("cells", paper=paper.name), results.table("rounds", paper=paper.name)
             yield Path(paper.name, "history"), draw_history(paper, of_paper, rounds, colors, stamp)
-    for name in results.machines:
-        yield Path(f"{name}-scaling"), draw_chart(chart_scaling(name, results.table("scaling", machine=name)), stamp)
-        yield Path(f"{name}-rates"), draw_chart(chart_rates(name, results.table("rates", machine=name)), stamp)

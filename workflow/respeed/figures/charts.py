@@ -16,6 +16,7 @@ from respeed.analysis.cells import PAPER, label_row, reference
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.figures.style import (
+    COLORS,
     LABEL_LETTERS,
     MARKERS,
     ONE_CORE,
@@ -27,9 +28,10 @@ from respeed.figures.style import (
     finish,
     fold,
     look_of,
+    make_look,
     new_figure,
 )
-from respeed.model.paper import Experiment, Paper, number_bytes
+from respeed.model import Experiment, Paper, number_bytes
 from respeed.output.layout import Shown
 
 # Of a frame of points: the key of its row, the case, and a number with its 95 % interval.
@@ -120,7 +122,7 @@ class Outcome:
     @property
     def cases(self) -> tuple[str, ...]:
         """Return the names of the table's cases."""
-        return self.experiment.case_names(self.results.smoke)
+        return self.experiment.case_names()
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -138,8 +140,7 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
     """
     cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
     work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
-    # Of the sizes that the smoke preset tries, and of their total, the paper prints nothing.
-    theirs = printed_cells(outcome.paper, work[:0] if outcome.results.smoke else work)
+    theirs = printed_cells(outcome.paper, work)
     theirs["row"] = f"{PAPER} " + theirs["profile"]
     if outcome.experiment.algorithms:
         full = cells[cells["precision"] == FULL_PRECISION]
@@ -160,8 +161,8 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
     points = points[points["row"].isin([row.key for row in rows]) & (points["value"] > 0)]
     cases, is_ordered = order_cases(outcome, work)
     shown = [case for case in cases if case in set(points["case"])]
-    is_total = shown == [outcome.experiment.total_case(outcome.results.smoke)]
-    words = outcome.experiment.column_words(outcome.results.smoke)
+    is_total = shown == [outcome.experiment.total_case]
+    words = outcome.experiment.column_words()
     return Chart(
         title=f"{outcome.experiment.title} on {outcome.machine}",
         note=" ".join(note),
@@ -176,21 +177,55 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
     )
 
 
+def chart_ladder(outcome: Outcome) -> Chart:
+    """Return how many times as fast each case is on more threads than on one, beside the ideal.
+
+    Of two libraries, as where one took the place of the other, that is the faster one on so many threads.
+    """
+    cells = outcome.cells[outcome.cells["seconds"] > 0].sort_values(["threads", "seconds"], kind="stable")
+    cells = cells.drop_duplicates(["case", "threads"])
+    counts = sorted(set(cells["threads"]))
+    base = cells["case"].map(cells[cells["threads"] == 1].set_index("case")["seconds"])
+    ideal = pd.DataFrame({"row": "ideal", "threads": counts, "value": list(map(float, counts))})
+    points = pd.concat([_over(cells.assign(row=cells["case"]), base), ideal], ignore_index=True)
+    words = outcome.experiment.column_words()
+    looks = zip(words.items(), cycle(COLORS), cycle(MARKERS), strict=False)
+    rows = [Row(case, shown, make_look(color, marker)) for (case, shown), color, marker in looks]
+    has_curve = len(counts) > 1
+    return Chart(
+        title=f"{outcome.experiment.title} on {outcome.machine}",
+        note="Bars: 95 % intervals. Grey: the ideal. Each number is of processes of its own, a core a thread.",
+        x_title="threads",
+        y_title="times as fast as one thread",
+        cases=tuple(map(str, counts)) if has_curve else (),
+        rows=(*rows, Row("ideal", "ideal", make_look(THEIRS))) if has_curve else (),
+        points=points.assign(case=points["threads"].astype(str))[POINT][: len(points) * has_curve],
+        is_ordered=True,
+        why_empty="one core: no curve" if counts == [1] else "not measured yet",
+    )
+
+
 def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
     """Return the cases in the order of an axis, and whether lines may join them.
 
     They stand by their FLOP, or where these are not all known as the paper has them; the total comes last. Lines join
     one workload at several sizes, if no two of them are nearly alike, and never lead to a total.
     """
-    experiment, total = outcome.experiment, outcome.experiment.total_case(outcome.results.smoke)
+    experiment, total = outcome.experiment, outcome.experiment.total_case
     flops = work[work["case"] != total].set_index("case")["flops"]
     if flops.isna().any():
         return [*flops.index, total], False
     flops = flops.sort_values(kind="stable")
-    every = experiment.smoke_cases if outcome.results.smoke else experiment.cases
+    every = experiment.cases
     kinds = {(case.workload, *(one for one in case.parameters.values() if isinstance(one, str))) for case in every}
     growth = flops.div(flops.shift()).iloc[1:]
     return [*flops.index, total], bool(len(kinds) == 1 and not experiment.total and growth.min() > APART)
+
+
+_PUBLISHED = [
+    "machine", "profile", "label", "year", "package", "architecture", "is_cpu", "precision", "hardware", "peak_gflops",
+    "bandwidth_gbytes",
+]  # fmt: skip
 
 
 def published_rows(paper: Paper) -> pd.DataFrame:
@@ -207,7 +242,7 @@ def published_rows(paper: Paper) -> pd.DataFrame:
             "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else np.nan,
             "bandwidth_gbytes": row.hardware.bytes_per_second / 1e9 if row.hardware else np.nan,
         })  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=_PUBLISHED)
 
 
 def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
@@ -254,7 +289,7 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
     pace = cells.assign(pace=cells["seconds"] / cells["amount"].fillna(1.0))
     base = pace[pace["case"] == first].set_index("row")["pace"]
     over = cells["row"].map(base) * cells["amount"].fillna(1.0)
-    return _over(cells, over), outcome.experiment.column_words(outcome.results.smoke)[first]
+    return _over(cells, over), outcome.experiment.column_words()[first]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:

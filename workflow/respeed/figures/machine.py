@@ -1,5 +1,5 @@
-"""What a machine can do: its roofline, with every case a point beneath and the paper's in grey; the history of a
-paper's rows by years, which ends with the machines; and its hardware sheet.
+"""What a machine can do: its roofline, with every case a point beneath and the paper's in grey; and the history of a
+paper's rows by years, which ends with the machines.
 
 A roofline shows how fast each case ran, and how fast its row could have been:
 
@@ -22,10 +22,8 @@ from matplotlib.ticker import MaxNLocator
 from respeed.analysis.cells import PAPER, reference
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.hardware_sheet import PRODUCT, STEP, place_of, why_no_curve
-from respeed.figures.charts import POINT, Chart, Row, printed_cells, published_rows, work_of
+from respeed.figures.charts import printed_cells, published_rows, work_of
 from respeed.figures.style import (
-    COLORS,
     INK,
     MARKERS,
     ONE_CORE,
@@ -38,7 +36,7 @@ from respeed.figures.style import (
     make_look,
     new_figure,
 )
-from respeed.model.paper import SMOKE_TOTAL, TOTAL, Paper, number_bytes
+from respeed.model import SMOKE_TOTAL, TOTAL, Paper, number_bytes
 from respeed.text import format_number
 
 # What the axes of a roofline show if there is neither a roof nor a point, and how far they go beyond what they show.
@@ -68,7 +66,7 @@ def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.D
     mine = (cells["paper"] == paper.name) & (cells["seconds"] > 0) & ~cells["case"].isin([TOTAL, SMOKE_TOTAL])
     counted = cells[mine & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]
     here = (counted["machine"] == machine) & (counted["precision"] == FULL_PRECISION)
-    ours = counted[here & (counted["measured_in"] == counted["experiment"])].dropna(subset=CEILINGS)
+    ours = counted[here].dropna(subset=CEILINGS)
     theirs = printed_cells(paper, work_of(counted)).dropna(subset=CEILINGS)
     width = theirs["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
     points = pd.concat([ours, theirs.assign(traffic_bytes=theirs["traffic_bytes"] * width)], ignore_index=True)
@@ -157,59 +155,3 @@ def draw_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame, colors
                       fontsize=7.0, rotation_mode="anchor")  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return finish(figure, "year", unit)
-
-
-def chart_scaling(machine: str, scaling: pd.DataFrame) -> Chart:
-    """Return the speedup of a step and of its products over one thread beside the ideal; with one core alone, none."""
-    timed = scaling[scaling["speedup"] > 0].sort_values("threads", kind="stable")
-    counts = sorted(set(timed["threads"]))
-    if len(counts) < 2:
-        timed, counts = timed[:0], []
-    ideal = pd.DataFrame({"row": "ideal", "threads": counts, "speedup": list(map(float, counts))})
-    drawn = pd.concat([timed.assign(row=timed["size"] + " " + timed["what"]), ideal], ignore_index=True)
-    rows, sizes = [], list(dict.fromkeys(scaling["size"]))
-    for size, what in dict.fromkeys(zip(timed["size"], timed["what"], strict=True)):
-        place, is_step = sizes.index(size), what == STEP
-        look = make_look(COLORS[place % len(COLORS)], MARKERS[place], not is_step, "-" if is_step else "--")
-        rows.append(Row(f"{size} {what}", f"{what[0].upper()}{what[1:]}, {size}", look))
-    numbers = {"value": drawn["speedup"], "low": drawn["speedup_low"], "high": drawn["speedup_high"]}
-    return Chart(
-        title=f"{machine}: what more threads bring",
-        note="Bars: 95 % intervals, or of few passes all of them. Broken: the products of a step alone. Grey: the "
-        "ideal. Each number is of processes of its own, a core a thread.",
-        x_title="threads",
-        y_title="times as fast as one thread",
-        cases=tuple(map(_count_name, counts)),
-        rows=(*rows, Row("ideal", "ideal", make_look(THEIRS))) if rows else (),
-        points=drawn.assign(case=drawn["threads"].map(_count_name), **numbers)[POINT],
-        is_ordered=True,
-        why_empty=why_no_curve(scaling),
-    )
-
-
-def _count_name(count: int) -> str:
-    """Return a number of threads as it stands at the axis: the first one says what they are."""
-    return "1 thread" if count == 1 else str(count)
-
-
-def chart_rates(machine: str, rates: pd.DataFrame) -> Chart:
-    """Return what square products reach in each precision on one core, all cores and every device: what else a machine
-    reaches is in other units."""
-    timed = rates[(rates["what"] == PRODUCT) & (rates["value"] > 0)]
-    points = timed.assign(
-        row=[place_of(row) for row in rows_of(timed)], case=timed["package"] + ", " + timed["precision"]
-    )
-    looks = points.drop_duplicates("row")
-    rows = tuple(
-        Row(name, name, make_look(COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)], threads == 1))
-        for place, (name, threads) in enumerate(zip(looks["row"], looks["threads"].fillna(0), strict=True))
-    )
-    return Chart(
-        title=f"{machine}: what a square product reaches",
-        note="Bars: 95 % intervals, or of few passes all of them. Hollow: one core.",
-        x_title="library, precision",
-        y_title="GFLOP/s",
-        cases=tuple(dict.fromkeys(points["case"])),
-        rows=rows,
-        points=points[POINT].reset_index(drop=True),
-    )

@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullLocator
 
 from respeed.analysis.cells import PAPER
-from respeed.records.store import replacing
+from respeed.paths import replacing
 
 # A Times that comes with matplotlib. The report sets figures in its own face, which is as wide to a few per cent; a
 # browser that has not got it, in the next that is as narrow.

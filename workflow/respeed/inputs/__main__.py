@@ -1,13 +1,15 @@
-"""Write workflow/schemas, by which editors check what people write: ./run python -m respeed.inputs"""
+"""Write workflow/schemas, by which editors check what people write.
+
+./run python -m respeed.inputs
+"""
 
 import json
 from typing import Any
 
 from respeed.inputs.config import Config
-from respeed.inputs.forms import json_schema
-from respeed.inputs.machines import Told
+from respeed.inputs.machines import Profile, Told
 from respeed.inputs.papers import PaperFile
-from respeed.inputs.profiles import Profile
+from respeed.inputs.reader import json_schema
 from respeed.paths import SCHEMAS
 
 FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Told, "paper": PaperFile}

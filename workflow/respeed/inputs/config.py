@@ -1,35 +1,39 @@
 """config.yaml, what the command line overrides in it, and whose programs it allows."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError
-from respeed.inputs.files import from_here, parse_yaml, read_yaml
-from respeed.inputs.forms import Mistakes, fit
+from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
-from respeed.inputs.profiles import load_profile, profile_names
-from respeed.model.fields import FORM, LARGEST, SOME, Named, check_known
-from respeed.model.paper import ARCHITECTURES, Case, command_of
-from respeed.paths import PAPERS, ROOT, check_name
+from respeed.inputs.reader import Name, fit, from_here, mistakes_of, parse_yaml, read_yaml
+from respeed.model import ARCHITECTURES, FORM, LARGEST, SOME, Case, Named, check_known, command_of
+from respeed.paths import PAPERS, ROOT
 from respeed.text import clip
 
-Rounds = Annotated[int, Field(ge=1, le=99)]
+MOST_ROUNDS = 99
+Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
+Minutes = Annotated[int | float, Field(ge=0, le=LARGEST)]
 
 
 @dataclass(frozen=True, config=FORM)
 class Preset:
-    """How much to measure: `rounds` of everything, and then, as long as not more than `minutes` a paper are used up,
-    again what is not settled, up to `most` rounds of it."""
+    """How much to measure.
+
+    Everything is measured in `rounds` rounds. Then, until a paper has used up its `minutes`, what is not settled is
+    measured again, up to `most` rounds of it.
+    """
 
     name: str
     rounds: Rounds
     most: Rounds
-    minutes: Annotated[int | float, Field(ge=0, le=LARGEST)]
+    minutes: Minutes
     sizes: Literal["paper", "smoke"]
 
     @property
@@ -38,72 +42,59 @@ class Preset:
         return self.sizes == "smoke"
 
 
-def _read_preset(value: Any, info: ValidationInfo) -> Any:
-    """Return the preset of that name."""
-    if not isinstance(value, str):
-        return value
-    if "presets" not in info.data:
-        raise ValueError("")  # their mistakes are told
-    check_known("preset", value, info.data["presets"])
-    return info.data["presets"][value]
+Names = Annotated[
+    tuple[str, ...], WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]})
+]
+INSTEAD = Field(default=None, description="in place of what the chosen preset says")
 
 
-def _read_names(value: Any) -> Any:
-    """Split what --config profiles=torch-1,gpu gives, bare words, which are as clear as a list."""
-    if value == []:
-        raise ValueError("must be all, or a list of names such as [one, two], not an empty one")
-    return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
-
-
-def _all_papers(value: Any) -> Any:
-    return paper_names() if value == "all" else value
-
-
-def _all_profiles(value: Any) -> Any:
-    """Return, of all, those that are not optional. One with mistakes is one of them: it must not go without a word."""
-    return tuple(name for name in profile_names() if not _is_optional(name)) if value == "all" else value
-
-
-def _is_optional(profile: str) -> bool:
-    try:
-        return load_profile(profile).optional
-    except UserError:
-        return False
-
-
-def _read_machine(name: Any) -> Any:
-    return None if name == "auto" else name
-
-
-def _check_machine(name: str | None) -> str | None:
-    try:
-        return name and check_name("machine", name, "")
-    except UserError as error:
-        raise ValueError(str(error).removeprefix(": ")) from None
-
-
-NAMES_OR_ALL = WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]})
-Names = Annotated[tuple[str, ...], BeforeValidator(_read_names), NAMES_OR_ALL]
-
-
-@dataclass(frozen=True, config=FORM)
+@dataclass(frozen=True, config=FORM, kw_only=True)
 class Config:
     """config.yaml with its names resolved.
 
-    `experiments` is None for all, `machine` None for "work it out". `all_profiles` says that none was named; `cluster`,
-    that the machines are measured through Slurm, each on its own nodes; `allow` has the papers whose programs may run.
+    `rounds`, `most` and `minutes`, if they are there, stand in place of what the chosen preset says: `preset` has them
+    already. `experiments` is None for all, `machine` None for "work it out". `all_profiles` says that none was named;
+    `cluster`, that the machines are measured through Slurm, each on its own nodes; `allow` has the papers whose
+    programs may run.
     """
 
     presets: Annotated[dict[str, Preset], SOME, Named]
-    preset: Annotated[Preset, BeforeValidator(_read_preset), WithJsonSchema({"type": "string"})]
-    papers: Annotated[Names, BeforeValidator(_all_papers)]
-    experiments: Annotated[Names | None, BeforeValidator(lambda value: None if value == "all" else value), NAMES_OR_ALL]
-    profiles: Annotated[Names, BeforeValidator(_all_profiles)]
-    machine: Annotated[str | None, BeforeValidator(_read_machine), AfterValidator(_check_machine)]
+    rounds: Rounds | None = INSTEAD
+    most: Rounds | None = INSTEAD
+    minutes: Minutes | None = INSTEAD
+    preset: Annotated[Preset, WithJsonSchema({"type": "string"})]
+    papers: Names
+    experiments: Names | None
+    profiles: Names
+    machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
     allow: tuple[str, ...] = ()
     all_profiles: bool = False
+
+    @field_validator("preset", mode="before")
+    @classmethod
+    def _find_preset(cls, name: Any, info: ValidationInfo) -> Any:
+        if not isinstance(name, str):
+            return name
+        if "presets" not in info.data:
+            raise ValueError("")  # their mistakes are told
+        check_known("preset", name, info.data["presets"])
+        instead = {key: info.data.get(key) for key in ("rounds", "most", "minutes")}
+        told = {key: value for key, value in instead.items() if value is not None}
+        return dataclasses.replace(info.data["presets"][name], **told)
+
+    @field_validator("papers", "experiments", "profiles", mode="before")
+    @classmethod
+    def _find_names(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return the names of all, or those that are listed; bare words with commas, as --config gives, are a list."""
+        if value == []:
+            raise ValueError("must be all, or a list of names such as [one, two]")
+        if value != "all":
+            return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+        if info.field_name == "profiles":
+            return tuple(name for name in profile_names() if not _is_optional(name))
+        return paper_names() if info.field_name == "papers" else None
 
     @field_validator("papers", "profiles")
     @classmethod
@@ -118,20 +109,36 @@ class Config:
     @field_validator("experiments")
     @classmethod
     def _check_experiments(cls, names: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
-        try:
-            papers = load_papers(info.data.get("papers", ()))
-        except UserError:  # told where the paper is read
-            return names
-        for name in names or ():
-            check_known("experiment", name, [table for paper in papers.values() for table in paper.experiments])
+        if names and "papers" in info.data:
+            with contextlib.suppress(UserError):  # told where the paper is read
+                papers = load_papers(info.data["papers"]).values()
+                for name in names:
+                    check_known("experiment", name, [table for paper in papers for table in paper.experiments])
         return names
 
 
-def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read the configuration, and check that what it names is there; UserError if it has mistakes.
+def _is_optional(profile: str) -> bool:
+    """Return whether `all` leaves it out. One with mistakes is not left out: it must not go without a word."""
+    try:
+        return load_profile(profile).optional
+    except UserError:
+        return False
 
-    `overrides` are what --config says. What they replace need not be right. The papers and profiles that are named may
-    have mistakes of their own.
+
+def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read the configuration, and check that what it names is there.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file.
+    overrides : mapping, optional
+        What --config says. What it replaces need not be right.
+
+    Raises
+    ------
+    UserError
+        A line for each mistake. The papers and profiles that are named may have mistakes of their own.
     """
     data, overrides = read_yaml(path), overrides or {}
     if "allow" in overrides:
@@ -142,9 +149,27 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     return config
 
 
+def check_config(path: Path = ROOT / "config.yaml") -> list[str]:
+    """Return all mistakes in the file itself; those in the papers and profiles that it names are theirs."""
+    return mistakes_of(lambda: load_config(path))
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a command line, KEY=VALUE each, where a value is written as in config.yaml."""
+    parsed: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals):
+            raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE, such as preset=smoke")
+        parsed[key] = parse_yaml(value, f"--config {key}")
+    return parsed
+
+
 def why_denied(case: Case) -> str | None:
-    """Return why the case's program may not be run: who shares a paper runs no commands on others' machines by that.
-    None if config.yaml allows it, or if there is none."""
+    """Return why the case's program may not be run; None if config.yaml allows it, or if the case has none.
+
+    Whoever shares a paper runs no commands on others' machines by that.
+    """
     paper = case.parameters.get("program", {}).get("paper")
     if paper is None or paper in _allowed():
         return None
@@ -170,22 +195,3 @@ def _allowed() -> Any:
     """Return `allow` as it is written: what else is wrong in the file is told elsewhere."""
     data = read_yaml(ROOT / "config.yaml")
     return (data.get("allow") or ()) if isinstance(data, dict) else ()
-
-
-def check_config(path: Path = ROOT / "config.yaml") -> Mistakes:
-    """Return all mistakes in the file itself; those in the papers and profiles that it names are theirs."""
-    mistakes = Mistakes()
-    with mistakes.collecting():
-        load_config(path)
-    return mistakes
-
-
-def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a command line, KEY=VALUE each, where a value is written as in config.yaml."""
-    parsed: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not (key and equals):
-            raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE, such as preset=smoke")
-        parsed[key] = parse_yaml(value, f"--config {key}")
-    return parsed

@@ -1,36 +1,126 @@
-"""What somebody tells of a machine, which no measurement shows: workflow/machines/<machine>.yaml."""
+"""What people write of hardware.
+
+A profile is a row of our tables and says how it runs: workflow/hardware/<name>.yaml. What is told of a machine is what
+no measurement shows: workflow/machines/<machine>.yaml.
+"""
 
 import datetime
-from dataclasses import replace
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictInt
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, ValidationInfo, field_validator, with_config
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
-from respeed.inputs.files import read_yaml
-from respeed.inputs.forms import fit
-from respeed.inputs.profiles import profile_names
-from respeed.inputs.reader import Files
-from respeed.model.fields import FORM, SOME, Positive, known
-from respeed.paths import MACHINES
+from respeed.errors import UserError
+from respeed.inputs.reader import Files, fit, read_yaml
+from respeed.inputs.registry import BackendName, backends
+from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
+from respeed.machine.software import LIBRARIES, library_label
+from respeed.model import FORM, LADDER_ROW, SOME, Architecture, Positive, check_known, known
+from respeed.paths import HARDWARE, MACHINES
 
-# What stands in the starter, and in no bill.
-PLACEHOLDER = "where it stands, an address or a bill"
+Instruction = Annotated[str, known("instruction", lambda: INSTRUCTIONS)]
+# The name that a Python package is imported by.
+Package = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 
 
-def _check_day(text: str) -> str:
-    try:
-        datetime.datetime.strptime(text, "%Y-%m-%d")
-    except ValueError:
-        raise ValueError(f"{text!r} is no day of the calendar; write it as 2026-11-22") from None
+@with_config(FORM)
+class Requires(TypedDict, total=False):
+    """What must be there. The machine's memory is in GB, packages have the names that they are imported by."""
+
+    instructions: Annotated[list[Instruction], SOME]
+    memory_gb: Positive
+    library: Annotated[str, known("library", lambda: LIBRARIES)]
+    packages: Annotated[list[Package], SOME]
+
+
+def _read_cpus(value: Any) -> str | None:
+    text = None if value is None else choice_as_text(value)
+    if text is None and value is not None:
+        raise ValueError(f"must be {CHOICES}")
     return text
 
 
-def _check_source(text: str) -> str:
-    if text == PLACEHOLDER:
-        raise ValueError("is the starter's own text; write who says so: an address, or a bill")
-    return text
+@dataclass(frozen=True, config=FORM)
+class Profile:
+    """How one row of our tables runs.
+
+    `device` is the backend's name for it, with a number for one of several, such as cuda:1. `threads` may be "all": as
+    many as there are physical cores that may be used. `cpus` are those among which the threads of a CPU row run, a
+    thread on each physical core; None leaves that to the machine. A profile that is `optional` is
+    measured where it is named.
+    """
+
+    name: str
+    label: Annotated[str, Field(min_length=1, max_length=60)]
+    package: Annotated[str, Field(min_length=1, max_length=40)]
+    architecture: Architecture
+    backend: BackendName
+    device: str
+    threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
+    precision: str
+    cpus: Annotated[str | None, BeforeValidator(_read_cpus)] = None
+    requires: Requires = field(default_factory=Requires, hash=False)
+    optional: bool = False
+
+    @property
+    def is_cpu(self) -> bool:
+        """Return whether the row is one of CPUs."""
+        return self.device == "cpu"
+
+    @field_validator("device", "precision")
+    @classmethod
+    def _check_backend_has_it(cls, value: str, info: ValidationInfo) -> str:
+        kind, colon, index = value.partition(":")
+        if facts := backends().get(info.data.get("backend", "")):
+            check_known(str(info.field_name), kind, getattr(facts, f"{info.field_name}s"))
+        if colon and (kind == "cpu" or not re.fullmatch("0|[1-9][0-9]{0,2}", index)):
+            raise ValueError(f"must be {kind}{'' if kind == 'cpu' else f' or {kind}:0'}")
+        return value
+
+    @field_validator("cpus")
+    @classmethod
+    def _check_is_cpu(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and info.data.get("device", "cpu") != "cpu":
+            raise ValueError("is for the device cpu; a row of an accelerator is bound to no CPUs: leave it out")
+        return value
+
+
+def _read_profile(name: str, path: Path) -> Profile:
+    found: Profile = fit(Profile, read_yaml(path), path, name=name)
+    if end := LADDER_ROW.search(name):
+        raise UserError(f"{path}: a name that ends in {end[0]} is that of a row of a ladder; take another")
+    return found
+
+
+PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read_profile)
+profile_names = PROFILE_FILES.names
+load_profile = PROFILE_FILES.load
+load_profiles = PROFILE_FILES.load_all
+
+
+def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+    """Return why the profile is no row of a machine's tables: it needs another BLAS than SciPy's there.
+
+    The row of that one stands in its place. `facts` are those of the machine's description. None if the profile needs
+    no BLAS, or that one.
+    """
+    # Of a machine without a description: SciPy's own wheels come with this one.
+    there, needed = facts.get("blas", "openblas"), profile.requires.get("library")
+    if needed and needed != there:
+        return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    return None
+
+
+Day = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\d$", description="a day such as 2026-11-22"),
+    AfterValidator(lambda day: str(datetime.date.fromisoformat(day))),
+]
 
 
 @dataclass(frozen=True, config=FORM)
@@ -39,54 +129,58 @@ class Price:
 
     per_hour: Positive
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$", description="three capital letters, such as USD")]
-    source: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_source)]
-    date: Annotated[str, AfterValidator(_check_day)]
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    date: Day
 
 
+# What a job may ask of Slurm, as snakemake-executor-plugin-slurm calls it.
+Resource = Literal[
+    "slurm_partition", "slurm_account", "constraint", "gres", "nodes", "cpus_per_task", "mem_mb", "runtime",
+    "slurm_extra",
+]  # fmt: skip
 Word = Annotated[
     str,
     Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:,=&|*()\[\]-]{0,199}$",
-        description="text as Slurm takes it: letters, digits and . _ : , = & | * [ ] ( ) - without blanks",
+        pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$",
+        description="text as Slurm takes it: letters, digits, blanks and . _ : , = & | * / @ % + ( ) [ ] -",
     ),
 ]
+# What a job may take, if its machine's file does not say it, and the least it must have: some go before it measures.
+MINUTES, LEAST_MINUTES = 60, 5
+Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
 
-@dataclass(frozen=True, config=FORM)
-class SlurmNode:
-    """What to ask Slurm for to get the machine, in its own words; None for what need not be said.
+Slurm = dict[Resource, Amount | Word]
 
-    Where nodes are `alike`, any of them counts as the machine; otherwise `nodelist` may name one.
-    """
 
-    partition: Word | None = None
-    account: Word | None = None
-    constraint: Word | None = None
-    nodelist: Word | None = None
-    gres: Word | None = None
-    cpus: Annotated[StrictInt, Field(ge=1, le=4096)] | None = None
-    memory_gb: Positive | None = None
-    minutes: Annotated[StrictInt, Field(ge=5)] = 60
-    alike: bool = False
+def _check_runtime(asked: Slurm) -> Slurm:
+    minutes = asked.setdefault("runtime", MINUTES)
+    if isinstance(minutes, str) or minutes < LEAST_MINUTES:
+        raise ValueError(f"runtime: must be a number of minutes, at least {LEAST_MINUTES}; it is {minutes!r}")
+    return asked
 
 
 @dataclass(frozen=True, config=FORM)
 class Told:
-    """One file. `profiles` are those to measure on the machine; None for all that apply there."""
+    """What is told of a machine.
+
+    `profiles` are those to measure on it; None for all that apply there. `slurm` is what to ask Slurm for to get it:
+    resources of Snakemake's executor for Slurm, handed on as they are. `runtime` is in minutes, 60 if it is not said.
+    """
 
     name: str
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
-    slurm: SlurmNode | None = None
+    slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = field(default=None, hash=False)
 
 
-def _read(name: str, path: Path) -> Told:
+def _read_told(name: str, path: Path) -> Told:
     data = read_yaml(path)
     found: Told = fit(Told, {} if data is None else data, path, name=name)
     return found
 
 
-MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read)
+MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_told)
 
 
 def told_of(machine: str, folder: Path = MACHINES) -> Told | None:

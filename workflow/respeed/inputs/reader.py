@@ -1,25 +1,101 @@
-"""The one reader of what people drop into folders: hardware profiles, papers, and what is told of machines."""
+"""The one reader of what people write and share: files of bounded size, plain YAML in them, and the form it must have.
 
+A mistake is a line: the file, the key, what is allowed, the nearest name. All mistakes of a file are found at once.
+"""
+
+import functools
+import os
+import re
+import stat
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from respeed.errors import UserError
-from respeed.inputs.files import from_here
-from respeed.inputs.forms import Mistakes, require
-from respeed.paths import NAME, check_name
+import yaml
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
+from respeed.errors import UserError, nearest
+from respeed.model import LARGEST
+from respeed.paths import NAME, ROOT, check_name
+from respeed.text import clip, name_unprintable, visible
+
+# These files are passed around: their size is bounded before anything is built. The longest paper has 23 kB.
+MAX_BYTES = 100_000
+# What a message shows of a value.
+SHOWN = 80
+# Fields of models that no file has: a name is that of the file, or of the key before it.
+NOT_WRITTEN = {"name", "all_profiles"}
+# What pydantic says, in words of YAML.
+WORDS = {
+    r"(Input|String|Tuple|List|Dictionary|Data) should": "must",
+    "Value error, ": "", " after validation": "", r", (not \d|got|unable).*": "",
+    "a valid tuple|a valid list": "a list", "a valid dictionary|a dictionary or an instance of .*": "a mapping",
+    "a valid integer": "a whole number", "a valid number": "a number", "a valid string": "text",
+    "a valid boolean": "true or false",
+}  # fmt: skip
+
+
+def _check_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError("must be small letters, digits, - and _ (at most 64, starting with a letter or digit)")
+    return name
+
+
+# What stands in a file as the name of a row, a case, a table, a machine: some of these become folders.
+Name = Annotated[str, AfterValidator(_check_name)]
 Model = TypeVar("Model")
+Place = tuple[str | int, ...]
+
+
+class WrongFile(UserError):
+    """A file with mistakes: its message is the first, and how many more there are; `lines` has them all."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        more = f" (and {len(lines) - 1} more: respeed check lists them)" if len(lines) > 1 else ""
+        super().__init__(f"{visible(lines[0])}{more}")
+        self.lines = [visible(line) for line in lines]
+
+
+def lines_of(error: UserError) -> list[str]:
+    """Return a line for each mistake that an error tells."""
+    return error.lines if isinstance(error, WrongFile) else [str(error)]
+
+
+def mistakes_of(read: Callable[[], object]) -> list[str]:
+    """Return a line for each mistake that keeps `read` from what it reads; none if it succeeds."""
+    try:
+        read()
+    except UserError as error:
+        return lines_of(error)
+    return []
+
+
+def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
+    """Return a line that begins with `what` unless the name is one of those that there are."""
+    names = tuple(names)
+    return [] if name in names else [f"{what} {name!r}{nearest(name, names)}"]
+
+
+# Files.
 
 
 @dataclass(frozen=True)
 class Files(Generic[Model]):
-    """The files of one `kind`, each named as what it describes.
+    """The files of one kind, each named as what it describes: hardware profiles, papers, what is told of machines.
 
-    `pattern`, below `folder`, has a star where the name stands. `read` makes a model of a name and a path, or raises a
-    UserError with all the mistakes of the file.
+    Parameters
+    ----------
+    kind : str
+        What messages call one of them.
+    folder : Path
+        Where they lie.
+    pattern : str
+        Their path in the folder, with a star where the name stands.
+    read : callable
+        Makes a model of a name and a path, or raises a UserError with all mistakes of the file.
     """
 
     kind: str
@@ -33,11 +109,12 @@ class Files(Generic[Model]):
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all there are. A file whose name cannot be one is a draft that nobody can ask for."""
-        return tuple(name for name in self._stems() if NAME.fullmatch(name))
+        return tuple(filter(NAME.fullmatch, self._stems()))
 
     def load(self, name: str) -> Model:
         """Read one; UserError if there is none of that name or it has mistakes."""
-        require(f"{from_here(self.folder)}: no {self.kind}", name, self.names())
+        for line in unknown(f"{from_here(self.folder)}: no {self.kind}", name, self.names()):
+            raise UserError(line)
         return self._read(name)
 
     def load_all(self, names: Iterable[str] | None = None) -> dict[str, Model]:
@@ -56,13 +133,9 @@ class Files(Generic[Model]):
                 print(f"respeed: the {self.kind} {name} is left out: {error}", file=sys.stderr)
         return found
 
-    def check(self) -> Mistakes:
-        """Return a line for each mistake in any of them."""
-        mistakes = Mistakes()
-        for name in self._stems():
-            with mistakes.collecting():
-                self._read(name)
-        return mistakes
+    def check(self) -> list[str]:
+        """Return a line for each mistake in any of them, drafts included."""
+        return [line for name in self._stems() for line in mistakes_of(functools.partial(self._read, name))]
 
     def _read(self, name: str) -> Model:
         path = from_here(self.path(name))
@@ -70,7 +143,244 @@ class Files(Generic[Model]):
         return self.read(name, path)
 
     def _stems(self) -> list[str]:
-        """Return the names of all files, of drafts too."""
-        before, _, after = self.pattern.partition("*")
-        paths = (path.relative_to(self.folder).as_posix() for path in self.folder.glob(self.pattern))
-        return sorted(path.removeprefix(before).removesuffix(after) for path in paths)
+        found = (path.relative_to(self.folder).parts[0] for path in self.folder.glob(self.pattern))
+        return sorted(name.removesuffix(".yaml") for name in found)
+
+
+def from_here(path: Path) -> Path:
+    """Return the path as messages name it: of the project, or below the working directory, relative to that."""
+    is_near = path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd())
+    return Path(os.path.relpath(path)) if is_near else path
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the file's bytes.
+
+    Raises
+    ------
+    UserError
+        One line: it is missing, unreadable, of more than `most` bytes, or has no end (a pipe, a device, a folder).
+    """
+    shown = from_here(path)
+    try:
+        # Looked at before it is opened: to open some devices is to make them do something.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UserError(f"{shown}: is no regular file, but a folder, a pipe or a device; put the file itself there")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise UserError(f"{shown}: cannot be read: {error.strerror}") from None
+    if len(content) > most:
+        raise UserError(f"{shown}: larger than {most} bytes, which no file of this kind needs")
+    return content
+
+
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
+    """Return the text of such a file; UserError if it is not UTF-8."""
+    try:
+        return read_bounded(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{from_here(path)}: is not UTF-8 text; save it as UTF-8") from None
+
+
+# YAML.
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what one YAML file holds; UserError, one line with the file and the line number, if it is not plain."""
+    return parse_yaml(read_text(path), str(from_here(path)))
+
+
+# One command may read config.yaml, papers and profiles for several of its steps, and to parse them is slow.
+@functools.lru_cache(maxsize=256)
+def parse_yaml(text: str, where: str) -> Any:
+    """Return what a text holds, which nobody may change; UserError, one line that begins with `where`, if not plain."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{where}{line}: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise UserError(f"{where}: is nested too deeply") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader without what nobody means, and with the scalars of YAML 1.2.
+
+    It refuses tags, aliases, duplicate keys, and texts that cannot be printed. `no` and `012` and `1:30` stay text,
+    `1e3` is a number.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused("aliases (*name) are not allowed; write the value again", event)
+        if tag := getattr(event, "tag", None):
+            short = clip(tag.replace("tag:yaml.org,2002:", "!!"), SHOWN)
+            raise _refused(f"tags ({short}) are not allowed; write the value alone", event)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            shown = clip(repr(key.value), SHOWN)
+            if key.tag != "tag:yaml.org,2002:str":
+                raise _refused(f"the key {shown} must be text; put quotes around it", key)
+            if key.value in seen:
+                raise _refused(f"the key {shown} stands twice; leave one of them out", key)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=True)
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        if char := name_unprintable(node.value):
+            raise _refused(f"a text holds the character {char}; write it without, on one line", node)
+        return str(node.value)
+
+    def construct_number(self, node: yaml.ScalarNode) -> float:
+        """Return 1e6 and 7.0 as whole numbers, which they are to whoever writes them."""
+        number = float(node.value)
+        return int(number) if number.is_integer() and number < LARGEST else number
+
+
+def _refused(problem: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:str", _Loader.construct_text)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("bool", r"true|false", "tf"),
+    ("null", r"null|~|", "n~"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)", "-+0123456789"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first, ""])
+
+
+# Forms.
+
+
+def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any) -> Any:
+    """Return what was read from a file as a model.
+
+    Parameters
+    ----------
+    form : type
+        The model.
+    data : Any
+        What the file says.
+    path : Path
+        The file, for messages.
+    overridden : collection of str
+        The keys that --config said, and not the file.
+    **given : Any
+        Fields of NOT_WRITTEN.
+
+    Raises
+    ------
+    WrongFile
+        The data does not fit: a line for each mistake.
+    """
+    found: dict[Place, tuple[list[str], Any]] = {}
+    try:
+        model = adapter(form).validate_python({**data, **given} if isinstance(data, dict) else data)
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            place, message = _explain(one, data, form)
+            found.setdefault(place, ([], one["input"]))[0].append(message)
+    for key in given:
+        if isinstance(data, dict) and key in data:
+            found[key,] = [f"unknown key{nearest(key, _keys_at(form, ()))}"], None
+    if not found:
+        return model
+    # What is wrong within a value says more than what is wrong with the whole, where one of several forms was meant.
+    outer = {place[:length] for place in found for length in range(len(place))}
+    lines = []
+    for place, (messages, value) in sorted(found.items(), key=lambda one: len(one[0])):
+        if place not in outer and any(messages):
+            where = "--config" if place and place[0] in overridden else from_here(path)
+            keys = ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
+            lines.append(f"{where}: {keys}{_join(messages, value)}")
+    raise WrongFile(lines)
+
+
+def _join(messages: list[str], value: Any) -> str:
+    """Return one message of those about the forms that a value may have: must be A or B, not C."""
+    said = messages[0]
+    if all(message.startswith("must be ") for message in messages):
+        said = "must be " + " or ".join(dict.fromkeys(message.removeprefix("must be ") for message in messages))
+    if not said.startswith("must "):
+        return said
+    guess = nearest(str(value), re.findall("'([^']*)'", said)).partition(";")[0]
+    return f"{said}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
+
+
+def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
+    """Return where in the data an error of pydantic is, and what it says in words of YAML.
+
+    An empty message stands for one that is told elsewhere.
+    """
+    place: Place = ()
+    for part in error["loc"]:
+        # Pydantic also names the form that it tried, of several that a value may have.
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list | tuple) and isinstance(part, int)):
+            place, data = (*place, part), data[part]
+    match error["type"]:
+        case "missing":
+            return (*place, error["loc"][-1]), "is missing"
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            return place, f"unknown key{nearest(str(place[-1]), _keys_at(form, place[:-1]))}"
+        case "string_pattern_mismatch":
+            described = [node["description"] for node in _forms_at(form, place) if "description" in node]
+            return place, f"must be {' or '.join(described) or error['ctx']['pattern']}"
+    said = error["msg"]
+    for pydantic_says, ours in WORDS.items():
+        said = re.sub(pydantic_says, ours, said)
+    return place, said
+
+
+def _keys_at(form: Any, place: Place) -> set[str]:
+    """Return the keys that a mapping at this place may have."""
+    return {key for node in _forms_at(form, place) for key in node.get("properties", ())}
+
+
+def _forms_at(form: Any, place: Place) -> list[dict[str, Any]]:
+    """Return what the JSON Schema of the form says of this place, for each form that the value may have."""
+    schema = json_schema(form)
+
+    def forms(node: dict[str, Any]) -> list[dict[str, Any]]:
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        return [one for option in node.get("anyOf", ()) for one in forms(option)] or [node]
+
+    found = forms(schema)
+    for part in place:
+        inner = "items" if isinstance(part, int) else "additionalProperties"
+        parts = (node.get("properties", {}).get(part) or node.get(inner) or {} for node in found)
+        found = [one for node in parts for one in forms(node)]
+    return found
+
+
+class _Untitled(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@functools.cache
+def json_schema(form: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a model, for editors and for the nearest key: without what no file has."""
+    schema = adapter(form).json_schema(schema_generator=_Untitled)
+    for node in (schema, *schema["$defs"].values()):
+        for key in NOT_WRITTEN & {*node.get("properties", ())}:
+            del node["properties"][key]
+            node["required"] = [one for one in node["required"] if one != key]
+    return schema
+
+
+@functools.cache
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """Return what pydantic makes of a model."""
+    return TypeAdapter(form)

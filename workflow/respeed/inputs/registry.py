@@ -2,40 +2,38 @@
 
 A file is read, not run. To import all of them takes some forty times as long, for torch and Numba, and would run what
 somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So what is
-read are literals; a broken file stops only what names it.
+read are literals and the names of functions; a broken file stops only what names it.
 """
 
 import ast
 import functools
 import re
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field
-from pydantic.dataclasses import dataclass as model
+from pydantic import AfterValidator, ConfigDict
+from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError
-from respeed.inputs.files import from_here, read_text
-from respeed.inputs.forms import fit
-from respeed.model.fields import SOME, check_known
-from respeed.paths import BACKENDS, WORKLOADS
+from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text
+from respeed.model import SOME, check_known
+from respeed.paths import BACKENDS, WORKLOADS, class_name
 
 MAX_BYTES = 1_000_000
-# A constant of a backend is a field in capitals; a file has others, too.
+# A constant of a backend is a field in capitals.
 CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validate_by_alias=True)
-# What a field of a workload may be, and how a case gives it.
-_KINDS = {"int": "whole", "float": "real"}
+# What a workload must have beside a step, and what it may say of itself in class variables.
+METHODS = ("arrays", "check", "flops", "traffic_bytes")
+SAID = ("tests", "frameworks", "precisions", "products", "allocates")
 
 Names = tuple[str, ...]
 Kinds = dict[str, Literal["whole", "real", "any"] | Names]
 Facts = TypeVar("Facts")
 
 
-@model(frozen=True)
+@dataclass(frozen=True)
 class WorkloadFacts:
     """What a workload says of itself.
 
@@ -44,21 +42,20 @@ class WorkloadFacts:
     parameters, options : mapping
         What a case must give, and what it may leave out: "whole", "real", "any", or the texts that it may be.
     tests : mapping
-        The parameters of its test cases smoke, odd and large.
+        The parameters of its test cases smoke and odd.
     methods : tuple of str
         The names of its methods, among them the frameworks that it has a step for.
-    backends, precisions : tuple of str
-        Those that it runs on and in.
+    frameworks, precisions : tuple of str
+        Those that it runs on and in; empty for all that it has a step for, and all that there are.
     products, allocates : bool
         Whether matrix products decide its result, and whether a step must allocate arrays.
     """
 
     parameters: Kinds
+    options: Kinds
+    methods: Names
     tests: Annotated[dict[str, dict[str, Any]], SOME]
-    options: Kinds = Field(default_factory=dict)
-    methods: Names = ()
     frameworks: Names = ()
-    backends: Names = ()
     precisions: Names = ()
     products: bool = True
     allocates: bool = False
@@ -70,68 +67,59 @@ class WorkloadFacts:
 
     def has_step_for(self, framework: str) -> bool:
         """Return whether it has a step, or its parts, in a framework."""
-        if self.frameworks and framework not in self.frameworks:
-            return False
-        return any(
-            name in {framework, f"steps_{framework}"} or name.startswith(f"{framework}_") for name in self.methods
-        )
+        whole, part = {framework, f"steps_{framework}"}, f"{framework}_"
+        is_meant = not self.frameworks or framework in self.frameworks
+        return is_meant and any(name in whole or name.startswith(part) for name in self.methods)
+
+    @property
+    def backends(self) -> Names:
+        """Return those that it runs on."""
+        return tuple(name for name, backend in backends().items() if self.has_step_for(backend.framework))
 
 
-@model(frozen=True, config=CONSTANTS)
+@dataclass(frozen=True, config=CONSTANTS)
 class BackendFacts:
-    """The `devices` and `precisions` that a backend has, and the `framework` whose steps it runs: its own name if it
-    does not say."""
+    """The `devices` and `precisions` that a backend has, and the `framework` whose steps it runs."""
 
     devices: Annotated[Names, SOME]
     precisions: Annotated[Names, SOME]
-    framework: str = ""
+    framework: str
 
 
 @functools.cache
 def backends() -> dict[str, BackendFacts]:
     """Return all backends that can be used."""
-    return {name: replace(facts, framework=facts.framework or name) for name, facts in read_backends()[0].items()}
+    return _usable(read_backends())
 
 
 @functools.cache
 def workloads() -> dict[str, WorkloadFacts]:
-    """Return all workloads that can be used, with the backends and precisions that they leave open: all that do."""
-    every = tuple(dict.fromkeys(name for backend in backends().values() for name in backend.precisions))
-    return {
-        name: replace(
-            facts,
-            precisions=facts.precisions or every,
-            backends=tuple(one for one, backend in backends().items() if facts.has_step_for(backend.framework)),
-        )
-        for name, facts in read_workloads()[0].items()
-    }
+    """Return all workloads that can be used."""
+    return _usable(read_workloads())
 
 
 def broken_files() -> list[str]:
-    """Return a line for each file of a workload or a backend that cannot be used."""
-    return [*read_workloads()[1].values(), *read_backends()[1].values()]
+    """Return the lines about all workloads and backends that cannot be used."""
+    every = (*read_workloads().values(), *read_backends().values())
+    return [line for one in every if isinstance(one, UserError) for line in lines_of(one)]
 
 
-def _check(kind: str, usable: Mapping[str, Any], broken: Mapping[str, str], name: str) -> str:
-    if name in broken:
-        raise ValueError(f"the {kind} {name} cannot be used: {broken[name]}")
-    check_known(kind, name, usable)
+def _usable(found: Mapping[str, Facts | UserError]) -> dict[str, Facts]:
+    return {name: facts for name, facts in found.items() if not isinstance(facts, UserError)}
+
+
+def _check(kind: str, found: Mapping[str, Any], name: str) -> str:
+    if isinstance(why := found.get(name), UserError):
+        raise ValueError(f"the {kind} {name} cannot be used: {why}")  # noqa: TRY004, pydantic's kind of error
+    check_known(kind, name, _usable(found))
     return name
 
 
-def _is_backend(name: str) -> str:
-    return _check("backend", *read_backends(), name)
+BackendName = Annotated[str, AfterValidator(lambda name: _check("backend", read_backends(), name))]
+WorkloadName = Annotated[str, AfterValidator(lambda name: _check("workload", read_workloads(), name))]
 
 
-def _is_workload(name: str) -> str:
-    return _check("workload", *read_workloads(), name)
-
-
-BackendName = Annotated[str, AfterValidator(_is_backend)]
-WorkloadName = Annotated[str, AfterValidator(_is_workload)]
-
-
-def backends_of(workload: str) -> tuple[str, ...]:
+def backends_of(workload: str) -> Names:
     """Return the backends that the workload runs on; none of one that is not there."""
     return workloads()[workload].backends if workload in workloads() else ()
 
@@ -146,83 +134,102 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
     facts = workloads()[workload]
     if backend not in facts.backends:
         return f"{workload} does not run on {backend}"
-    if precision not in facts.precisions:
+    if facts.precisions and precision not in facts.precisions:
         return f"{workload} runs in {', '.join(facts.precisions)} alone"
     return None
 
 
-@functools.cache
-def read_backends() -> tuple[dict[str, BackendFacts], dict[str, str]]:
-    """Return what backends say of themselves, by name, and for each that cannot be used why not."""
-    return _read_all({path.stem: (path, read_backend) for path in BACKENDS.glob("[!_]*.py")})
+def file_of(workload: str) -> Path:
+    """Return the file that a usable workload stands in."""
+    broken = {path for path in WORKLOADS.glob("*.py") if isinstance(read_workloads().get(path.stem), UserError)}
+    files = {*WORKLOADS.glob("[!_]*.py")} - broken
+    return next(path for path in files if class_name(workload) in _classes(path))
+
+
+# Reading.
 
 
 @functools.cache
-def read_workloads() -> tuple[dict[str, WorkloadFacts], dict[str, str]]:
-    """Return what workloads say of themselves, by name, and for each that cannot be used why not.
+def read_backends() -> dict[str, BackendFacts | UserError]:
+    """Return what backends say of themselves, by name, or why one cannot be used."""
+    return {path.stem: _tried(read_backend, path) for path in sorted(BACKENDS.glob("[!_]*.py"))}
 
-    A file that cannot be read stands there under its own name.
+
+@functools.cache
+def read_workloads() -> dict[str, WorkloadFacts | UserError]:
+    """Return what workloads say of themselves, by name, or why one cannot be used.
+
+    A class with `tests`, inherited or its own, is one. A file that is not Python stands there under its own name.
     """
-    places: dict[str, tuple[Path, Callable[[Path], WorkloadFacts]]] = {}
-    for path in WORKLOADS.glob("[!_]*.py"):
+    found: dict[str, WorkloadFacts | UserError] = {}
+    for path in sorted(WORKLOADS.glob("[!_]*.py")):
         try:
             classes = _classes(path)
-        except UserError:
-            places[path.stem] = path, partial(read_workload, of_class="")
-            continue
-        for name, node in classes.items():
-            if "tests" in _class_body(node, classes)[1]:
-                places[_snake(name)] = path, partial(read_workload, of_class=name)
-    return _read_all(places)
-
-
-def _read_all(places: Mapping[str, tuple[Path, Callable[[Path], Facts]]]) -> tuple[dict[str, Facts], dict[str, str]]:
-    usable: dict[str, Facts] = {}
-    broken: dict[str, str] = {}
-    for name, (path, read) in sorted(places.items()):
-        try:
-            usable[name] = read(path)
         except UserError as error:
-            broken[name] = str(error)
-    return usable, broken
+            found[path.stem] = error
+            continue
+        for name in classes:
+            if not name.startswith("_") and "tests" in _assigned(_body(name, classes)):
+                found[re.sub("(?<!^)(?=[A-Z])", "_", name).lower()] = _tried(read_workload, path, name)
+    return dict(sorted(found.items()))
 
 
-def _snake(name: str) -> str:
-    return re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+def _tried(read: Callable[..., Facts], *where: Any) -> Facts | UserError:
+    try:
+        return read(*where)
+    except UserError as error:
+        return error
 
 
 def read_backend(path: Path) -> BackendFacts:
-    """Return what a backend says of itself; UserError, a line, if it cannot be used."""
-    known, found = {"DEVICES", "PRECISIONS", "FRAMEWORK"}, _assigned(_parse(path).body)
-    constants = {name: _literal(path, name, found[name]) for name in known & {*found}}
-    facts: BackendFacts = fit(BackendFacts, constants, path)
+    """Return what a backend says of itself; UserError if it cannot be used."""
+    body = _parse(path).body
+    said = _literals(path, body, ("DEVICES", "PRECISIONS", "FRAMEWORK"))
+    facts: BackendFacts = fit(BackendFacts, {"FRAMEWORK": path.stem} | said, path)
+    if "Backend" not in (getattr(statement, "name", "") for statement in body):
+        raise UserError(f"{from_here(path)}: has no function or class Backend")
     return facts
 
 
 def read_workload(path: Path, of_class: str) -> WorkloadFacts:
-    """Return what a class of the file says of itself; UserError, a line, if it cannot be used.
+    """Return what a class of the file says of itself.
 
     Its fields are the parameters of a case: those without a default must be given. What it inherits of other classes of
     the file is its own.
+
+    Raises
+    ------
+    UserError
+        A line for each reason why it cannot be used.
     """
-    classes = _classes(path)
+    classes, where = _classes(path), from_here(path)
     if of_class not in classes:
-        raise UserError(f"{from_here(path)}: there is no class {of_class}")
-    fields, constants, methods = _class_body(classes[of_class], classes)
-    taken = {"tests", "frameworks", "precisions", "products", "allocates"} & {*constants}
-    said = {name: _literal(path, name, constants[name]) for name in taken}
-    kinds = {name: _kind(path, name, annotation) for name, (annotation, _) in fields.items()}
-    said["parameters"] = {name: kind for name, kind in kinds.items() if not fields[name][1]}
-    said["options"] = {name: kind for name, kind in kinds.items() if fields[name][1]}
-    facts: WorkloadFacts = fit(WorkloadFacts, said | {"methods": tuple(methods)}, path)
+        raise UserError(f"{where}: there is no class {of_class}")
+    body = _body(of_class, classes)
+    kinds, defaults = {}, {}
+    for statement in body:
+        match statement:
+            case ast.AnnAssign(ast.Name(name), annotation, value) if "ClassVar" not in ast.dump(annotation):
+                kinds[name], defaults[name] = _kind(path, name, annotation), value
+    said = _literals(path, body, SAID)
+    said["methods"] = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
+    said["parameters"] = {name: kind for name, kind in kinds.items() if defaults[name] is None}
+    said["options"] = {name: kind for name, kind in kinds.items() if defaults[name] is not None}
+    facts: WorkloadFacts = fit(WorkloadFacts, said, path)
+    lines = [f"{where}: {of_class} has no method {name}" for name in METHODS if name not in facts.methods]
+    frameworks = sorted({backend.framework for backend in backends().values()})
+    if not any(map(facts.has_step_for, frameworks)):
+        lines.append(f"{where}: {of_class} has no step: write a method {' or '.join(frameworks)}")
+    if lines:
+        raise WrongFile(lines)
     return facts
 
 
 def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
-    """Return how a case gives a field."""
+    """Return how a case gives a field: an int is a whole number, a float any, of a Literal it is one of its texts."""
     match annotation:
-        case ast.Name("int" | "float" as kind):
-            return _KINDS[kind]
+        case ast.Name("int" | "float" as number):
+            return "whole" if number == "int" else "real"
         case ast.Subscript(ast.Name("Literal"), texts):
             allowed = _literal(path, name, texts)
             return tuple(filter(None, allowed if isinstance(allowed, tuple) else (allowed,)))
@@ -231,26 +238,27 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
     raise UserError(f"{from_here(path)}:{annotation.lineno}: {name}: must be int, float or Literal[...]")
 
 
-Body = tuple[dict[str, tuple[ast.expr, bool]], dict[str, ast.expr], set[str]]
+def _body(name: str, classes: Mapping[str, ast.ClassDef]) -> list[ast.stmt]:
+    """Return what stands in a class, after what stands in those before it in the file that it inherits from."""
+    node = classes[name]
+    bases = (base.id for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes)
+    found = [one for base in bases if classes[base].lineno < node.lineno for one in _body(base, classes)]
+    return [*found, *node.body]
 
 
-def _class_body(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Body:
-    """Return the fields of a class, each with whether it has a default, its class variables, and its methods' names."""
-    fields, constants, methods = dict[str, tuple[ast.expr, bool]](), dict[str, ast.expr](), set[str]()
-    for base in reversed(node.bases):
-        if isinstance(base, ast.Name) and base.id in classes and classes[base.id] is not node:
-            theirs = _class_body(classes[base.id], classes)
-            fields, constants, methods = fields | theirs[0], constants | theirs[1], methods | theirs[2]
-    for statement in node.body:
+def _assigned(body: Iterable[ast.stmt]) -> dict[str, ast.expr]:
+    """Return what is assigned to names."""
+    found = {}
+    for statement in body:
         match statement:
-            case ast.FunctionDef(name):
-                methods.add(name)
-            case ast.AnnAssign(ast.Name(name), annotation, value) if "ClassVar" in ast.dump(annotation):
-                if value is not None:
-                    constants[name] = value
-            case ast.AnnAssign(ast.Name(name), annotation, value):
-                fields[name] = annotation, value is not None
-    return fields, constants | _assigned(node.body, plain=True), methods
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                found[name] = value
+    return found
+
+
+def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> dict[str, Any]:
+    """Return what is assigned to those of the names that are there."""
+    return {name: _literal(path, name, value) for name, value in _assigned(body).items() if name in names}
 
 
 def _literal(path: Path, name: str, node: ast.expr) -> Any:
@@ -275,15 +283,3 @@ def _parse(path: Path) -> ast.Module:
 
 def _classes(path: Path) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in _parse(path).body if isinstance(node, ast.ClassDef)}
-
-
-def _assigned(body: list[ast.stmt], *, plain: bool = False) -> dict[str, ast.expr]:
-    """Return what is assigned to names; if `plain`, without annotations."""
-    found = {}
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(name)], value=value):
-                found[name] = value
-            case ast.AnnAssign(target=ast.Name(name), value=value) if value is not None and not plain:
-                found[name] = value
-    return found

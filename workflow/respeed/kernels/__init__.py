@@ -44,17 +44,22 @@ def compiled(function: Function) -> Function:
     return cast(Function, njit(**OPTIONS)(function))
 
 
-def compiled_parallel(function: Function, worth: int = 1) -> Function:
-    """Compile a loop over `prange` for one thread and for several; each call takes the better one.
-
-    Small arrays (the first argument) and threads that were told to work alone (``numba.set_num_threads(1)``) take the
-    first, in which `prange` is `range`. An element is `worth` so many of a simple pass.
-    """
+def compiled_twice(function: Function) -> tuple[Function, Function]:
+    """Compile a loop over `prange` for one thread, in which `prange` is `range`, and for all."""
     # A name of its own, by which Numba keeps what it has compiled.
     name = f"{function.__name__}_on_all_threads"
     twin = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
     twin.__qualname__ = name
-    on_one, on_all = compiled(function), njit(parallel=True, **OPTIONS)(twin)
+    return compiled(function), cast(Function, njit(parallel=True, **OPTIONS)(twin))
+
+
+def compiled_parallel(function: Function, worth: int = 1) -> Function:
+    """Compile a loop over `prange` for one thread and for all; each call takes the better one.
+
+    Small arrays (the first argument) and threads that were told to work alone (``numba.set_num_threads(1)``) take the
+    first. An element is `worth` so many of a simple pass.
+    """
+    on_one, on_all = compiled_twice(function)
 
     def call(out: np.ndarray, *arguments: Any, **named: Any) -> None:
         (on_one if worth * out.size < FEW or get_num_threads() == 1 else on_all)(out, *arguments, **named)

@@ -27,8 +27,11 @@ _ARRAYS = {6, 8, 11}
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
-    """Call the function at `address` with the `arguments`, a tuple, by reference. Given as a number, an address does
-    not keep compiled code from being used again by the next process, where it is another one."""
+    """Call the function at `address` with the `arguments`, a tuple, by reference.
+
+    Given as a number, an address does not keep compiled code from being used again by the next process, where it is
+    another one.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         anything = cgutils.voidptr_t

@@ -1,5 +1,7 @@
 """What a layer of units does between two products, in one pass: bias, activation and sample; errors; and draws.
 
+At the end stand passes over vectors: sums, copies, sigmoids.
+
 Draws are a function of their place and of a key, not of the draw before: rows can be spread over threads as one likes,
 and what was drawn can be drawn again.
 """
@@ -10,7 +12,7 @@ import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
-from respeed.kernels import compiled, compiled_parallel
+from respeed.kernels import compiled, compiled_parallel, compiled_twice
 
 # exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is its Taylor series, of which the first term left out is 1.2e-7 / 2^x, a
 # rounding error in float32; 2^whole is written into the exponent of a number.
@@ -223,3 +225,35 @@ def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.
     least, span, place = np.float32(low), np.float32(width), np.uint32(begin)
     for j in range(out.shape[0]):
         out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least
+
+
+@compiled_parallel
+def add(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """Compute out <- x + y; all (n,)."""
+    for i in prange(out.shape[0]):
+        out[i] = x[i] + y[i]
+
+
+@compiled_parallel
+def add_scaled(out: np.ndarray, x: np.ndarray, scale: float) -> None:
+    """Compute out <- out + scale x; both (n,)."""
+    factor = out.dtype.type(scale)
+    for i in prange(out.shape[0]):
+        out[i] += factor * x[i]
+
+
+@compiled_parallel
+def copy(out: np.ndarray, source: np.ndarray) -> None:
+    """Compute out <- source; both (n,)."""
+    for i in prange(out.shape[0]):
+        out[i] = source[i]
+
+
+def _sigmoids(out: np.ndarray) -> None:
+    """Compute out <- sigmoid(out), (n,)."""
+    for i in prange(out.shape[0]):
+        out[i] = sigmoid(out[i])
+
+
+# On one thread, and on all however few elements there are.
+apply_sigmoid, spread_sigmoid = compiled_twice(_sigmoids)

@@ -9,8 +9,8 @@ With c = q - G s, what is left of the correlations, s is the minimum if c_j = ga
 has settled. Their numbers are fp32.
 """
 
+from collections import namedtuple
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numba import prange
@@ -130,14 +130,8 @@ SEARCH_OPTIMAL = 1e-3
 MAX_STEPS = 4000
 
 
-class _Active(NamedTuple):
-    """The set of a search, in the order in which its coordinates joined."""
-
-    places: Array
-    sign: Array
-    value: Array
-    goal: Array
-    factor: Array  # the lower Cholesky factor of G over the set
+# The set of a search, in the order in which its coordinates joined: arrays, and the lower Cholesky factor of G over it.
+_Active = namedtuple("_Active", "index sign value goal factor")
 
 
 @compiled

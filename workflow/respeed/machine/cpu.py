@@ -1,10 +1,7 @@
 """The CPU: its name, vector extensions and caches, and which logical CPUs form a physical core."""
 
-import contextlib
 import functools
-import json
 import math
-import os
 import platform
 import re
 from collections.abc import Iterable
@@ -14,14 +11,12 @@ from typing import Any
 
 import psutil
 
-from respeed.machine.limits import cpu_quota
-from respeed.machine.process import output_of, read_word
+from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_word
 
 # What a hardware profile may say of its CPUs.
 CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
+# No machine has CPUs of more digits.
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-# No machine has more; a longer range is a slip of the pen.
-MOST = 65536
 # What Linux tells of its CPUs.
 SYS = Path("/sys/devices/system/cpu")
 # The vector extensions that decide how fast a product can be, as Linux calls them; and as macOS does, under
@@ -34,17 +29,15 @@ _ON_MACOS = {"AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "b
 
 
 def parse_list(text: str) -> tuple[int, ...] | None:
-    """Return the CPUs of a list as Linux writes it, "0-3,8"; None if it is none."""
-    found: dict[int, None] = {}
+    """Return the CPUs of a list as Linux writes it, "0-3,8", in their order; None if it is none."""
+    found: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
-        if match is None:
+        cpus = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
+        if not cpus:
             return None
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < MOST:
-            return None
-        found |= dict.fromkeys(range(first, last + 1))
-    return tuple(found)
+        found.update(cpus)
+    return tuple(sorted(found))
 
 
 def show_list(cpus: Iterable[int]) -> str:
@@ -63,20 +56,15 @@ def choice_as_text(value: Any) -> str | None:
 
 
 def core_cpus() -> list[list[int]] | None:
-    """Return the logical CPUs of each physical core that this process may run on; None where the system binds no
-    process to CPUs (macOS)."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    return [list(core) for core in _cores(tuple(sorted(os.sched_getaffinity(0))))]
+    """Return the logical CPUs of each physical core that this process may run on.
 
-
-@functools.lru_cache(maxsize=8)  # hundreds of small files, which stay as they are
-def _cores(allowed: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    None where the system binds no process to CPUs (macOS).
+    """
     cores: dict[str, list[int]] = {}
-    for cpu in allowed:
+    for cpu in allowed_cpus():
         siblings = read_word(SYS / f"cpu{cpu}/topology/thread_siblings_list") or str(cpu)
         cores.setdefault(siblings, []).append(cpu)
-    return tuple(map(tuple, cores.values()))
+    return list(cores.values()) or None
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -104,18 +92,8 @@ def cpu_flags() -> list[str]:
     if platform.system() == "Darwin":
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
-    text = ""
-    with contextlib.suppress(OSError):
-        text = Path("/proc/cpuinfo").read_text()
-    told = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    told = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
     return sorted({*INSTRUCTIONS} & {*(told[1].split() if told else ())})
-
-
-def cache_bytes() -> dict[str, int]:
-    """Return the bytes of all data caches of each level, such as L2, together; nothing where lscpu does not tell."""
-    text = output_of("lscpu", "--bytes", "--json", "--caches=NAME,ALL-SIZE,TYPE")
-    caches = json.loads(text)["caches"] if text else []
-    return {one["name"][:2]: int(one["all-size"]) for one in caches if one["type"] != "Instruction"}
 
 
 def frequency_governor() -> str | None:

@@ -6,6 +6,7 @@ measuring process whose parent was killed keeps it for as long as it uses the co
 
 import contextlib
 import fcntl
+import math
 import os
 import platform
 import sys
@@ -17,7 +18,6 @@ from pathlib import Path
 import platformdirs
 
 from respeed.errors import UserError
-from respeed.text import in_words
 
 # The descriptors that hold the lock, for a child to inherit; none where there is no lock to be had.
 Held = tuple[int, ...]
@@ -57,11 +57,11 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
     While another measurement holds it: say so once, and wait, for ever or for `wait_seconds`. Raises UserError after
     these. Where no lock can be had, a line says so.
     """
+    held: Held = ()
     try:
-        held = _wait_for_lock(lock_path(), wait_seconds, say)
+        held = (_wait_for_lock(lock_path(), math.inf if wait_seconds is None else wait_seconds, say),)
     except OSError as error:
         say(f"respeed: no lock can be had ({error}): take care that nothing else measures meanwhile")
-        held = ()
     try:
         yield held
     finally:
@@ -70,34 +70,27 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 
 def who_measures() -> str | None:
-    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody does."""
+    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody does, as far as is told."""
     path = lock_path()
-    try:
-        descriptor = lock_file(path) if path.exists() else -1
-        if descriptor is None:
-            return path.read_text(encoding="ascii")
-    except OSError:  # no lock can be had here
-        return None
-    if descriptor >= 0:
+    with contextlib.suppress(OSError):  # no lock can be had here
+        if (descriptor := lock_file(path)) is None:
+            return path.read_text()
         os.close(descriptor)
     return None
 
 
-def _wait_for_lock(path: Path, wait_seconds: float | None, say: Callable[[str], None]) -> Held:
-    began, is_said = time.monotonic(), False
+def _wait_for_lock(path: Path, wait_seconds: float, say: Callable[[str], None]) -> int:
+    deadline, is_said = time.monotonic() + wait_seconds, False
     while (descriptor := lock_file(path)) is None:
-        waited, holder = time.monotonic() - began, path.read_text(encoding="ascii")
-        if wait_seconds is not None and waited >= wait_seconds:
-            after = f" after {in_words(waited)} of waiting" if wait_seconds else ""
+        if time.monotonic() >= deadline:
             raise UserError(
-                f"another measurement still runs on this machine{after}: {holder}; try again when it is done, or give "
-                "this one longer to wait for it, such as --wait 1h"
+                f"another measurement still runs on this machine: {path.read_text()}; try again when it is done, or "
+                "give this one longer to wait for it, such as --wait 1h"
             )
         if not is_said:
-            limit = "" if wait_seconds is None else f", for at most {in_words(wait_seconds)}"
-            say(f"respeed: another measurement runs on this machine; waiting for it{limit}: {holder}")
+            say(f"respeed: another measurement runs on this machine; waiting for it: {path.read_text()}")
             is_said = True
-        time.sleep(LOOK_SECONDS if wait_seconds is None else min(LOOK_SECONDS, wait_seconds - waited))
+        time.sleep(LOOK_SECONDS)
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}".encode())
-    return (descriptor,)
+    return descriptor

@@ -1,12 +1,20 @@
-"""What a process that computes asks of the system, before any library is loaded. Uses nothing of the project."""
+"""What a process that computes inherits, what it may use, and how it ends.
+
+It uses nothing of the project, and no library that computes.
+
+The environment of the measuring process is made and not inherited: what a user's shell says of threads, precision,
+algorithms, waiting or compilers must not reach the measurement. Some of it would pass every check: cuBLAS's emulated
+single precision is as exact as fp32.
+"""
 
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
@@ -14,12 +22,148 @@ from typing import NoReturn, TextIO
 import psutil
 from platformdirs import user_cache_path
 
+# Inherited and told by records: which devices are meant, and what is loaded before all else.
+PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
+TOLD = PRELOADED | {
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HSA_XNACK",
+    "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY", "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS",
+    "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE",
+}  # fmt: skip
+# Inherited and not told, since they name users, hosts and folders: where things lie, and who is at work.
+INHERITED = {
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+    "PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CONDA_PREFIX", "CC", "CXX", "CUDA_HOME",
+    "CUDA_PATH", "CUDA_CACHE_PATH", "ROCM_PATH", "HIP_PATH", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY",
+    "NUMBA_CACHE_DIR", "TRITON_CACHE_DIR", "TPU_LIBRARY_PATH",
+}  # fmt: skip
+PREFIXES = ("LC_", "XDG_", "SLURM_")
+
+THREADS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+FIXED = {
+    "OMP_DYNAMIC": "FALSE",
+    "MKL_DYNAMIC": "FALSE",
+    # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
+    # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.
+    "MALLOC_TRIM_THRESHOLD_": "4294967295",
+    "MALLOC_MMAP_THRESHOLD_": "1073741824",
+    # Huge pages make the first touch of what is allocated cheap: a round of rbm started 3 s earlier, its steps
+    # unchanged.
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    # OpenBLAS's threads look for work for 2^26 cycles (25 ms) after a product before they sleep, and keep the compiled
+    # steps that come next waiting for a core: with 2^20 cycles still for 3 % of their time, with 2^12 for at most
+    # 0.4 %. RBM steps, product after product, take as long with either.
+    "OPENBLAS_THREAD_TIMEOUT": "12",
+    # Torch's threads (libgomp's) do so for 300,000 turns of a loop (7 to 11 ms), in which the lanes of a step in
+    # patches waited for 2 % of their time; with 10,000 for 0.3 %.
+    "GOMP_SPINCOUNT": "10000",
+}
+# Set by JAX's backend in the process itself, and told.
+SET_LATER = {"NPROC", "PJRT_NPROC", "XLA_FLAGS"}
+
+# Linux's control groups, of the second version, and which of them this process is in.
+GROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment for a process that computes on `threads` threads: what it inherits, and what is set."""
+    kept = {key: parent[key] for key in parent if key in TOLD | INHERITED or key.startswith(PREFIXES)}
+    return kept | dict.fromkeys(THREADS, str(threads)) | FIXED
+
+
+def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return what a record tells of the environment, in the order of the names, libraries without their folders."""
+    told = sorted(environment.keys() & {*TOLD, *THREADS, *FIXED, *SET_LATER})
+    return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in told}
+
+
+def bind(cpus: Collection[int]) -> None:
+    """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
+    if cpus and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cpus)
+
+
+def allowed_cpus() -> list[int]:
+    """Return the CPUs that this process may run on; none where the system does not tell."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def cpu_quota() -> float | None:
+    """Return how many CPUs' worth of time is allowed; None where there is no limit."""
+
+    def quota(group: Path) -> float:
+        allowed, period = (group / "cpu.max").read_text().split()
+        return int(allowed) / int(period)
+
+    return min(_read_groups(quota), default=None)
+
+
+def quota_throttles() -> int | None:
+    """Return how often the CPU time that is allowed was used up; None where nothing tells."""
+    told = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
+    return int(sum(told)) if told else None
+
+
+def memory_left() -> float | None:
+    """Return how many bytes more may be used before the kernel ends a process; None where there is no limit.
+
+    What it keeps of files counts as left: it gives that up before it ends anybody.
+    """
+
+    def left(group: Path) -> float:
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        return max(0, limit - used + _counter(group / "memory.stat", "inactive_file"))
+
+    return min(_read_groups(left), default=None)
+
+
+def memory_free() -> float:
+    """Return how many bytes this process may have in all.
+
+    They are what it holds, which the next case may use, and what the system and its control group leave.
+    """
+    available, left = psutil.virtual_memory().available, memory_left()
+    return float(psutil.Process().memory_info().rss + (available if left is None else min(available, left)))
+
+
+def _read_groups(read: Callable[[Path], float]) -> list[float]:
+    """Return what is read in the folders of this process's control group and those above it, whose limits hold as well.
+
+    There is nothing of one where a file is missing or has the word "max" for a number. A container shows its own group
+    as the root; elsewhere (systemd, Slurm) it lies deeper.
+    """
+    group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
+    found = []
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(GROUPS):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                found.append(read(folder))
+    return found
+
+
+def _counter(path: Path, key: str) -> int:
+    return int(dict(line.split(maxsplit=1) for line in path.read_text().splitlines())[key])
+
 
 def private_stdout() -> TextIO:
     """Keep the pipe to the parent for answers alone: whatever a library prints goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     return answers
+
+
+def private_folder(name: str) -> Path:
+    """Return the folder `name` in the user's cache, made so that no other user can put anything into it."""
+    folder = user_cache_path("respeed") / name
+    for path in (folder.parent, folder):  # what makes parents gives them no mode
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def die_with_parent() -> None:
@@ -30,7 +174,7 @@ def die_with_parent() -> None:
 
 
 def die_first_for_memory() -> None:
-    """Where memory runs out, the kernel ends this process before others: a case is lost, and not the run (Linux)."""
+    """Where memory runs out, let the kernel end this process before others: a case is lost, and not the run (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -42,47 +186,30 @@ def interrupt_when_stopped() -> None:
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        ignore_interrupts()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        for other in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(other, signal.SIG_IGN)
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 child.terminate()
         raise KeyboardInterrupt
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOPS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, interrupt)
 
 
 def ignore_interrupts() -> None:
-    """For a process that is about to be started: Ctrl-C, SIGTERM and SIGHUP to all of a run are for whoever started it,
-    who then ends it. If it died of them first, that would look like a case that cannot be measured."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    """Hear no signal that stops a run.
+
+    A process that is about to be started does so: they are for whoever started it, who then ends it. If it died of them
+    first, that would look like a case that cannot be measured.
+    """
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
 
-def bind(cpus: Collection[int]) -> None:
-    """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
-    if cpus and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cpus)
-
-
-def allowed_cpus() -> list[int]:
-    """The CPUs that this process may run on; none where the system does not tell."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-
-
-def private_folder(name: str) -> Path:
-    """Return the folder `name` in the user's cache, made so that no other user can put anything into it."""
-    folder = user_cache_path("respeed") / name
-    for path in (folder.parent, folder):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
-
-
 def read_word(path: Path) -> str:
-    """The text of a small file, such as the kernel's; "" where there is none to read."""
+    """Return the text of a small file, such as the kernel's; "" where there is none to read."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -90,7 +217,7 @@ def read_word(path: Path) -> str:
 
 
 def output_of(*command: str) -> str:
-    """What a command of the system prints, in English; "" where there is no such command, or it fails."""
+    """Return what a command of the system prints, in English; "" where there is no such command, or it fails."""
     english = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, env=english).stdout.strip()

@@ -1,6 +1,6 @@
-"""The rounds of a turn, case by case: build, check, warm up, time.
+"""The cases of a turn, one by one: build, check, warm up, time, check again.
 
-What all cases of a round share is a bench: the backend, and the reference probe on its threads. Whether a result is
+What all cases of a process share is a bench: the backend, and the reference probe on its threads. Whether a result is
 right is said against plain NumPy in float64.
 """
 
@@ -8,24 +8,23 @@ import contextlib
 import gc
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from respeed.analysis.rounds import Probes, probed_as
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
-from respeed.machine.accelerators import clock_reader, device_facts
-from respeed.machine.energy import energy_counters
-from respeed.machine.environment import telling_environment
-from respeed.machine.limits import memory_free
-from respeed.machine.process import allowed_cpus
-from respeed.machine.software import blas_libraries, package_versions
-from respeed.model.paper import Case, number_bytes
-from respeed.protocol import Block, Probes, contamination, probed_as, quiet_probe
-from respeed.schedule.spec import RoundSpec, untimed
+from respeed.inputs.machines import Profile
+from respeed.machine.devices import clock_reader, device_facts, energy_counters
+from respeed.machine.process import allowed_cpus, memory_free, telling_environment
+from respeed.machine.software import blas_libraries
+from respeed.measure.order import Asked, Order, untimed
+from respeed.model import Case, number_bytes
+from respeed.protocol import Block, contamination, quiet_probe
 from respeed.text import first_sentences
+from respeed.timing import seconds_now
 from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, warm_up
-from respeed.timing.clock import seconds_now
 from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
@@ -45,9 +44,6 @@ SIDES = (1024, 2048, 4096, 8192)
 COPY_BYTES = 64 * 2**20
 # On a device, whose caches may be as large; and the most of its free memory that an array of a ceiling takes.
 DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
-# How often a case that was disturbed is measured again at the end of its turn. On a shared machine one more attempt
-# mended 57 to 95 % of them; a second one took 9 % of the time for next to nothing.
-MORE_ATTEMPTS = 1
 # Host memory that building and checking a case takes, in sizes of the program. What the check compares with is drawn
 # again piece by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -66,8 +62,8 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 @dataclass(frozen=True)
 class Bench:
-    """`probes` are those of the profile in this session, and collect every one of the process; `rehearsed` are the
-    tiny cases that it has run before."""
+    """What the cases of a process share: `probes` are those of the row in this session, and collect every one of the
+    process; `rehearsed` are the tiny cases that it has run before."""
 
     backend: Backend
     probe: Probe
@@ -83,21 +79,23 @@ def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO
     return Bench(backend, probe, known, meter=meter), prove_threads(probe)
 
 
-def thread_complaint(spec: RoundSpec, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
-    """Why nothing of this round may count: another number of threads ran than was asked for. Where these share their
-    CPUs, the one that asks may work beside them, but they may not take the time of more CPUs than they are threads.
-    None if all is well."""
+def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
+    """Return why nothing of this process may count: another number of threads ran than was asked for.
+
+    Where these share their CPUs, the one that asks may work beside them, but they may not take the time of more CPUs
+    than they are threads. None if all is well.
+    """
     ran = proof["threads_ran"]
-    if not spec.profile.is_cpu:
+    if not profile.is_cpu:
         return None
-    if is_shared and (taken := proof["cpus_taken"]) > MOST_TAKEN * spec.threads:
-        return f"took the time of {taken:.1f} CPUs, {spec.threads} asked"
-    if ran is None or ran in (spec.threads, spec.threads + is_shared):
+    if is_shared and (taken := proof["cpus_taken"]) > MOST_TAKEN * threads:
+        return f"took the time of {taken:.1f} CPUs, {threads} asked"
+    if ran is None or ran in (threads, threads + is_shared):
         return None
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
-    if spec.threads > MANY and spec.threads // 2 <= ran < spec.threads:
+    if threads > MANY and threads // 2 <= ran < threads:
         return None
-    return f"{ran} thread{'s' if ran != 1 else ''} ran, {spec.threads} asked"
+    return f"{ran} thread{'s' if ran != 1 else ''} ran, {threads} asked"
 
 
 def measure_ceilings(backend: Backend) -> dict[str, float]:
@@ -126,63 +124,77 @@ def _best_seconds(backend: Backend, workload: Workload) -> float:
     return shortest_seconds(step) if backend.synchronous else seconds_under_load(step, backend.sync)
 
 
-def measure_rounds(specs: Sequence[RoundSpec], probes: Probes, emit: Callable[..., None]) -> None:
-    """Measure the rounds, all of one profile, and tell what is found as events: `ready` or `not-run`, `ceilings`, a
-    `begin` and a `case` for each case, and at the end `again` for those that were disturbed and measured once more.
-    `lost` after one that left the process without its device: the cases to come need another. `probes` are
-    those of the profile in this session so far."""
-    profile = specs[0].profile
+def measure_cases(order: Order, emit: Callable[..., None]) -> None:
+    """Measure the cases of an order, and tell what is found as events: `ready` or `not-run`, and for each case a
+    `begin`
+    and a `case`. `lost` after one that left the process without its device: the cases to come need another."""
+    profile = order.profile
     try:
         backend = make_backend(
             profile.backend,
             device=profile.device,
             precision=profile.precision,
-            threads=specs[0].threads,
-            seed=derive_seed(specs[0], "draws"),
+            threads=order.threads,
+            seed=derive_seed(order.seed, profile.name, order.cases[0].number, "draws"),
         )
         described: dict[str, Any] = dict(backend.describe())
         device = profile.device, described.get("pci")
         counters, why_not = energy_counters(*device)
-        bench, threads_proof = make_bench(backend, probes, Meter(tuple(counters), clock_reader(*device)))
+        bench, threads_proof = make_bench(backend, order.probes, Meter(tuple(counters), clock_reader(*device)))
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
+        return
+    if complaint := thread_complaint(profile, order.threads, threads_proof, is_shared=backend.shares_cores):
+        emit("not-run", reason=complaint)
         return
     emit(
         "ready",
         backend=described,
         energy={"reason": why_not or None},
         **({"accelerator": found[0]} if device[1] and (found := device_facts(device[1])) else {}),
-        versions=package_versions(),
         libraries=blas_libraries(),
         environment=telling_environment(),
         affinity=allowed_cpus() or None,
         threads_proof=threads_proof,
+        ceilings=ceilings,
     )
-    if complaint := thread_complaint(specs[0], threads_proof, is_shared=backend.shares_cores):
-        emit("not-run", reason=complaint)
-        return
-    emit("ceilings", **ceilings)
     # Each case collects what the last one left: what the libraries loaded need not be gone through every time.
     gc.freeze()
-    facts: dict[tuple[int, int], dict[str, Any]] = {}
-    left = [(number, index) for number, spec in enumerate(specs) for index in range(len(spec.cases))]
-    for attempt in range(1 + MORE_ATTEMPTS):
-        for number, index in left:
-            spec = specs[number]
-            emit("begin", experiment=spec.id.experiment, case=spec.cases[index].name, again=attempt > 0)
-            facts[number, index] = measure_case(spec, index, bench)
-            emit("again" if attempt else "case", round=number, facts=facts[number, index])
-            if facts[number, index]["status"] != "measured" and _is_lost(bench):
-                emit("lost")
-                return
-        # By now there are more probes to compare with, and who disturbed may be gone.
-        left = [place for place in left if is_disturbed(specs[place[0]], facts[place], bench)]
+    for asked in order.cases:
+        emit("begin", case=f"{asked.case.workload} {asked.case.name}")
+        facts = measure_case(order, asked, bench)
+        # On a shared machine one more attempt mended 57 to 95 % of what was disturbed; a second one took 9 % of the
+        # time for next to nothing.
+        if is_disturbed(order, asked, facts, bench):
+            emit("begin", case=f"{asked.case.workload} {asked.case.name}, which was disturbed, again")
+            facts = merge_attempts(facts, measure_case(order, asked, bench))
+        emit("case", facts=facts)
+        if facts["status"] != "measured" and _is_lost(bench):
+            emit("lost")
+            return
+
+
+def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a case that was measured twice: all blocks stay in it, and of errors the larger ones."""
+
+    def worse(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else max(one, other)
+
+    return second | {
+        "errors": {name: worse(error, second["errors"].get(name)) for name, error in first["errors"].items()},
+        "blocks": [*first["blocks"], *second["blocks"]] if second["status"] == "measured" else [],
+        "wall_seconds": round(first["wall_seconds"] + second["wall_seconds"], 3),
+        "attempts": 2,
+    }
 
 
 def _is_lost(bench: Bench) -> bool:
-    """Whether the device refuses all that this process still asks: after some errors, such as an access where nothing
-    is or one that its memory could not correct, each call fails with the same error. Want of memory is none of them."""
+    """Return whether the device refuses all that this process still asks.
+
+    After some errors, such as an access where nothing is or one that its memory could not correct, each call fails with
+    the same error. Want of memory is none of them.
+    """
     try:
         bench.probe.seconds()
     except Exception:  # of any library
@@ -190,29 +202,29 @@ def _is_lost(bench: Bench) -> bool:
     return False
 
 
-def measure_case(spec: RoundSpec, index: int, bench: Bench) -> dict[str, Any]:
-    """The facts of one case for the record. A case that fails carries its reason and no time."""
-    case = spec.cases[index]
-    facts = untimed(case, "measured")
+def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
+    """Return the facts of one case for the record. A case that fails carries its reason and no time."""
+    case, profile = asked.case, order.profile
+    facts = untimed(asked, "measured")
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
     try:
         workload = make_workload(case)
         if hasattr(workload, "on_row"):  # a program of somebody else's
-            workload = workload.on_row(spec.profile)
-        width = number_bytes(spec.profile.precision) / 4  # workloads count 4 bytes a number
+            workload = workload.on_row(profile)
+        width = number_bytes(profile.precision) / 4  # workloads count 4 bytes a number
         facts |= {
             "flops": workload.flops(),
             "traffic_bytes": width * workload.traffic_bytes(),
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
-            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[spec.profile.precision]),
+            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[profile.precision]),
         }
         if reason := _too_large(workload.memory_bytes(), width, bench.backend):
             return facts | {"status": "not-run", "reason": reason}
-        _measure(spec, case, workload, bench, facts)
-    except Exception as error:  # out of memory on a device, a library's own error: this case fails, the round goes on
+        _measure(order, asked, workload, bench, facts)
+    except Exception as error:  # out of memory on a device, a library's own error: this case fails, the turn goes on
         status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
         facts |= {"status": status, "reason": _why_not(error), "warmup": None, "blocks": []}
     return facts | {"wall_seconds": round(seconds_now() - began, 3)}
@@ -239,53 +251,59 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 
-def _measure(spec: RoundSpec, case: Case, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
+def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
     """Check the first step against float64, time that step itself where it fills a block, or else later ones, and check
-    one more. WrongResult where no time may be shown."""
+    the last. WrongResult where no time may be shown."""
     backend = bench.backend
     if not hasattr(workload, "on_row"):
-        _rehearse(spec, case, bench)
+        _rehearse(asked, bench)
     backend.why_plain()  # those of programs before this one
-    program = backend.build(workload, derive_seed(spec, case.name))
+    program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
     runner = getattr(program.arrays, "runner", None)  # of a program of somebody else's
     if runner:
         facts["executables"] = runner.executables
     with contextlib.closing(runner) if runner else contextlib.nullcontext():
-        _check_and_time(spec, case, program, runner, bench, facts)
+        _check_and_time(order, asked, program, runner, bench, facts)
 
 
 def _check_and_time(
-    spec: RoundSpec, case: Case, program: Program, runner: Any, bench: Bench, facts: dict[str, Any]
+    order: Order, asked: Asked, program: Program, runner: Any, bench: Bench, facts: dict[str, Any]
 ) -> None:
-    backend = bench.backend
-    timer = _timer(spec, case, program, bench)
+    backend, block_seconds = bench.backend, order.timing.block_seconds
+    timer = _timer(order, asked, program, bench)
     first = timer.first_step()
     facts["errors"] = _judge(program.check(), facts["tolerance"])
-    if runner and runner.run_seconds > FIRST_COUNTS * spec.timing.block_seconds:
+    counted: list[Block] = []
+    if runner and runner.run_seconds > FIRST_COUNTS * block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
-        warmup, counted = Warmup(1, runner.run_seconds, True, runner.run_seconds), []
-    elif backend.synchronous and first.seconds > FIRST_COUNTS * spec.timing.block_seconds:
+        warmup = Warmup(1, runner.run_seconds, True, runner.run_seconds)
+    elif backend.synchronous and first.seconds > FIRST_COUNTS * block_seconds:
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
-        alone, counted = backend.synchronous, []
-        warmup = warm_up(program.step, backend.sync, spec.timing, synchronous=alone, first_seconds=first.seconds)
+        alone = backend.synchronous
+        warmup = warm_up(program.step, backend.sync, order.timing, synchronous=alone, first_seconds=first.seconds)
     timer = replace(timer, step_seconds=warmup.step_seconds)
     if runner:  # what tells the time of a part of it is run as long as what does not
         share = min(1.0, first.seconds / runner.run_seconds)
-        timer = replace(timer, protocol=replace(spec.timing, measure_seconds=share * spec.timing.measure_seconds))
-    blocks = timer.measure(counted)
-    if not runner:  # what was right at first may be wrong later, or computed no more
+        timer = replace(timer, protocol=replace(order.timing, measure_seconds=share * order.timing.measure_seconds))
+        blocks = timer.measure(counted)
+    elif counted:  # a block is a step: each begins anew, the last one is checked, and the first one was
+        blocks = timer.measure(counted, begin=program.begin_anew)
+    else:
+        blocks = timer.measure()
+        # What was right at first may be wrong later, or computed no more.
         program.begin_anew()
         program.step()
         backend.sync()
-    _judge(program.check(), facts["tolerance"], "after the timed steps")
+    if len(blocks) > len(counted) or runner:
+        _judge(program.check(), facts["tolerance"], "after the timed steps")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
-    if spec.profile.is_cpu and most > threads_allowed(spec.threads, backend.pools, is_shared=backend.shares_cores):
-        raise WrongResult(f"ran on {most} threads, {spec.threads} asked")
+    if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
+        raise WrongResult(f"ran on {most} threads, {order.threads} asked")
     facts["warmup"] = asdict(warmup)
     facts["blocks"] = [asdict(block) for block in blocks]
 
@@ -299,11 +317,11 @@ def _judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float | 
     return {name: error if math.isfinite(error) else None for name, error in errors.items()}
 
 
-def _rehearse(spec: RoundSpec, case: Case, bench: Bench) -> None:
+def _rehearse(asked: Asked, bench: Bench) -> None:
     """Do a step at a tiny size as large ones are done: what is loaded or compiled at a first step must not be in a
     timed one. If it can be, by a case whose texts, such as the activation, are the same."""
-    others = [other for other in spec.rehearsals if other.workload == case.workload]
-    tiny = next((other for other in others if _texts(other) == _texts(case)), others[0] if others else None)
+    others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
+    tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
     if tiny and repr(tiny) not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
@@ -318,26 +336,25 @@ def _texts(case: Case) -> dict[str, Any]:
     return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
-def _probes(spec: RoundSpec, name: str, workload: str, bench: Bench) -> list[float]:
-    """Those that the probes of the case are compared with."""
-    compared_as = probed_as(asdict(spec.id), name, workload, is_cpu=spec.profile.is_cpu)
-    return bench.probes.setdefault(compared_as, [])
+def _probes(order: Order, asked: Asked, bench: Bench) -> list[float]:
+    """Return those that the probes of the case are compared with."""
+    return bench.probes.setdefault(probed_as(asked.key, is_cpu=order.profile.is_cpu), [])
 
 
-def _timer(spec: RoundSpec, case: Case, program: Program, bench: Bench) -> Timer:
+def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
     helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
     # Replicas on devices have one each, and the counter is that of one. What a process used is not of a part of it.
-    metered = (spec.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
+    metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
     tells = {name: getattr(runner, name) for name in ("told", "happened") if runner}
     return Timer(
         parts=tuple(program.parts.values()),
         sync=bench.backend.sync,
         synchronous=bench.backend.synchronous,
-        threads=spec.threads,
+        threads=order.threads,
         step_seconds=math.inf,
-        protocol=spec.timing,
+        protocol=order.timing,
         probe=bench.probe,
-        probes=_probes(spec, case.name, case.workload, bench),
+        probes=_probes(order, asked, bench),
         helpers=helpers or (),
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
@@ -351,18 +368,18 @@ def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 
-def is_disturbed(spec: RoundSpec, facts: dict[str, Any], bench: Bench) -> bool:
-    """Whether the case was timed and has no clean block, by all probes that the process knows of."""
+def is_disturbed(order: Order, asked: Asked, facts: dict[str, Any], bench: Bench) -> bool:
+    """Return whether the case was timed and has no clean block, by all probes that the process knows of."""
     blocks = [Block(**block) for block in facts["blocks"]]
     if facts["status"] != "measured":
         return False
-    quiet = quiet_probe(_probes(spec, facts["case"], facts["workload"], bench))
-    return all(contamination(block, spec.threads, quiet, spec.timing) for block in blocks)
+    quiet = quiet_probe(_probes(order, asked, bench))
+    return all(contamination(block, order.threads, quiet, order.timing) for block in blocks)
 
 
-def derive_seed(spec: RoundSpec, purpose: str) -> int:
-    """A 63-bit seed for `purpose`: the same on every profile of a round, so that all compute on the same data."""
-    words = f"{spec.seed}/{spec.id.paper}/{spec.id.experiment}/{spec.id.index}/{purpose}"
+def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
+    """Return a 63-bit seed for `purpose`: the same on every row for a round of a case."""
+    words = f"{seed}/{key}/{number}/{purpose}"
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
 
 

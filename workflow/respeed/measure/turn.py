@@ -1,203 +1,164 @@
-"""Runs the measuring process, outlives it, and tells what it found as a record for each round."""
+"""A turn: a fresh process that measures cases of one row. This module is both ends of it.
+
+The parent makes the environment, which libraries read while they are loaded, outlives the process, and keeps the
+record: a case is a line of it as soon as it is done. Run as ``python -m respeed.measure.turn``, the module is the
+process: it reads an `Order` from standard input and writes an event a line. Imports numerical libraries only after it
+has bound itself to its cores.
+"""
 
 import contextlib
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from random import Random
-from typing import Any
+from typing import Any, TextIO
 
-from respeed.errors import UserError
+from pydantic import TypeAdapter
+
+from respeed.errors import UserError, cannot_write, is_of_the_disk
 from respeed.inputs.config import why_denied
-from respeed.machine.lock import Held, machine_lock
-from respeed.machine.software import source_commit
-from respeed.measure.worker import process_options
-from respeed.paths import ROOT, RoundId
-from respeed.protocol import Probes
-from respeed.schedule.availability import describe_as
-from respeed.schedule.spec import RoundSpec, untimed
-from respeed.timing.clock import seconds_now, utc_now
+from respeed.inputs.machines import Profile
+from respeed.machine.description import describe_machine
+from respeed.machine.lock import Held
+from respeed.machine.process import (
+    bind,
+    child_environment,
+    die_first_for_memory,
+    die_with_parent,
+    ignore_interrupts,
+    private_stdout,
+)
+from respeed.machine.software import package_versions, source_commit
+from respeed.measure.order import Asked, Order, untimed
+from respeed.paths import ROOT
+from respeed.records import SCHEMA, Record, Result, Start, append_line, new_record, why_odd
+from respeed.timing import seconds_now, utc_now
 
 # After so many processes that were left without their device, it or a kernel on it is broken, not a case.
 MOST_LOST = 3
-# Told of every case as it begins: its experiment, its name, and whether it is measured again.
-Watch = Callable[[str, str, bool], None]
+# All that the process writes to a disk.
+KERNELS = "what is kept of compiled kernels"
 
 
-def measure_spec(spec: RoundSpec) -> dict[str, Any]:
-    """The record of one round, measured while no other measurement runs on the machine."""
-    with machine_lock() as lock:
-        records = dict(measure_turn([spec], lock))
-    return records[spec.id]
+# --- the parent
 
 
 def measure_turn(
-    specs: list[RoundSpec], lock: Held, probes: Probes | None = None, watch: Watch = lambda *_: None
-) -> Iterator[tuple[RoundId, dict[str, Any]]]:
-    """The record of each round as soon as its last case is done, and again where a case of it was measured again.
+    order: Order, machine: str, smoke: bool, lock: Held, watch: Callable[[str], None] = lambda _: None
+) -> list[Record]:
+    """Measure the cases of an order, and return the records of them.
 
-    The rounds are those of one profile, and share a process: to start one and to load its libraries takes as long as
-    many a case. `probes` are those of the profile in this session so far: what is quiet shows only in comparison. The
-    process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
+    A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others get
+    a new one. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
+    `watch` is told of every case as it begins.
     """
-    if denied := next(filter(None, (why_denied(case) for spec in specs for case in spec.cases)), None):
+    if denied := next(filter(None, (why_denied(asked.case) for asked in order.cases)), None):
         raise UserError(denied)
-    turn = _Turn([_shuffled(spec) for spec in specs], lock, probes or {}, watch)
-    # A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others
-    # get a new one. It has no second attempt here, which would cost one more and mostly end alike: the next round is
-    # one, and what lacks an interval for it is measured again.
-    while turn.now < len(specs):
-        yield from turn.run_process()
-
-
-class _Turn:
-    """Where a turn is: `now` is the round that is being measured, `done` has the facts of its cases so far."""
-
-    def __init__(self, specs: list[RoundSpec], lock: Held, probes: Probes, watch: Watch) -> None:
-        self.specs, self.lock, self.probes, self.watch = specs, lock, probes, watch
-        self.now, self.done, self.lost = 0, list[dict[str, Any]](), 0
-        self.records: dict[RoundId, dict[str, Any]] = {}
-        self.provenance: dict[str, Any] = {"machine": describe_as(specs[0].id.machine), "commit": source_commit(ROOT)}
-        self.ceilings: dict[str, Any] | None = None
-        self.start_seconds = 0.0
-        self._begin_round()
-
-    def run_process(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
-        """Measure what is left in a fresh process, until it is done or the process dies."""
-        now, *later = self.specs[self.now :]
-        left = [_of_cases(now, range(len(self.done), len(now.cases))), *later]
-        refused, told, lost = "", False, self.lost
-        began = seconds_now()
-        with _worker(left, self.lock, self.probes) as worker:
-            for event in _events(worker):
-                told = True
-                match event.pop("event"):
-                    case "ready":
-                        self.provenance |= event
-                    case "ceilings":
-                        self.ceilings, self.start_seconds = event, seconds_now() - began
-                    case "begin":
-                        self.watch(event["experiment"], event["case"], event["again"])
-                    case "case":
-                        self.done.append(event["facts"])
-                        yield from self._finished()
-                    case "again":
-                        yield self._merged(left[event["round"]].id, event["facts"])
-                    case "lost":
-                        self.lost += 1
-                        worker.kill()  # which may take long to let go of such a device by itself
-                    case "refused":
-                        raise UserError(event["line"])
-                    case "not-run":
-                        refused = event["reason"]
-        if refused:
-            yield from self._give_up("not-run", refused, everything=True)
-        elif self.lost == MOST_LOST:
-            yield from self._give_up("not-run", f"{MOST_LOST} other cases left the device useless", everything=True)
-        elif self.now < len(self.specs) and self.lost == lost:
+    facts = {
+        "smoke": smoke,
+        "profile": asdict(order.profile),
+        "threads": order.threads,
+        "seed": order.seed,
+        "timing": asdict(order.timing),
+        "machine": describe_machine(),
+        "commit": source_commit(ROOT),
+        "versions": package_versions(),
+    }
+    records, left, lost = list[Record](), list(order.cases), 0
+    while left:
+        process = _Process(replace(order, cases=tuple(left)), machine, smoke, facts)
+        with process.running(lock) as worker:
+            process.listen(worker, watch)
+        lost += process.is_lost
+        left = left[len(process.done) :]
+        if process.refused or (left and lost == MOST_LOST):
+            process.give_up(left, "not-run", process.refused or f"{MOST_LOST} other cases left the device useless")
+            left = []
+        elif left and not process.is_lost:
             # A process that said nothing at all would say nothing again.
-            how = how_it_ended(worker.returncode)
-            yield from self._give_up("failed", how, everything=not told)
-
-    def _finished(self) -> Iterator[tuple[RoundId, dict[str, Any]]]:
-        """The record of the round that is being measured, if its last case is done."""
-        spec = self.specs[self.now]
-        if len(self.done) == len(spec.cases):
-            self.records[spec.id] = self._record(spec)
-            self.now, self.done = self.now + 1, []
-            self._begin_round()
-            yield spec.id, self.records[spec.id]
-
-    def _begin_round(self) -> None:
-        self.started, self.began = utc_now(), seconds_now()
-
-    def _give_up(self, status: str, reason: str, *, everything: bool) -> Iterator[tuple[RoundId, dict[str, Any]]]:
-        """Put down that the case at hand was not timed, or that none of those that are left was."""
-        while self.now < len(self.specs):
-            left = self.specs[self.now].cases[len(self.done) :]
-            self.done += [untimed(case, status, reason) for case in (left if everything else left[:1])]
-            yield from self._finished()
-            if not everything:
-                return
-
-    def _record(self, spec: RoundSpec) -> dict[str, Any]:
-        return {
-            "id": asdict(spec.id),
-            "smoke": spec.id.smoke,
-            "profile": asdict(spec.profile),
-            "threads": spec.threads,
-            "seed": spec.seed,
-            "timing": asdict(spec.timing),
-            "digest": spec.digest,
-            "started": self.started,
-            "wall_seconds": round(seconds_now() - self.began, 3),
-            "start_seconds": round(self.start_seconds, 3),
-            "provenance": self.provenance,
-            "ceilings": self.ceilings,
-            "cases": self.done,
-        }
-
-    def _merged(self, round_id: RoundId, facts: dict[str, Any]) -> tuple[RoundId, dict[str, Any]]:
-        """The round's record with what another attempt at one of its cases found. Disturbed blocks stay in it."""
-        record = self.records[round_id]
-        cases = []
-        for case in record["cases"]:
-            if (case["case"], case["workload"]) == (facts["case"], facts["workload"]):
-                case = facts | {
-                    "errors": {
-                        name: _worse(error, facts["errors"].get(name)) for name, error in case["errors"].items()
-                    },
-                    "blocks": [*case["blocks"], *facts["blocks"]],
-                    "wall_seconds": round(case["wall_seconds"] + facts["wall_seconds"], 3),
-                    "attempts": case.get("attempts", 1) + 1,
-                }
-            cases.append(case)
-        seconds = round(record["wall_seconds"] + facts["wall_seconds"], 3)
-        self.records[round_id] = record | {"cases": cases, "wall_seconds": seconds}
-        return round_id, self.records[round_id]
+            gone = left[:1] if process.has_spoken else left
+            process.give_up(gone, "failed", how_it_ended(worker.returncode))
+            left = left[len(gone) :]
+        records.append(process.record)
+    return records
 
 
-def _shuffled(spec: RoundSpec) -> RoundSpec:
-    """The cases in random order, another one in each round, so that none always follows the same."""
-    order = list(range(len(spec.cases)))
-    Random(f"{spec.seed}/{spec.id}").shuffle(order)
-    return _of_cases(spec, order)
+class _Process:
+    """A measuring process and its record."""
+
+    def __init__(self, order: Order, machine: str, smoke: bool, facts: Mapping[str, Any]) -> None:
+        self.order, self.facts, self.machine, self.smoke = order, dict(facts), machine, smoke
+        self.facts["started"], self.began = utc_now(), seconds_now()
+        self.path = new_record(machine, order.profile.name, smoke, self.facts["started"])
+        self.done: list[dict[str, Any]] = []
+        self.start: dict[str, Any] | None = None
+        self.refused, self.has_spoken, self.is_lost = "", False, False
+
+    @contextlib.contextmanager
+    def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
+        """Start the process and tell it what to measure. It ends with whoever stops listening."""
+        options: dict[str, Any] = process_options(self.order.threads, lock)
+        command = [sys.executable, "-P", "-m", "respeed.measure.turn"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as worker:
+            assert worker.stdin is not None
+            try:
+                with contextlib.suppress(BrokenPipeError):
+                    worker.stdin.write(json.dumps(asdict(self.order)))
+                    worker.stdin.close()
+                yield worker
+            except BaseException:
+                worker.kill()
+                raise
+
+    def listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None]) -> None:
+        """Keep what the process tells, as it tells it; the last line of one that was killed may be cut."""
+        assert worker.stdout is not None
+        for event in (json.loads(line) for line in worker.stdout if line.endswith("}\n")):
+            self.has_spoken = True
+            match event.pop("event"):
+                case "ready":
+                    self._begin(event | {"start_seconds": round(seconds_now() - self.began, 3)})
+                case "begin":
+                    watch(event["case"])
+                case "case":
+                    why, asked = why_odd(event["facts"]), self.order.cases[len(self.done)]
+                    self._add(untimed(asked, "failed", why) if why else event["facts"])
+                case "lost":
+                    self.is_lost = True
+                    worker.kill()  # which may take long to let go of such a device by itself
+                case "refused":
+                    raise UserError(event["line"])
+                case "not-run":
+                    self.refused = event["reason"]
+
+    def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
+        """Put down why cases were not timed."""
+        for asked in left:
+            self._add(untimed(asked, status, reason))
+
+    def _begin(self, found: Mapping[str, Any]) -> None:
+        self.start = self.facts | dict(found)
+        append_line(self.path, self.start)
+
+    def _add(self, facts: dict[str, Any]) -> None:
+        if self.start is None:
+            self._begin({})
+        append_line(self.path, facts)
+        self.done.append(facts)
+
+    @property
+    def record(self) -> Record:
+        """Return what the record says."""
+        start = Start.model_validate_json(json.dumps({"schema": SCHEMA, **(self.start or self.facts)}))
+        results = (Result.model_validate_json(json.dumps(one)) for one in self.done)
+        return Record(self.machine, self.path, start, tuple(results))
 
 
-def _of_cases(spec: RoundSpec, places: Sequence[int]) -> RoundSpec:
-    """The round of these of its cases, in this order."""
-    return replace(spec, cases=tuple(spec.cases[place] for place in places))
-
-
-@contextlib.contextmanager
-def _worker(specs: list[RoundSpec], lock: Held, probes: Probes) -> Iterator[subprocess.Popen[str]]:
-    """A fresh measuring process that knows what to measure. It ends with whoever stops listening."""
-    command = [sys.executable, "-P", "-m", "respeed.measure.worker"]
-    options = process_options(specs[0].threads, lock)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as worker:
-        assert worker.stdin is not None
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                worker.stdin.write(json.dumps({"specs": [asdict(spec) for spec in specs], "probes": probes}))
-                worker.stdin.close()
-            yield worker
-        except BaseException:
-            worker.kill()
-            raise
-
-
-def _events(worker: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
-    """What the process tells, as it tells it; the last line of one that was killed may be cut."""
-    assert worker.stdout is not None
-    return (json.loads(line) for line in worker.stdout if line.endswith("}\n"))
-
-
-def _worse(one: float | None, other: float | None) -> float | None:
-    """The larger of two errors; None, which stands for no number at all, is the largest."""
-    return None if one is None or other is None else max(one, other)
+def process_options(threads: int, lock: tuple[int, ...]) -> dict[str, Any]:
+    """Return how to start a process that computes on `threads` threads and keeps the machine's lock meanwhile."""
+    return {"env": child_environment(threads), "pass_fds": lock, "preexec_fn": ignore_interrupts, "text": True}
 
 
 def how_it_ended(code: int) -> str:
@@ -207,3 +168,40 @@ def how_it_ended(code: int) -> str:
     if code < 0:
         return f"the measuring process ended with {signal.Signals(-code).name}"
     return f"the measuring process ended with exit code {code}"
+
+
+# --- the process
+
+
+def main() -> None:
+    """Measure the cases that standard input asks for."""
+    events = private_stdout()
+    die_with_parent()
+    die_first_for_memory()
+    try:
+        _run(sys.stdin.read(), events)
+    except OSError as error:
+        if not is_of_the_disk(error):
+            raise
+        line = str(cannot_write(error.filename or KERNELS, error))
+        events.write(json.dumps({"event": "refused", "line": line}) + "\n")
+
+
+def _run(text: str, events: TextIO) -> None:
+    if not text.endswith("}"):  # whoever started this process was stopped before it had said what to measure
+        return
+    data = json.loads(text)
+    order: Order = TypeAdapter(Order).validate_python(data | {"profile": Profile(**data["profile"])})
+    bind(order.cpus)
+
+    from respeed.measure.case import measure_cases
+
+    def emit(event: str, **facts: Any) -> None:
+        events.write(json.dumps({"event": event, **facts}, allow_nan=False) + "\n")
+        events.flush()
+
+    measure_cases(order, emit)
+
+
+if __name__ == "__main__":
+    main()

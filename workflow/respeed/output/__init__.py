@@ -7,23 +7,21 @@ from respeed.analysis.columns import load_tables
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_front, make_page, make_readme
 from respeed.output.table import to_csv, to_latex, to_markdown
-from respeed.paths import results_folder
-from respeed.records.store import write_text
-from respeed.schedule.selection import machines_in_full, papers_shown, profiles_shown, told_shown
-from respeed.schedule.spec import choose_current
+from respeed.paths import results_folder, write_text
+from respeed.schedule.work import machines_in_full, papers_shown, profiles_shown, told_shown
 
 
-def read_tables(smoke: bool, only: Collection[str] | None = None, papers: Collection[str] | None = None) -> Tables:
+def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
     """Return every tidy table of the records of all machines, or of `only` those, and of the chosen `papers` (see
-    schedule.selection)."""
-    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), choose_current, only)
+    schedule.work)."""
+    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex; results/README.md, and
     results/front.html, with which Snakemake's report begins.
 
-    All machines are in each .csv; in what people read, those that are shown (see schedule.selection).
+    All machines are in each .csv; in what people read, those that are shown (see schedule.work).
     """
     tables, results = read_tables(smoke, papers=papers), results_folder(smoke)
     folder = results / "tables"

@@ -16,7 +16,7 @@ from respeed.analysis.columns import TABLES, rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.speedups import CASE, published_speedup
 from respeed.analysis.why import COMPARISONS
-from respeed.model.paper import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper
+from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper
 from respeed.output.table import LINE, Table, spread, with_fields
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
@@ -85,7 +85,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     key, cells = TABLES["cells"].key, shown.table("cells", **where)
     both = cells.merge(shown.table("speedups", **where), on=key, suffixes=("", "_speedup"), validate="1:1")
     lines = [
-        *_theirs(paper, experiment, shown.smoke),
+        *_theirs(paper, experiment),
         *(line for cell in rows_of(both) for line in _ours(paper, experiment, cell)),
         *_fastest(paper, experiment, cells),
     ]
@@ -96,7 +96,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     rows = rows.assign(place=rows["machine"].map(order)).sort_values(["place", "look"], kind="stable")
     has_number = rows["value"].map(lambda value: value.text != "").astype(bool)
     is_shown = has_number.groupby([rows[name] for name in LINE]).transform("any").astype(bool)
-    words, there, missing = experiment.column_words(shown.smoke), rows[is_shown], rows[~is_shown]
+    words, there, missing = experiment.column_words(), rows[is_shown], rows[~is_shown]
     marks = {reason: str(mark) for mark, reason in enumerate(filter(None, there["reason"].unique()), 1)}
     values = [
         Value(NOTHING, mark=marks[reason]) if reason else value
@@ -117,11 +117,12 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
     unit = unit.replace(SECONDS.name, "time", 1) if _is_free(paper, experiment) else unit
     better = ", larger is better" * (experiment.unit.better == "larger")
     prints = ", which prints no such table" * (not paper.prints(experiment.name))
+    source = f"{reference(paper)}{prints}; " * bool(paper.rows)
     here = f"measured on {join_words([*shown.machines])}" if shown.machines else "not measured yet"
     scaled = " The mean step is timed here, and scaled to all steps." * experiment.is_extrapolated
     columns = f" Columns: {axis}." * bool(axis)
     return (
-        f"{unit[0].upper()}{unit[1:]}{better}.{columns} {reference(paper)}{prints}; {here}.{scaled} "
+        f"{unit[0].upper()}{unit[1:]}{better}.{columns} {source or here[0].upper()}{here[not source :]}.{scaled} "
         "± is the farther end of a 95 % interval."
     )
 
@@ -131,11 +132,11 @@ def _is_free(paper: Paper, experiment: Experiment) -> bool:
     return experiment.unit == SECONDS and not paper.prints(experiment.name)
 
 
-def _theirs(paper: Paper, experiment: Experiment, smoke: bool) -> Iterator[tuple[Any, ...]]:
+def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
     """Yield every number as it was printed; a speedup that was not, as what the printed numbers come to."""
     for row in paper.rows:
         label = _with_package(label_row(paper, row), row.package)
-        for case in experiment.case_names(smoke):
+        for case in experiment.case_names():
             if printed := paper.printed(experiment.name, case, row.name):
                 yield PAPER, "theirs", label, "", case, Value(group_thousands(printed.text)), ""
             if row.is_cpu:
@@ -306,7 +307,7 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
     sides = [" over ".join(COMPARISONS[row.comparison]).replace("here", f"of {row.machine}") for row in rows]
     sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
     looks = ["theirs" if row.machine == PAPER else "ours" for row in rows]
-    lines = why.assign(group=sides, look=looks, label=why["case"].map(experiment.column_words(shown.smoke)))
+    lines = why.assign(group=sides, look=looks, label=why["case"].map(experiment.column_words()))
     # What multiplies to the speedup, in the order in which it is read.
     fields = {
         "Speedup": [_speedup(row) for row in rows],
@@ -364,7 +365,7 @@ def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], titl
          "group": f"{experiment.title}{f', {reference(paper)}' * (len(shown.papers) > 1)}"}
         for paper in shown.papers.values()
         for name, experiment in paper.experiments.items()
-        for case, words in experiment.column_words(shown.smoke).items()
+        for case, words in experiment.column_words().items()
     ]  # fmt: skip
     ours = pd.Series(list(values), found.index, dtype=object)
     rows = found[CASE].assign(column=found["machine"], value=ours).merge(pd.DataFrame(places), on=CASE)
@@ -416,6 +417,11 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     }
 
 
+def has_figure(paper: Paper, experiment: Experiment) -> bool:
+    """Return whether a table is drawn: of one case alone, where nothing was published, there is nothing to compare."""
+    return bool(paper.rows) or experiment.ladder or len(experiment.cases) > 1
+
+
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
     """Return of one of its tables that with ours, why, and the figure of each machine that measured it."""
     cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
@@ -431,6 +437,6 @@ def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) ->
                 "alt": f"Chart: {experiment.title} on {name}, speedups by case. Its numbers are in the tables.",
             }
             for name in shown.machines
-            if (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
+            if has_figure(paper, experiment) and (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
         ],
     }

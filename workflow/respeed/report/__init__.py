@@ -10,7 +10,7 @@ import typst
 
 from respeed.errors import UserError
 from respeed.output import load_shown
-from respeed.records.store import replacing, write_json
+from respeed.paths import replacing, write_json
 from respeed.report.context import make_context
 
 TEMPLATE = Path("report/report.typ")
@@ -29,7 +29,7 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; returns its path.
 
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
-    (see schedule.selection)."""
+    (see schedule.work)."""
     if not TEMPLATE.exists():
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"

@@ -3,8 +3,7 @@
 from importlib.metadata import version
 from typing import Any
 
-from respeed.analysis.hardware_sheet import beside_machines, describe_sheet
-from respeed.model.paper import Paper
+from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
     front,
@@ -21,7 +20,6 @@ from respeed.paths import results_folder
 def make_context(shown: Shown) -> dict[str, Any]:
     """Return the facts file of the report, ready for JSON."""
     dates = sorted(shown.table("rounds")["started"].str[:10])
-    rates, scaling = shown.table("rates"), shown.table("scaling")
     machines = lay_out_machines(shown), lay_out_cost(shown)
     return {
         "stamp": shown.stamp,
@@ -29,22 +27,7 @@ def make_context(shown: Shown) -> dict[str, Any]:
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
         "papers": [_paper(shown, paper) for paper in shown.papers.values()],
         "machines": [to_typst(table) for table in machines if len(table.frame)],
-        "sheets": [_sheet(shown, name) for name in shown.machines if (rates["machine"] == name).any()],
-        "sheets_across": {"machines": shown.machines, "rows": beside_machines(rates, scaling, shown.machines)},
         "facts": [to_typst(lay_out_machine(shown, name)) for name in shown.machines],
-    }
-
-
-def _sheet(shown: Shown, machine: str) -> dict[str, Any]:
-    """Return what a machine reaches, and what more threads bring it."""
-    return {
-        "machine": machine,
-        **describe_sheet(shown.table("rates", machine=machine), shown.table("scaling", machine=machine)),
-        "curve": {
-            "path": f"/{results_folder(shown.smoke)}/figures/{machine}-scaling.svg",
-            "alt": f"Chart: speedup over one thread on {machine} by the number of threads, "
-            "beside the ideal. Its numbers are in the table below it.",
-        },
     }
 
 
@@ -53,10 +36,13 @@ def _paper(shown: Shown, paper: Paper) -> dict[str, Any]:
     cells = shown.table("cells", paper=paper.name)
     # Without any case whose bytes are known, as of programs of others, a roofline has nothing to draw.
     roofs = [name for name in shown.machines if (cells.loc[cells["machine"] == name, "traffic_bytes"] > 0).any()]
-    drawn = [f"{name}-roofline" for name in roofs] + ["history"] * bool(paper.history)
+    drawn = [f"{name}-roofline" for name in roofs if paper.rows] + ["history"] * bool(paper.history)
+    sections = [section(shown, paper, experiment, to_typst) for experiment in paper.experiments.values()]
+    protocol = lay_out_protocol(paper)
     return front(shown, paper, to_typst) | {
+        "is_published": bool(paper.rows),
         "source": f"{', '.join(author.strip('{}') for author in paper.authors)}. {paper.venue} {paper.year}.",
-        "sections": [section(shown, paper, experiment, to_typst) for experiment in paper.experiments.values()],
+        "sections": [one for one in sections if one["tables"] or paper.rows],
         "pictures": [
             {
                 "path": f"{results_folder(shown.smoke)}/figures/{paper.name}/{name}.svg",
@@ -64,5 +50,5 @@ def _paper(shown: Shown, paper: Paper) -> dict[str, Any]:
             }
             for name in drawn
         ],
-        "protocol": to_typst(lay_out_protocol(paper)),
+        "protocol": to_typst(protocol) if len(protocol.frame) else "",
     }

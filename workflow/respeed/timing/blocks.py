@@ -1,5 +1,7 @@
-"""Times steps: warm-up until their time has settled, then blocks. One ruler for every profile: the host's clock, the
-device synchronised at both ends. Counters of energy are read at the ends of blocks, outside of what is timed.
+"""Time steps: warm-up until their time has settled, then blocks.
+
+One ruler for every profile: the host's clock, the device synchronised at both ends. Counters of energy are read at the
+ends of blocks, outside of what is timed.
 """
 
 import math
@@ -8,22 +10,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from respeed.machine.energy import EnergyCounter
+from respeed.machine.devices import EnergyCounter
 from respeed.protocol import Block, TimingProtocol, contamination, quiet_probe
-from respeed.timing.clock import seconds_now
+from respeed.timing import seconds_now
 from respeed.timing.disturbance import Probe, difference, take_snapshot
 
 # Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
 # than they are in a block, and blocks sized by that would be too short.
 AHEAD = 32
 
-# Of each counter what it said, None for one that was gone; and when.
-Reading = tuple[tuple[float | None, ...], float]
-
 
 @dataclass(frozen=True)
 class Warmup:
-    """`settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
+    """How a program was warmed up.
+
+    `settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
     the first step took where that needed no warm-up.
     """
 
@@ -56,16 +57,19 @@ def warm_up(
         median, count = _window(step, sync, window, together)
         steps += count
         elapsed = seconds_now() - began
-        if median > protocol.block_seconds:
-            return Warmup(steps, elapsed, True, median)
-        agreed = abs(median - previous) <= protocol.warmup_agreement * median
-        if (agreed and elapsed >= protocol.warmup_seconds) or elapsed >= max(protocol.warmup_cap_seconds, 4 * median):
+        is_slow = median > protocol.block_seconds
+        agreed = is_slow or abs(median - previous) <= protocol.warmup_agreement * median
+        is_over = elapsed >= max(protocol.warmup_cap_seconds, 4 * median)
+        if is_slow or is_over or (agreed and elapsed >= protocol.warmup_seconds):
             return Warmup(steps, elapsed, agreed, median)
         previous = median
 
 
 def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, together: int) -> tuple[float, int]:
-    """Median step time over at least `seconds`, `together` steps between synchronisations, and their number."""
+    """Return the median step time over at least `seconds`, and how many steps there were.
+
+    There are `together` of them between two synchronisations.
+    """
     times: list[float] = []
     end = seconds_now() + seconds
     while not times or seconds_now() < end:
@@ -79,43 +83,41 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 
 @dataclass(frozen=True)
 class Meter:
-    """What is read at both ends of a block: the energy `counters` of a row, and by `device` what a device tells of its
-    clock. RAPL's counters move every millisecond, those of NVIDIA's devices every 20 to 100 ms: the energy of one block
-    may be off by what is used in one such period, and that of many is right on average."""
+    """What is read at both ends of a block: the energy `counters`, and by `device` what a device tells of its clock.
+
+    RAPL's counters move every millisecond, those of NVIDIA's devices every 20 to 100 ms: the energy of one block may be
+    off by what is used in one such period, and that of many is right on average.
+    """
 
     counters: tuple[EnergyCounter, ...] = ()
     device: Callable[[], dict[str, float]] = dict
 
-    def read(self) -> Reading:
-        """Read all counters."""
-        return tuple(_read(counter) for counter in self.counters), seconds_now() if self.counters else 0.0
+    def read(self) -> tuple[float, ...]:
+        """Return what each counter says; NaN for one that is gone."""
+        return tuple(map(_read, self.counters))
 
-    def joules(self, before: Reading, after: Reading) -> dict[str, float]:
-        """Return what was used between two readings, by domain; nothing where any of the counters does not tell."""
-        seconds = after[1] - before[1]
-        used = {}
-        for counter, first, last in zip(self.counters, before[0], after[0], strict=True):
-            joules = None if first is None or last is None else counter.between(first, last, seconds)
-            if joules is None:
-                return {}
-            used[counter.domain] = joules
-        return used
+    def joules(self, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> dict[str, float]:
+        """Return what was used, by domain, between two readings `seconds` apart; nothing if a counter does not tell."""
+        ends = zip(self.counters, before, after, strict=True)
+        used = {counter.domain: counter.between(first, last, seconds) for counter, first, last in ends}
+        return {} if any(map(math.isnan, used.values())) else used
 
 
 NO_METER = Meter()
 
 
-def _read(counter: EnergyCounter) -> float | None:
+def _read(counter: EnergyCounter) -> float:
     try:
         return counter.read()
-    except (OSError, ValueError):
-        return None
+    except Exception:  # whatever the driver says of a counter that is gone
+        return math.nan
 
 
 @dataclass(frozen=True)
 class Timer:
-    """Times the steps of one program, each the `parts` one after another. `step_seconds` is what warm-up says a step
-    takes, to size the samples.
+    """Time the steps of one program, each the `parts` one after another.
+
+    `step_seconds` is what warm-up says a step takes, to size the samples.
 
     `helpers` are processes that compute for it; `is_shared`: whether its threads wait for one another by design.
 
@@ -145,11 +147,13 @@ class Timer:
     happened: Callable[[], dict[str, Any]] = dict
 
     def first_step(self) -> Block:
-        """A block of one step: the program's first, which is yet to be checked."""
+        """Time a block of one step: the program's first, which is yet to be checked."""
         return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
 
-    def measure(self, first: Iterable[Block] = ()) -> tuple[Block, ...]:
-        """Blocks after the `first` ones, until enough of all are clean, or the cap on their total is reached.
+    def measure(self, first: Iterable[Block] = (), begin: Callable[[], None] = lambda: None) -> tuple[Block, ...]:
+        """Time blocks after the `first` ones, until enough of all are clean, or the cap on their total is reached.
+
+        Before each of them `begin` is called.
 
         However long a block takes, a disturbed one is followed by another: to build and check the program once more
         at the end of the turn costs more than that.
@@ -162,13 +166,12 @@ class Timer:
             enough = sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds
             if enough and len(blocks) >= protocol.least_blocks:
                 break
+            begin()
             blocks.append(self._block(per_block, blocks[-1].probe_seconds[1] if blocks else None))
         return tuple(blocks)
 
     def _clean_seconds(self, blocks: list[Block]) -> float:
-        if not blocks:
-            return 0.0
-        quiet = quiet_probe(self.probes)
+        quiet = quiet_probe(self.probes) if blocks else 0.0
         return sum(block.seconds for block in blocks if not contamination(block, self.threads, quiet, self.protocol))
 
     def _block(self, steps: int, last_probe: float | None) -> Block:
@@ -176,8 +179,9 @@ class Timer:
             is_long = self.step_seconds > self.protocol.block_seconds
             again = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
             return self._samples(steps, 1, refill=again, last_probe=last_probe)
-        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices.
-        refill = int(self.step_seconds < self.protocol.slow_step_seconds)
+        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices. Where
+        # a step fills a block, it is the one after all began anew.
+        refill = int(steps > 1 and self.step_seconds < self.protocol.slow_step_seconds)
         per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
 
@@ -195,16 +199,20 @@ class Timer:
         for _ in range(count):
             samples.append(self._run(steps))
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
-        joules = self.meter.joules(energy, self.meter.read())
+        energy_after = self.meter.read()
         device = tuple(filter(None, (told, self.meter.device())))
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
-        seconds = tuple(math.fsum(sample) for sample in samples)
+        seconds = tuple(map(math.fsum, samples))
+        joules = self.meter.joules(energy, energy_after, math.fsum(seconds))
         parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
         return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
 
     def _run(self, steps: int) -> list[float]:
-        """Seconds of `steps` steps, by part. A step in one part is not waited for until the last one is on its way."""
+        """Return the seconds of `steps` steps, by part.
+
+        A step in one part is not waited for until the last one is on its way.
+        """
         if len(self.parts) == 1:
             start = seconds_now()
             for _ in range(steps):

@@ -1,5 +1,7 @@
-"""What disturbed a block. What the kernel can tell: waiting, throttling, page faults, and the threads that ran.
-And the reference probe, a product of fixed size, timed before and after each block, that sees what the kernel cannot.
+"""What disturbed a block.
+
+The kernel tells of waiting, throttling, page faults, and the threads that ran. The reference probe, a product of fixed
+size that is timed before and after each block, sees what the kernel cannot.
 """
 
 import math
@@ -9,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from respeed.machine.limits import quota_throttles
-from respeed.timing.clock import computed_seconds, seconds_now
+from respeed.machine.process import quota_throttles, read_word
+from respeed.timing import computed_seconds, seconds_now
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
@@ -29,28 +31,34 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment. `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one);
-    `is_shared`: whether they wait for one another by design."""
+    """Counters at one moment.
+
+    `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one); `is_shared`: whether they wait for
+    one another by design. Of `counts`, None is what nothing tells.
+    """
 
     threads: dict[str, tuple[int, int]]
     is_shared: bool
-    minor_faults: int
-    quota_throttles: int | None
-    clock_throttles: int | None
+    counts: dict[str, int | None]
 
 
 def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
-    """Of this process, and of the `helpers`, processes that compute for it, each by its first thread. This process, and
-    the threads by which they send one another what they computed, share their cores, as those of a library do that
-    `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is the reference
-    probe."""
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    is_shared = is_shared or bool(helpers)
-    return Snapshot(_threads(helpers), is_shared, faults, quota_throttles(), _clock_throttles())
+    """Read the counters of this process, and of the `helpers`, processes that compute for it, each by its first thread.
+
+    This process, and the threads by which they send one another what they computed, share their cores, as those of a
+    library do that `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is
+    the reference probe.
+    """
+    faults, threads = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _threads(helpers)
+    counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
+    return Snapshot(threads, is_shared or bool(helpers), counts)
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """What happened between two snapshots: the facts of a Block that are not its times. None where nothing is told."""
+    """Return what happened between two snapshots: the facts of a Block that are not its times.
+
+    None is what nothing tells.
+    """
     delay, ran = None, None
     if after.threads:
         changes = [
@@ -60,39 +68,26 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         busiest = max(on_cpu for on_cpu, _ in changes)
         ran = sum(on_cpu > 0 and on_cpu >= RAN_SHARE * busiest for on_cpu, _ in changes)
         delay = None if after.is_shared else sum(waiting for _, waiting in changes) * 1e-9
-    return {
-        "run_delay_seconds": delay,
-        "threads_ran": ran,
-        "minor_faults": after.minor_faults - before.minor_faults,
-        "quota_throttles": _change(before.quota_throttles, after.quota_throttles),
-        "clock_throttles": _change(before.clock_throttles, after.clock_throttles),
-    }
-
-
-def _change(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
+    counted: dict[str, int | None] = {}
+    for name, last in after.counts.items():
+        first = before.counts[name]
+        counted[name] = None if first is None or last is None else last - first
+    return {"run_delay_seconds": delay, "threads_ran": ran, **counted}
 
 
 def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
     threads = {}
     for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
-        try:
-            on_cpu, waiting, _ = path.read_text().split()
-        except (OSError, ValueError):  # the thread has just ended
-            continue
-        threads[path.parent.name] = (int(on_cpu), int(waiting))
+        if told := read_word(path):  # nothing of a thread that has just ended
+            on_cpu, waiting, _ = told.split()
+            threads[path.parent.name] = (int(on_cpu), int(waiting))
     return threads
 
 
 def _clock_throttles() -> int | None:
-    """How often the CPUs lowered their clocks because they were too hot."""
-    counts = []
-    for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
-        try:
-            counts.append(int(path.read_text()))
-        except (OSError, ValueError):
-            continue
-    return sum(counts) if counts else None
+    """Return how often the CPUs lowered their clocks because they were too hot; None where nothing tells."""
+    told = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    return sum(map(int, filter(str.isdecimal, told))) if any(told) else None
 
 
 @dataclass(frozen=True)
@@ -104,8 +99,11 @@ class Probe:
     repeats: int
 
     def seconds(self) -> float:
-        """Seconds a product, over one probe. One more goes before: what ran last has the caches, and threads may sleep;
-        after a program was built or checked the first product took twice as long on a quiet machine."""
+        """Return the seconds that a product takes, over one probe.
+
+        One more goes before: what ran last has the caches, and threads may sleep; after a program was built or checked
+        the first product took twice as long on a quiet machine.
+        """
         self.product()
         self.sync()
         start = seconds_now()
@@ -126,36 +124,39 @@ def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchro
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
-    """How many threads really ran during the probe's product, how long they waited for a core, and how many CPUs' whole
-    time they took."""
+    """Tell how many threads really ran during the probe's product.
+
+    Tell also how long they waited for a core, and how many CPUs' whole time they took.
+    """
     begin, computed = seconds_now(), computed_seconds()
     before = take_snapshot()
     while seconds_now() < begin + PROOF_SECONDS:
         probe.seconds()
     seen = difference(before, take_snapshot())
     taken = (computed_seconds() - computed) / (seconds_now() - begin)
-    return {
-        "threads_ran": seen["threads_ran"],
-        "run_delay_seconds": seen["run_delay_seconds"],
-        "cpus_taken": round(taken, 3),
-    }
+    told = {name: seen[name] for name in ("threads_ran", "run_delay_seconds")}
+    return told | {"cpus_taken": round(taken, 3)}
 
 
 def shortest_seconds(step: Callable[[], None], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of `repeats` runs of a step that has ended when it returns, after two that do not count. A
-    ceiling is a best case by definition."""
-    best = math.inf
-    for run in range(repeats + 2):
+    """Return the seconds of the fastest of `repeats` runs of a step that has ended when it returns.
+
+    Two that do not count go before. A ceiling is a best case by definition.
+    """
+    taken = []
+    for _ in range(2 + repeats):
         start = seconds_now()
         step()
-        if run >= 2:
-            best = min(best, seconds_now() - start)
-    return best
+        taken.append(seconds_now() - start)
+    return min(taken[2:])
 
 
 def seconds_under_load(step: Callable[[], None], sync: Callable[[], None]) -> float:
-    """Seconds a step of a device that has done nothing else for LOAD_SECONDS, the fastest of the REPEATS batches after
-    that; of each as many are queued at once as take PROBE_SECONDS: one that is waited for alone is mostly waiting."""
+    """Return the seconds that a step takes of a device that has done nothing else for LOAD_SECONDS.
+
+    They are those of the fastest of the REPEATS batches after that. As many steps are queued at once as take
+    PROBE_SECONDS: one that is waited for alone is mostly waiting.
+    """
     sync()
     count, end, last, best = 1, seconds_now() + LOAD_SECONDS, 0, math.inf
     while last < REPEATS:

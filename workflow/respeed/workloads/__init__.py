@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from respeed.model.paper import Case
+from respeed.model import Case
 from respeed.paths import WORKLOADS, class_name
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
@@ -81,8 +81,9 @@ class Workload:
     ``prepare_torch(a, row)``, which may put it into `a`.
     """
 
-    # Parameters of cases that the tests try: "smoke" (tiny), "odd" (of no round size) and "large" (about 320 a side: an
-    # array which a step allocates is seen). A class without them is no workload, but what some have in common.
+    # Parameters of cases that the tests try: "smoke" (tiny), and "odd" (of no round size, and above 160 a side, so that
+    # an array which a step allocates is seen). A class without them, or whose name begins with _, is no workload, but
+    # what some have in common.
     tests: ClassVar[dict[str, dict[str, Any]]]
     # What is learned, and stays in fp32 however low the precision is; and what else a step begins with as the last one
     # left it.

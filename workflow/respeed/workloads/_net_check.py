@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from respeed.workloads import Arrays, Pairs
 from respeed.workloads._nets import ACTIVATIONS, layers
+from respeed.workloads._replicas import of_all
 from respeed.workloads.arrays import Drawn, checked_rows, largest_error, moved, times, times_transposed
 
 # Of a linear layer's weights: so many outputs by so many inputs; of a convolution's, at every offset of the kernel.
@@ -74,20 +75,10 @@ class NetCheck:
         What its layers did in the step.
     rate : float
         Parameters become less by so many times their gradients.
-    mean : callable
-        Of an array, the mean over replicas.
     """
 
-    def __init__(
-        self,
-        net: nn.Module,
-        given: Arrays,
-        seen: nn.Module,
-        calls: Sequence[Call],
-        rate: float,
-        mean: Callable[[np.ndarray], np.ndarray],
-    ) -> None:
-        self.net, self.given, self.seen, self.calls, self.rate, self.mean = net, given, seen, calls, rate, mean
+    def __init__(self, net: nn.Module, given: Arrays, seen: nn.Module, calls: Sequence[Call], rate: float) -> None:
+        self.net, self.given, self.seen, self.calls, self.rate = net, given, seen, calls, rate
         # How far off each layer was, by what was compared, such as "Conv2d inputs".
         self.errors: dict[str, list[float]] = defaultdict(list)
         # As the parameters are: the same in all replicas.
@@ -204,7 +195,7 @@ class NetCheck:
         below a normalisation, is no measure of its terms' rounding.
         """
         kind, given = f"{type(layer).__name__} {name.rpartition('.')[2]}", getattr(self.given, name)
-        array, mean = self.seen.get_parameter(name), self.mean(_host(expected))
+        array, mean = self.seen.get_parameter(name), np.mean(of_all(_host(expected)), axis=0)
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
         if self.rate:

@@ -5,8 +5,8 @@ convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings
 preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
 pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example. Inception-V1 as the
 googlenet.lua of soumith/inception.torch: no batch normalisation, one classifier, no dropout, poolings round down.
-LeNet as in Theano's tutorial, with five and five kernels as in its speed test; `lenet-pooled` adds its biases after
-pooling, to a quarter of the numbers, as the tutorial does. Digits as in the small net of course demonstrations;
+LeNet as in Theano's tutorial, with five and five kernels as in its speed test: biases are added after pooling, to a
+quarter of the numbers. Digits as in the small net of course demonstrations;
 conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
 2010), with tanh before each pooling and after it.
 """
@@ -248,9 +248,6 @@ def _body(network: str, c: Channels) -> list[nn.Module]:
         parts = [nn.LazyConv2d(c(6), kernel), Tanh(), nn.MaxPool2d(pools[0]), Tanh()]
         parts += [nn.LazyConv2d(c(16), kernel), Tanh(), nn.MaxPool2d(pools[1]), Tanh()]
         return [*parts, Rows(), nn.LazyLinear(c(120)), Tanh()]
-    if network == "lenet":
-        parts = [nn.LazyConv2d(c(5), 5), nn.MaxPool2d(2), Tanh(), nn.LazyConv2d(c(5), 5), nn.MaxPool2d(2), Tanh()]
-        return [*parts, Rows(), nn.LazyLinear(c(500)), Tanh()]
     if network == "lenet-pooled":
         parts = [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]
         parts += [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]

@@ -15,9 +15,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from respeed.errors import NotMeasurable
-from respeed.machine.accelerators import split_device
-from respeed.machine.environment import THREADS
-from respeed.machine.process import allowed_cpus, ignore_interrupts
+from respeed.machine.devices import split_device
+from respeed.machine.process import THREADS, allowed_cpus, ignore_interrupts
 
 # By what replicas on a device speak with one another.
 LIBRARIES = {"cpu": "gloo", "cuda": "nccl"}
@@ -98,6 +97,17 @@ def why_not(count: int, device: str, threads: int) -> str | None:
 
     there, what = (threads, "cores") if kind == "cpu" else (torch.cuda.device_count(), "GPUs")
     return f"needs {count} {what}, has {there}" if count > there else None
+
+
+def of_all(mine: Any) -> list[Any]:
+    """Return what every replica gives, in one of them: all must ask. Elsewhere return what is given alone."""
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        return [mine]
+    every = [None] * distributed.get_world_size()
+    distributed.all_gather_object(every, mine)
+    return every
 
 
 # Kept for the next program: to load torch takes as long as many a case.

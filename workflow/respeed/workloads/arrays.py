@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from respeed.kernels import empty_aligned
 from respeed.kernels.layers import fill_drawn
@@ -196,14 +197,7 @@ def largest_error(pair: Pair) -> float:
     return error / scale if scale > 0 else error
 
 
-def sigmoid(z: np.ndarray) -> np.ndarray:
-    """Compute 1 / (1 + exp(-z)) in float64; tanh neither overflows nor warns, whatever z is."""
-    out: np.ndarray = 0.5 * (1.0 + np.tanh(0.5 * z))
-    return out
-
-
-def softmax(z: np.ndarray) -> np.ndarray:
-    """Compute softmax of each row."""
-    shares = np.exp(z - z.max(axis=1, keepdims=True))
-    out: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
-    return out
+def softmax_error(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n); scores z (B, n), labels y (B, 1)."""
+    logs = log_softmax(z.astype(np.float64), axis=1)
+    return -np.take_along_axis(logs, y, 1), np.exp(logs) - (np.arange(z.shape[1]) == y)

@@ -28,7 +28,7 @@ import numpy as np
 
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
 from respeed.machine.software import checksums, files_of
-from respeed.model.paper import filled
+from respeed.model import filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
 from respeed.workloads import Arrays, Pairs, Row, Workload
@@ -55,7 +55,7 @@ class Given:
     Parameters
     ----------
     program : dict
-        What the table says (``ProgramEntry`` of inputs/experiments.py), and its paper; on a row also the device.
+        What the table says (``ProgramEntry`` of inputs/papers.py), and its paper; on a row also the device.
     batch : int
         Examples of a run.
     flops : float
@@ -76,7 +76,6 @@ class Program(Given, Workload):
     tests: ClassVar = {
         "smoke": {"program": {"paper": "", "command": ["true"]}},
         "odd": {"program": {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"}},
-        "large": {"program": {"paper": "", "command": ["echo", "{threads}"]}},
     }
 
     def __init__(self, **given: Any) -> None:

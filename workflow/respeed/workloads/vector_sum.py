@@ -1,6 +1,6 @@
-"""Programs that move numbers and hardly compute: the sum of two vectors, and copies.
+"""Programs that hardly compute: the sum of two vectors, copies, and steps of next to nothing.
 
-One addition for 12 bytes: what is timed is memory, and for short vectors what it takes to ask for a step.
+What is timed is memory, and where there are few numbers what it takes to ask for a step, and on a device to launch it.
 """
 
 from collections.abc import Callable
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
-from respeed.kernels.vectors import add, copy
+from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
 from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Repeated, Zeros, chunks
 
@@ -20,6 +21,8 @@ CHECKED = 2**16
 TOGETHER = 1024
 # Elements of a copy that differ.
 PERIOD = 2**16
+# Elements that a small step spreads: some for each thread, and no work worth the name.
+SPREAD = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +44,7 @@ class VectorSum(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    tests: ClassVar[dict[str, dict[str, Any]]] = {
-        "smoke": {"length": 256},
-        "odd": {"length": 70001},
-        "large": {"length": 102400},
-    }
+    tests: ClassVar = {"smoke": {"length": 256}, "odd": {"length": 70001}}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw x and y from [0, 1)."""
@@ -61,10 +60,6 @@ class VectorSum(Workload):
     def numpy(self, a: Arrays, row: Row) -> None:
         """Add by a compiled pass: NumPy's own is on one thread."""
         add(a.z, a.x, a.y)
-
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
-        """Add."""
-        return {"z": a.x + a.y}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare elements from all over z, and what every 1024 of them add up to, chunk by chunk."""
@@ -103,13 +98,11 @@ class VectorSumCopied(VectorSum):
 
     memory: Literal["pinned", "pageable"]
 
-    frameworks: ClassVar = ("torch", "numpy")
     # A graph has no place for copies of pageable memory, nor for waiting.
     captured = False
     tests: ClassVar = {
         "smoke": {"length": 256, "memory": "pinned"},
         "odd": {"length": 70001, "memory": "pageable"},
-        "large": {"length": 102400, "memory": "pinned"},
     }
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
@@ -149,7 +142,7 @@ class MemoryCopy(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    tests: ClassVar = {"smoke": {"length": 256}, "odd": {"length": 70001}, "large": {"length": 102400}}
+    tests: ClassVar = {"smoke": {"length": 256}, "odd": {"length": 70001}}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw some elements from [0, 1), which repeat."""
@@ -206,7 +199,6 @@ class Copies(MemoryCopy):
     tests: ClassVar = {
         "smoke": {"length": 256, "direction": "to", "memory": "pinned"},
         "odd": {"length": 70001, "direction": "from", "memory": "pageable"},
-        "large": {"length": 102400, "direction": "to", "memory": "pageable"},
     }
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
@@ -227,6 +219,87 @@ class Copies(MemoryCopy):
     def traffic_bytes(self) -> float:
         """Count the bytes that are copied, once."""
         return 4.0 * self.length
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallStep(Workload):
+    """Compute x <- 1 / (1 + exp(-x)) of several x, one after another.
+
+    On a CPU an operation is finished when it returns: there is nothing to queue, and no graph.
+
+    Parameters
+    ----------
+    count : int
+        How many x there are.
+    how : {"waited", "queued", "graph", "spread"}
+        How they are asked for. waited: x has one element, and every operation is waited for before the next one is
+        asked for. queued: only the last one of a block is waited for. graph: all by one request, where the device knows
+        such. spread: x has a few elements, spread over all threads as if there were many: what it costs to wake them
+        and to meet.
+    """
+
+    count: int
+    how: Literal["waited", "queued", "graph", "spread"]
+
+    precisions: ClassVar = ("fp32",)
+    products: ClassVar = False
+    tests: ClassVar = {
+        "smoke": {"count": 2, "how": "waited"},
+        "odd": {"count": 61, "how": "spread"},
+    }
+
+    @property
+    def captured(self) -> bool:  # type: ignore[override]
+        """Return whether all operations are one request."""
+        return self.how == "graph"
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw each x from [-1, 1)."""
+        return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        if row.device.type == "cpu":
+            self.prepare_numpy(a, row)
+        elif self.how == "spread":
+            raise NotMeasurable("an accelerator's threads are not its cores")
+        elif self.how == "graph" and not row.graphs:
+            raise NotMeasurable("this device is asked operation by operation: it makes no graphs")
+        a.rows = list(a.x)
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Ask for one x after another."""
+        for x in a.rows:
+            if self.how == "spread":
+                spread_sigmoid(x.numpy())
+            else:
+                x.sigmoid_()
+            if self.how == "waited":
+                row.sync()
+
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        if self.how in ("queued", "graph"):
+            raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
+        a.rows = list(a.x)
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Call a compiled pass for one x after another."""
+        apply = spread_sigmoid if self.how == "spread" else apply_sigmoid
+        for x in a.rows:
+            apply(x)
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare all x."""
+        return {"x": (seen.x, sigmoid(np.asarray(given.x, np.float64)))}
+
+    def flops(self) -> float | None:
+        """Count nothing: nobody does."""
+        return None
+
+    def traffic_bytes(self) -> float:
+        """Count each element, read and written."""
+        return 2 * self.memory_bytes()
 
 
 def places(n: int) -> np.ndarray:

@@ -1,0 +1,202 @@
+"""A record is lines: what is read is what was written, however it was cut or changed meanwhile."""
+
+import json
+import re
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.errors import UserError
+from respeed.machine.description import FIELDS, difference, hardware_digits
+from respeed.paths import records_folder
+from respeed.records import (
+    MOST_LETTERS,
+    Record,
+    append_line,
+    is_file_of_machine,
+    new_record,
+    parse_file,
+    read_description,
+    read_machines,
+    read_records,
+    record_paths,
+    recorded_machines,
+    write_description,
+)
+from tests.made import FIRST_DAY, HARDWARE, description, make_lines, write_lines
+from tests.records.conftest import write_box
+
+PLACE = Path("box/torch-1/20260101T000000Z-abcd.jsonl")
+START, RESULT = make_lines()
+WHOLE = b"".join(
+    json.dumps(line).encode() + b"\n" for line in (START, *(RESULT | {"number": number} for number in (1, 2, 3)))
+)
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,9}", fullmatch=True)
+
+
+def read(data: bytes) -> tuple[list[int], list[str]]:
+    """The numbers of the results that are read, and what is said of the other lines."""
+    record, skipped = parse_file(PLACE, data, False, "here")
+    assert isinstance(record, Record)
+    return [result.number for result in record.results], skipped
+
+
+@given(st.integers(0, len(WHOLE)))
+def test_a_record_cut_at_any_byte_reads_as_the_lines_before_the_cut(length: int) -> None:
+    lines = WHOLE[:length].count(b"\n")
+    try:
+        assert read(WHOLE[:length]) == ([*range(1, max(lines, 1))], [])
+    except UserError as error:
+        assert not lines, error  # noqa: PT017
+        assert re.fullmatch(r"here:1: is damaged \([^\n]*\)", str(error))  # noqa: PT017
+
+
+@given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255))
+def test_a_byte_that_changes_spoils_its_own_line_alone(place: int, byte: int) -> None:
+    line = WHOLE[:place].count(b"\n")
+    try:
+        found, skipped = read(WHOLE[:place] + bytes([byte]) + WHOLE[place + 1 :])
+    except UserError as error:
+        assert line == 0 or place == WHOLE.index(b"\n"), error  # noqa: PT017
+    else:
+        spoilt = {line, line + 1} if WHOLE[place] == ord("\n") else {line}
+        assert {1, 2, 3} - spoilt <= {*found}
+        assert len(skipped) <= 2
+        assert all(text.isprintable() for text in skipped)
+
+
+@given(NAMES, NAMES, st.booleans())
+def test_the_path_says_whose_record_it_is(machine: str, profile: str, smoke: bool) -> None:
+    start, _ = make_lines(profile=profile, smoke=smoke)
+    path = new_record(machine, profile, smoke, FIRST_DAY).relative_to(records_folder(smoke))
+    record, _ = parse_file(path, json.dumps(start).encode() + b"\n", smoke, "here")
+    assert (is_file_of_machine(path), record.machine, record.profile) == (True, machine, profile)
+
+
+def test_a_machine_is_renamed_by_renaming_its_folder_and_one_that_has_no_name_is_none() -> None:
+    write_box()
+    Path("results/records/box").rename("results/records/lab")
+    assert recorded_machines(False) == {"lab": 2}
+    assert {record.machine for record in read_records(False, "lab")} == {"lab"}
+    Path("results/records/lab").rename("results/records/My lab")
+    assert recorded_machines(False) == {}
+
+
+NESTED = "[" * 20 + "]" * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "has schema None, this version of respeed reads 5"),
+        ('{"schema": 4}', "has schema 4, this version of respeed reads 5"),
+        ('{"schema": 5, "more": NaN}', "is damaged"),
+        ('{"schema": 5, "more": ' + NESTED + "}", r"is damaged \(nested too deeply\)"),
+        ('{"schema": 5, "more": [' + "1," * 10**6 + "1]}", "has more than 200000 values"),
+        ('{"schema": 5, "more": "\\u202e"}', r"is damaged \(a text is too long, or holds what cannot be printed\)"),
+        ('{"schema": 5, "more": ' + "9" * 30 + "}", r"is damaged \(a number is too large, or none\)"),
+        (json.dumps(START | {"smoke": True}), "is of the smoke kind, and lies among the real ones"),
+        (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
+         "is of the profile gpu, and lies among those of torch-1"),
+        (json.dumps(START | {"backend": None}) + "\n" + json.dumps(RESULT), "backend is missing, and a case was meas"),
+    ],
+)  # fmt: skip
+def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(UserError, match=f"^here(:1)?: {why}"):
+        parse_file(PLACE, f"{text}\n".encode(), False, "here")
+
+
+@pytest.mark.parametrize(
+    ("facts", "line"),
+    [
+        ({"flops": 0.5}, "flops: Value error, a part of an operation would lie at the end of no axis"),
+        ({"flops": 1e300}, "flops: Input should be less than or equal to"),
+        ({"blocks": []}, "the case is not whole"),
+        ({"status": "failed"}, "the case is not whole"),
+        ({"blocks": [{"part_seconds": [[0.1, 0.1]]}]}, "the case is not whole"),
+        ({"blocks": [{"joules": {"a": 1.0}}, {"joules": {"b": 1.0}}]}, "the case is not whole"),
+    ],
+)
+def test_a_case_that_nothing_could_be_made_of_is_not_written(facts: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=re.escape(line)):
+        append_line(PLACE, make_lines(**facts)[1])
+    assert not PLACE.exists()
+
+
+TEXTS = st.text() | st.sampled_from(["\x1b[2J", "a\nb", "x" * 1000, "\u202eabc", "\ud800"])
+
+
+@given(TEXTS)
+def test_whatever_a_library_says_is_written_as_it_can_be_shown(text: str) -> None:
+    path = Path("results/records") / PLACE
+    path.unlink(missing_ok=True)
+    append_line(path, START | {"versions": {"torch": text}})
+    (record,) = read_records(False, "box")
+    said = record.start.versions["torch"]
+    assert said.isprintable()
+    assert len(said) <= MOST_LETTERS
+    assert said == text or not (text.isprintable() and len(text) <= MOST_LETTERS)
+
+
+@pytest.mark.parametrize("before", [[], [START, RESULT]])
+def test_a_line_that_the_disk_refuses_leaves_the_record_as_it_was(before: list[dict[str, Any]]) -> None:
+    path = Path("results/records") / PLACE
+    for line in before:
+        append_line(path, line)
+    kept = path.read_bytes() if before else b""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) + 9000, limits[1]))
+    try:
+        with pytest.raises(UserError, match="cannot be written: File too large"):
+            append_line(path, (RESULT if before else START) | {"more": ["x" * 400] * 30})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (path.read_bytes() if path.exists() else b"") == kept
+    assert path.exists() == bool(before)
+
+
+@pytest.mark.parametrize("spoilt", [b"\xff{", b"{}"])
+def test_a_description_that_is_damaged_is_said_once_and_written_anew(
+    spoilt: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path("results/records/box/machine.json")
+    write_box()
+    path.write_bytes(spoilt)
+    assert recorded_machines(False) == {"box": 2}
+    for _ in range(2):
+        assert read_description("box", False) is None
+    assert capsys.readouterr().err.count(f"respeed: skipped: {path}: ") == 1
+    write_description("box", False, description())
+    assert read_description("box", False).hardware.cpu == "A CPU"
+    written = path.stat().st_mtime_ns
+    write_description("box", False, description())
+    assert path.stat().st_mtime_ns == written
+
+
+def test_where_no_record_can_be_used_one_line_ends_it() -> None:
+    write_lines(*make_lines())
+    record_paths(False)[0].write_bytes(b"{")
+    with pytest.raises(UserError, match="results/records: the one record cannot be used; the lines above say why"):
+        list(read_machines(False))
+    write_box("other")
+    assert {machine: len(records) for machine, records in read_machines(False)} == {"other": 2}
+
+
+OTHER = {
+    "cpu": "Another CPU", "physical_cores": 4, "usable_cores": 4, "cpu_flags": ["avx2"],
+    "memory_bytes": 2**35, "accelerators": ["a GPU"], "host": "b" * 16,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_of_the_hardware_tells_machines_apart(field: str) -> None:
+    here = HARDWARE | {"host": "a" * 16}
+    assert difference(here, here | {"memory_bytes": int(0.99 * 2**34)}) is None
+    assert difference(here | {field: OTHER[field]}, here)
+    assert difference({key: value for key, value in here.items() if key != field}, here) is None
+    # What a kernel leaves of the memory differs from boot to boot, and must change no name.
+    assert (hardware_digits(here | {field: OTHER[field]}) == hardware_digits(here)) == (field == "memory_bytes")

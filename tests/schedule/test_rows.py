@@ -1,0 +1,211 @@
+"""Which rows a machine can run, how many threads each has there and on which CPUs, and whether it is the machine that
+its name says."""
+
+import errno
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from respeed.errors import NotMeasurable, UserError
+from respeed.inputs.machines import Profile, load_profile, load_profiles, other_library
+from respeed.records import write_description
+from respeed.schedule import rows
+from respeed.schedule.rows import Row, check_same_machine, climb, place, unmet
+from respeed.schedule.run import resolve_run
+from tests.made import HARDWARE, description, make_lines, write_lines
+
+# Four cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
+SERVER = {"core_cpus": [[n, n + 4] for n in range(4)], "cpu_quota": None, "usable_cores": 4}
+HYBRID = SERVER | {"core_cpus": [[0, 1], [2, 3], [4]]}
+MAC = {"core_cpus": None, "usable_cores": 10, "cpu_quota": None}
+
+
+def of(**keys: Any) -> Profile:
+    return replace(load_profile("torch-all"), **keys)
+
+
+@pytest.mark.parametrize(
+    ("facts", "profile", "cpus"),
+    [
+        (SERVER, of(), (0, 1, 2, 3)),
+        (SERVER, of(threads=2), (0, 1)),
+        (SERVER, of(cpus="1, 5-6"), (1, 6)),
+        (SERVER | {"cpu_quota": 2.5}, of(), (0, 1)),
+        (HYBRID, of(), (0, 2, 4)),
+    ],
+)
+def test_threads_run_on_a_core_each_unless_a_profile_says_otherwise(
+    facts: dict[str, Any], profile: Profile, cpus: tuple[int, ...]
+) -> None:
+    assert place(profile, facts) == (len(cpus), cpus)
+
+
+def test_a_row_of_an_accelerator_and_threads_of_a_system_that_binds_nobody_are_bound_to_no_cpus() -> None:
+    assert place(load_profile("gpu"), SERVER) == (1, ())
+    assert place(of(), MAC) == (10, ())
+
+
+@pytest.mark.parametrize(
+    ("facts", "profile", "reason"),
+    [
+        (SERVER, of(threads=5), "needs 5 cores, 4 usable"),
+        (SERVER, of(threads=3, cpus="1, 5-6"), "needs 3 cores, 2 usable among CPUs 1, 5-6"),
+        (SERVER, of(cpus="2-9"), "may not use CPU 8-9: those that may be used are 0-7"),
+        (MAC, of(cpus="0-3"), "this system binds no process to CPUs"),
+        (MAC, of(threads=11), "needs 11 cores, 10 usable"),
+    ],
+)
+def test_a_machine_without_such_cpus_says_so(facts: dict[str, Any], profile: Profile, reason: str) -> None:
+    with pytest.raises(NotMeasurable) as error:
+        place(profile, facts)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({}, None),
+        ({"requires": {"instructions": ["avx2"], "memory_gb": 8, "library": "openblas", "packages": ["numpy"]}}, None),
+        ({"requires": {"instructions": ["avx2", "avx512f", "amx_tile"]}}, "the CPU has no avx512f and no amx_tile"),
+        ({"requires": {"memory_gb": 64}}, "needs 64 GB of memory, has 16.0"),
+        ({"requires": {"library": "mkl"}}, "needs MKL; SciPy computes with OpenBLAS here"),
+        ({"requires": {"packages": ["numpy", "nowhere_to_be_found"]}},
+         "needs the Python package nowhere_to_be_found, which is not installed"),
+        ({"precision": "bf16"}, "the CPU has no instructions for bf16"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_a_reason(keys: dict[str, Any], reason: str | None) -> None:
+    facts = {"cpu_flags": ["avx2", "fma"], "memory_bytes": 16e9, "blas": "openblas"}
+    assert unmet(of(**keys), facts) == reason
+    assert unmet(of(precision="bf16"), facts | {"cpu_flags": ["amx_bf16"]}) is None
+
+
+def test_every_machine_has_the_rows_of_the_library_that_its_scipy_computes_with() -> None:
+    every = {name: one for name, one in load_profiles().items() if one.is_cpu and one.backend == "numpy"}
+
+    def rows(blas: str) -> set[str]:
+        return {name for name, profile in every.items() if not other_library(profile, {"blas": blas})}
+
+    assert rows("openblas") == {"openblas-1", "openblas-all", "openblas-1-fp64", "openblas-all-fp64"}
+    assert rows("accelerate") == {name.replace("openblas", "accelerate") for name in rows("openblas")}
+    assert rows("mkl") == {"mkl-1", "mkl-all"}
+    assert rows("blis") == {"blis-1", "blis-all"}
+    assert rows("netlib") == set()
+
+
+@given(st.integers(1, 512))
+def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores_each_a_row_on_as_many(cores: int) -> None:
+    steps = climb(Row(load_profile("openblas-all"), cores, tuple(range(cores))))
+    counts = [row.threads for row in steps]
+    assert counts == sorted(set(counts))
+    assert {*range(1, min(4, cores) + 1), cores} <= set(counts) <= set(range(1, cores + 1))
+    assert all(count in (3, cores) or count & (count - 1) == 0 for count in counts)
+    assert [row.cpus for row in steps] == [tuple(range(count)) for count in counts]
+    assert [row.profile.name for row in steps] == [f"openblas-all-t{count}" for count in counts]
+    assert [row.profile.architecture == "single-cpu" for row in steps] == [count == 1 for count in counts]
+
+
+# A run under a name that is another machine's is refused, in one line that gives a name to use.
+
+
+@pytest.mark.parametrize("is_described", [False, True])
+def test_another_machine_is_refused_with_what_differs_and_what_to_do(
+    is_described: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = HARDWARE | {"host": "7f3a" * 4}
+    monkeypatch.setattr(rows, "describe_machine", lambda: here)
+    check_same_machine("box", False)  # nothing is known of it yet
+    write_lines(*make_lines(hardware=HARDWARE | {"memory_bytes": 2**34 + 2**24}))
+    check_same_machine("box", False)
+    here |= {"memory_bytes": 2**35}
+    if is_described:
+        write_description("box", False, description(memory_bytes=2**34))
+    with pytest.raises(UserError) as refused:
+        check_same_machine("box", False)
+    assert str(refused.value) == (
+        "results/records/box was measured on another machine (memory, 16.0 GiB, not 32.0 GiB); give this one a name: "
+        "--config machine=NAME"
+    )
+
+
+def test_nothing_is_described_under_the_name_of_another_machine() -> None:
+    write_lines(*make_lines(hardware=HARDWARE | {"cpu": "Another CPU"}, smoke=True))
+    with pytest.raises(UserError, match="box was measured on another machine"):
+        resolve_run({"preset": "smoke", "machine": "box"}).describe()
+
+
+# A device is tried once.
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Counts the processes that try a device, which all answer the same; and starts anew, as another command would."""
+    answers: dict[str, Any] = {}
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        commands.append(command[-2:])
+        if answers.get("hangs"):
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        told = json.dumps(answers, default=str)
+        return SimpleNamespace(returncode=answers.get("code", 0), stdout=told, stderr="one\ntwo\n")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(rows, "accelerator_driver", lambda: answers.get("driver"))
+    monkeypatch.setattr(rows, "distributions", lambda: answers.get("packages", []))
+
+    def unusable(device: str = "cuda", backend: str = "torch", **told: Any) -> tuple[str | None, int]:
+        answers.clear()
+        answers.update(told)
+        rows.probe_device.cache_clear()
+        reasons = [rows.unusable(of(device=device, backend=backend)) for _ in range(2)]
+        assert reasons[0] == reasons[1]
+        return reasons[0], len(commands)
+
+    yield unusable
+    rows.probe_device.cache_clear()
+
+
+def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_device_change(tried: Any) -> None:
+    no = {"reasons": {"fp32": "too old"}, "lasting": True}
+    torch = SimpleNamespace(name="torch", version="2.0")
+    assert tried(**no) == ("too old", 1)
+    assert tried(**no) == ("too old", 1)
+    assert tried("cuda:1", **no) == ("too old", 2)
+    assert tried(driver="580", reasons={"fp32": None}, lasting=True) == (None, 3)
+    assert tried(packages=[torch], **no) == ("too old", 4)
+    assert tried(packages=[torch, SimpleNamespace(name="other", version="2")], **no) == ("too old", 4)
+    assert tried("cpu") == (None, 4)
+    # What is measured beside other people's programs asks torch.
+    assert tried(backend="program", packages=[torch], **no) == ("too old", 5)
+    assert tried(backend="program", **no) == ("too old", 6)
+
+
+def test_an_answer_is_kept_whole_or_not_at_all(tried: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert tried(reasons={"fp32": "too old"}, lasting=True) == ("too old", 1)
+    assert list((tmp_path / "cache/respeed/devices").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"reasons": {"fp32": "busy"}, "lasting": False}, "busy"),
+        ({"code": -11}, "a process that used it for a moment ended: two"),
+        ({"hangs": True}, "a small product on it was not done in 120 s"),
+    ],
+)
+def test_what_may_pass_by_itself_is_asked_once_a_command(tried: Any, told: dict[str, Any], reason: str) -> None:
+    assert [tried(**told), tried(**told)] == [(reason, 1), (reason, 2)]

@@ -1,0 +1,196 @@
+"""What is asked for: which cases on which rows, and the papers, machines and files that are shown."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from respeed.errors import UserError
+from respeed.inputs.config import load_config
+from respeed.inputs.machines import MACHINE_FILES
+from respeed.inputs.papers import load_papers
+from respeed.schedule import rows
+from respeed.schedule import work as asking
+from respeed.schedule.rows import Row, find_rows
+from respeed.schedule.work import FEW, USUAL, Work, list_work, machines_in_full, papers_shown, told_shown
+from tests.made import make_lines, write_lines, write_machines
+from tests.schedule.measured import PROFILES, work
+
+EVERY = {name: Row(profile, 1, ()) for name, profile in PROFILES.items()}
+SETTINGS = {"papers": "raina2009", "profiles": "openblas-1"}
+
+
+def work_of(rows: Mapping[str, Row] = EVERY, *, only: tuple[str, ...] = (), **settings: str) -> Work:
+    """What is asked of a machine that can run these rows."""
+    config = load_config(overrides=SETTINGS | settings)
+    return list_work(config, load_papers(config.papers), rows, "box", only)
+
+
+def tables_of(work: Work) -> set[str]:
+    return {cell.experiment for one in work.wanted for cell in one.cells}
+
+
+def test_a_preset_has_its_minutes_for_each_paper_that_prints_something() -> None:
+    quick = load_config().preset.minutes
+    assert load_config().papers == ("raina2009", "machine")
+    for papers, number in (("raina2009,machine", 1), ("bergstra2010,theano-tutorials", 2)):
+        assert work_of(papers=papers).minutes == number * quick
+
+
+def test_a_row_is_measured_in_the_tables_and_cases_that_it_runs() -> None:
+    def algorithms(profile: str) -> set[str]:
+        return {one.case.workload for one in work(profiles=(profile,), experiments=("sparse-coding",)).wanted}
+
+    assert tables_of(work(profiles=("gpu-bf16",))) == tables_of(work(profiles=("gpu",))) - {"sparse-coding"}
+    assert algorithms("torch-all") - algorithms("torch-1") == {"sparse_parallel", "sparse_published"}
+    assert work_of(papers="cnn-benchmarks").wanted == ()
+    assert {one.profile for one in work_of(papers="cnn-benchmarks", profiles="openblas-1,torch-1").wanted} == {
+        "torch-1"
+    }
+
+
+def test_a_case_that_several_tables_show_is_measured_once_and_belongs_to_all_of_them() -> None:
+    found = work(profiles=("torch-1",)).wanted
+    (shared,) = [one for one in found if one.case.workload == "rbm" and one.case.name == "4096x11008"]
+    assert {cell.experiment for cell in shared.cells} == {"rbm", "dbn"}
+    assert len({(one.profile, one.key) for one in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "tables"),
+    [
+        (("raina2009/rbm/4096x11008",), {"raina2009/rbm/4096x11008"}),
+        (("rbm/576", "dbn"), {"raina2009/rbm/576x1024", "raina2009/dbn"}),
+        (("nothing",), set()),
+    ],
+)
+def test_only_cells_with_one_of_the_words_in_their_names_are_measured(words: tuple[str, ...], tables: set[str]) -> None:
+    names = {f"{cell.paper}/{cell.experiment}/{cell.case}" for one in work_of(only=words).wanted for cell in one.cells}
+    assert all(any(name.startswith(table) for table in tables) for name in names)
+    assert all(any(name.startswith(table) for name in names) for table in tables)
+
+
+def test_only_rows_are_measured_that_are_asked_for_and_that_the_machine_can_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = {name for name, profile in PROFILES.items() if not profile.optional}
+    assert set(load_config().profiles) == every
+    assert load_config(overrides={"profiles": "cpu-bf16"}).profiles == ("cpu-bf16",)
+    tf32 = {"reasons": {"tf32": "TF32 needs another GPU"}}
+    both = {name: PROFILES[name] for name in ("gpu", "gpu-tf32")}
+    for reason, found, whys in (
+        ("no CUDA device", {}, {"gpu": "no CUDA device", "gpu-tf32": "no CUDA device"}), (None, {}, {}),
+        (None, tf32, {"gpu-tf32": "TF32 needs another GPU"}),
+        (None, {"reason": "stuck"}, {"gpu": "stuck", "gpu-tf32": "stuck"}),
+    ):  # fmt: skip
+        monkeypatch.setattr(rows, "missing_device", lambda device, reason=reason: reason)
+        monkeypatch.setattr(rows, "probe_device", lambda *asked, found=found: found)
+        there, why_not = find_rows(both)
+        assert why_not == whys
+        assert there.keys() == both.keys() - whys.keys()
+
+
+def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() -> None:
+    def precisions_in(**settings: str) -> dict[str, set[str]]:
+        found = work_of(papers="check-blas,bergstra2010", **settings).wanted
+        return {
+            name: {one.row.profile.precision for one in found if any(cell.experiment == name for cell in one.cells)}
+            for name in ("threads", "single-2000", "mlp")
+        }
+
+    asked = precisions_in(profiles="all")
+    assert asked["threads"] == {"fp64"}
+    assert "fp64" not in asked["single-2000"] | asked["mlp"]
+    assert precisions_in(profiles="torch-1") == {"threads": set(), "single-2000": {"fp32"}, "mlp": {"fp32"}}
+    # Beside an accelerator, other precisions wait for the time that is left; a table's own does not.
+    found = work_of(papers="check-blas,bergstra2010", profiles="all").wanted
+    waiting = {(one.cells[0].experiment, one.row.profile.precision) for one in found if one.tier > USUAL}
+    assert {which for table, which in waiting if table == "mlp"} == {"tf32", "bf16", "fp16"}
+    assert ("threads", "fp64") not in waiting
+
+
+def test_nothing_waits_that_is_named_or_where_there_is_no_accelerator_or_no_minutes_are_set() -> None:
+    rows = ("torch-all", "gpu", "gpu-bf16")
+    assert {one.tier > USUAL for one in work(minutes=1, profiles=rows, every=True).wanted} == {True, False}
+    for asked in (
+        work(minutes=1, profiles=rows, experiments=("rbm", "matmul")),
+        work(minutes=1, every=True),
+        work(minutes=0, profiles=rows, every=True),
+    ):
+        assert {one.tier > USUAL for one in asked.wanted} == {False}
+
+
+def test_a_table_of_a_ladder_runs_on_a_row_for_each_number_of_threads_and_on_no_other() -> None:
+    four = {"openblas-all": Row(PROFILES["openblas-all"], 4, (0, 2, 4, 6)), "torch-all": EVERY["torch-all"]}
+    found = [one for one in work_of(four, papers="machine", profiles="openblas-all,torch-all").wanted if one.row.cpus]
+    assert {one.profile for one in found if one.cells[0].experiment == "scaling"} == {
+        f"openblas-all-t{count}" for count in (1, 2, 3, 4)
+    }
+    assert {one.profile for one in found if one.cells[0].experiment != "scaling"} == {"openblas-all"}
+    assert not [one for one in work_of({}, papers="machine").wanted if one.cells[0].experiment == "scaling"]
+
+
+def test_what_is_asked_for_has_a_checksum_that_names_do_not_change_and_sizes_rows_and_sources_do() -> None:
+    asked = work()
+    first, *others = asked.wanted
+    case = replace(first.case, parameters={**first.case.parameters, "batch": 7})
+    row = replace(first.row, threads=9)
+    changed = [
+        replace(asked, wanted=(replace(first, **change), *others))
+        for change in ({"case": case}, {"row": row}, {"source": "another"}, {"tier": 5})
+    ]
+    changed += [replace(asked, wanted=asked.wanted[1:]), work(rounds=4), work(most=4), work(minutes=9)]
+    assert len({asked.digest, *(one.digest for one in changed)}) == 1 + len(changed)
+    named = replace(first, cells=(first.cells[0]._replace(case="other"),), guess=9.0)
+    assert replace(asked, wanted=(*others, named)).digest == asked.digest == work(seed=2).digest
+
+
+# What is shown.
+
+
+def test_a_paper_is_shown_if_it_was_chosen_or_most_of_it_was_measured_and_not_for_a_few_shared_cases() -> None:
+    def shown() -> list[str]:
+        return list(papers_shown(smoke=False, chosen=["theano-tutorials"]))
+
+    def measure(number: int) -> None:
+        cases = list(dict.fromkeys(
+            (case.workload, str(case.parameters)) for one in paper.experiments.values() for case in one.cases
+        ))  # fmt: skip
+        every = [case for one in paper.experiments.values() for case in one.cases]
+        for place in cases[:number]:
+            case = next(one for one in every if (one.workload, str(one.parameters)) == place)
+            write_lines(*make_lines(case=case))
+
+    paper = load_papers(["raina2009"])["raina2009"]
+    number = len(asking.keys_of(paper))
+    measure(number // 4)
+    assert shown() == ["theano-tutorials"]
+    measure(number // 2 + 1)
+    assert shown() == ["theano-tutorials", "raina2009"]
+
+
+def test_a_wrong_file_of_a_machine_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}\n"
+    for name, text in (("box", told), ("bad", "price: 1\n"), ("My Box", told)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    monkeypatch.setattr(asking, "MACHINE_FILES", replace(MACHINE_FILES, folder=tmp_path))
+    assert list(told_shown()) == ["box"]
+    lines = [line.partition(" is left out: ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["respeed: the machine bad"]
+
+
+def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out() -> None:
+    with pytest.raises(UserError, match=r"no paper 'raina2008' \(did you mean raina2009\?\)"):
+        papers_shown(smoke=False, chosen=["raina2009", "raina2008"])
+
+
+def test_of_few_machines_all_are_shown_in_full_and_of_many_this_one_or_that_with_most_records() -> None:
+    write_machines(FEW, rounds=1)
+    assert machines_in_full(smoke=False, machine="elsewhere") == [f"box-{number:02}" for number in range(FEW)]
+    write_machines(1, first=FEW, rounds=1)
+    write_machines(1, first=2, rounds=2)
+    assert machines_in_full(smoke=False, machine="box-03") == ["box-03"]
+    assert machines_in_full(smoke=False, machine="elsewhere") == ["box-02"]

@@ -1,0 +1,186 @@
+"""What CUDA devices do at once, and ROCm's, which torch calls the same: a step as a graph, and copies beside the steps.
+
+A graph is asked for once, and then run by one launch. See `respeed.backends.torch` for who uses this.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from respeed.backends import Step, first_cause
+from respeed.errors import NotMeasurable
+from respeed.text import first_line
+
+
+class PinnedChunks:
+    """Chunks in pinned memory of the host, and two arrays on the device that they are copied to.
+
+    They have a stream of their own: while steps use the one array, the next chunk comes into the other. Two events for
+    each keep the order without the host waiting: `_here` when its chunk has come, and `_used` when the last step on it
+    is done, before which nothing may be written over it.
+    """
+
+    def __init__(self, items: Tensor, together: int, device: torch.device) -> None:
+        self._chunks = [chunk.pin_memory() for chunk in items.split(together)]
+        shape = self._chunks[0].shape
+        first, second = (torch.empty(shape, dtype=items.dtype, device=device) for _ in range(2))
+        self.arrays = (first, second)
+        self._device, self._copying = device, torch.cuda.Stream(device)
+        for array in self.arrays:
+            # The last copy may still be under way when nobody needs the chunks any more: their memory is not free yet.
+            array.record_stream(self._copying)
+        self._here = [torch.cuda.Event() for _ in self.arrays]
+        self._used = [torch.cuda.Event() for _ in self.arrays]
+        self._asked = 0
+        # The memory may have been another array's, which is perhaps still in use.
+        self._used[0].record(self._computing())
+        self._copy_next()
+
+    def advance(self) -> int:
+        """Ask for the copy of the chunk after this one, and return which array has this one: 0, 1, 0, ...
+
+        All steps on the array that the next one comes to must have been asked for before.
+        """
+        now = (self._asked - 1) % 2
+        self._computing().wait_event(self._here[now])
+        self._used[1 - now].record(self._computing())
+        self._copy_next()
+        return now
+
+    def _computing(self) -> torch.cuda.Stream:
+        """Return the stream that steps are asked for on: while a step is captured, the graph's."""
+        return torch.cuda.current_stream(self._device)
+
+    def _copy_next(self) -> None:
+        place, chunk = self._asked % 2, self._chunks[self._asked % len(self._chunks)]
+        self._copying.wait_event(self._used[place])
+        with torch.cuda.stream(self._copying):
+            self.arrays[place].copy_(chunk, non_blocking=True)
+            self._here[place].record(self._copying)
+        self._asked += 1
+
+
+class Graphs:
+    """Makes graphs of steps, all with scratch memory from one pool: they run one after another, never at once.
+
+    What a step allocates while it is captured, such as a library's workspace (32 MiB on large GPUs), belongs to the
+    graph as long as it lives. With a pool of its own, each graph of a program would keep as much.
+    """
+
+    def __init__(self, device: torch.device, dtype: torch.dtype, random: torch.Generator) -> None:
+        self._device, self._random, self._stream = device, random, torch.cuda.Stream(device)
+        self._wanted = True
+        self._troubles: dict[str, None] = {}
+        self.workspace_bytes = warm_up_products(self._stream, dtype)
+        a, b, out = (torch.zeros(64, 64, dtype=dtype, device=device) for _ in range(3))
+        self._product: Step = lambda: torch.mm(a, b, out=out)
+        self._begin_pool()
+
+    def _begin_pool(self) -> None:
+        """Take a pool for the graphs to come, and make one of a product.
+
+        As long as it lives, the pool stays, with room for the workspace: what is free after this is free.
+        """
+        self._pool = torch.cuda.graph_pool_handle()
+        try:
+            self._first = self._capture(self._product)
+        except Exception as error:  # whatever it is: no step becomes a graph here
+            self._pool = torch.cuda.graph_pool_handle()
+            self._note(error)
+
+    def captured(self, step: Step) -> Step:
+        """Return the step as a graph; the step itself where it cannot be captured, which `why_plain` then tells."""
+        if not self._wanted:
+            return step
+        try:
+            return self._capture(step)
+        except NotMeasurable:
+            raise
+        except Exception as error:  # of any library: the step itself says whether it is more than the capture
+            self._note(error)
+            # Versions differ in what the allocator then knows of the pool; and before 2.14 nothing may draw after a
+            # capture that was broken off until one ends well.
+            self._begin_pool()
+            return step
+
+    def _capture(self, step: Step) -> Step:
+        """Return the step as a graph, which each call runs.
+
+        Capturing runs nothing: what is checked after the first call is what the graph did. It is captured at once, not
+        when it is first called, because that call could fall into what is timed.
+        """
+        graph = torch.cuda.CUDAGraph()
+        # Each run goes on in the generator's sequence, as the step itself would. Newer graphs find it themselves.
+        if torch.__version__ < (2, 14):
+            graph.register_generator_state(self._random)
+        # The outer one: before 2.14, torch leaves its own stream the current one where a capture is broken off.
+        current = torch.cuda.stream(torch.cuda.current_stream(self._device))
+        with no_garbage(), current, torch.cuda.graph(graph, stream=self._stream, pool=self._pool):
+            step()
+        graph.step = step  # a graph knows addresses alone: whoever keeps it keeps the step's arrays
+        run: Step = graph.replay
+        return run
+
+    def _note(self, error: Exception) -> None:
+        self._troubles[first_line(first_cause(error))] = None
+
+    def why_plain(self) -> str | None:
+        """Return why steps that were to be captured since this was last asked were not; None if all were."""
+        told, self._troubles = "; ".join(self._troubles), {}
+        return told or None
+
+    @contextmanager
+    def none(self) -> Iterator[None]:
+        """Within, steps are asked for operation by operation."""
+        self._wanted = False
+        try:
+            yield
+        finally:
+            self._wanted = True
+
+    def bytes_kept(self) -> int:
+        """Count what graphs keep and nothing else can have, as far as it holds no array."""
+        return sum(
+            segment["total_size"] - segment["allocated_size"]
+            for segment in torch.cuda.memory_snapshot()
+            if segment["device"] == self._stream.device.index and tuple(segment["segment_pool_id"]) != (0, 0)
+        )
+
+
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """Collect garbage now, and none within.
+
+    An old graph or array that is let go of while a step is captured may wait for the device (ROCm's graphs do), and a
+    capture that waits is invalid.
+    """
+    gc.collect(1)  # the young: before a case is built, all is collected, and a program may have many graphs
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> int:
+    """Have the libraries of products set up on the stream what a graph cannot hold.
+
+    These are handles, and workspaces where torch keeps them. Where it does not, a product takes some bytes and gives
+    them back: return how many.
+    """
+    device = stream.device
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        square, bias = (torch.zeros(*shape, dtype=dtype, device=device) for shape in ((64, 64), (64,)))
+        torch.cuda.reset_peak_memory_stats(device)
+        torch.addmm(square, square, square)
+        torch.addmm(bias, square, square)
+        torch.baddbmm(square[None], square[None], square[None])
+        taken = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
+    torch.cuda.synchronize(device)
+    return int(taken)

@@ -1,0 +1,211 @@
+"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu".
+
+What NVIDIA's driver tells of its devices (NVML), and the counters of energy: theirs, and those of the CPU's packages
+(RAPL). Whether a device can be used, its backend alone knows (`backends.probe`); what is here needs neither torch nor
+JAX.
+"""
+
+import contextlib
+import functools
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from respeed.machine.process import read_word
+
+# What people call each kind of accelerator.
+NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
+# The files of drivers, without which there is no such device: AMD's, NVIDIA's, Jetson's and WSL2's of GPUs that torch
+# calls cuda; Intel's; Apple's.
+DRIVERS = {
+    "cuda": ("/dev/kfd", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg"),
+    "xpu": ("/dev/dri",),
+    "mps": ("/System/Library/Frameworks/Metal.framework",),
+}
+POWERCAP = Path("/sys/class/powercap")
+# No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
+MOST_WATTS = 1000.0
+
+# NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
+_SM, _CORE = 1, 0
+# A larger number stands for one that the device does not have (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), but for bytes.
+MOST_TOLD = 1e6
+
+# Given NVML and the handle of a device, what it tells.
+Query = Callable[[Any, Any], Any]
+# What a record says of an NVIDIA device.
+FACTS: Mapping[str, Query] = {
+    "name": lambda nvml, gpu: nvml.nvmlDeviceGetName(gpu),
+    "driver": lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion(),
+    "memory_bytes": lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total,
+    "power_limit_watts": lambda nvml, gpu: nvml.nvmlDeviceGetPowerManagementLimit(gpu) / 1e3,
+    "default_power_limit_watts": lambda nvml, gpu: nvml.nvmlDeviceGetPowerManagementDefaultLimit(gpu) / 1e3,
+    "ecc": lambda nvml, gpu: bool(nvml.nvmlDeviceGetEccMode(gpu)[0]),
+    "counts_energy": lambda nvml, gpu: _device_joules(nvml, gpu) >= 0,
+    "processes": lambda nvml, gpu: len({p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(gpu)} - {os.getpid()}),
+}
+# What is told of a device's clock around each block.
+CLOCK: Mapping[str, Query] = {
+    "sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, _SM),
+    "highest_sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, _SM),
+    "watts": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1e3,
+    "celsius": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, _CORE),
+    "reasons": lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu),
+}
+
+
+def split_device(device: str) -> tuple[str, int | None]:
+    """Return the kind of a device and its number, if it names one: ("cuda", 1) of "cuda:1"."""
+    kind, colon, index = device.partition(":")
+    return kind, int(index) if colon else None
+
+
+def too_high(kind: str, index: int, there: int) -> str | None:
+    """Return why there is no device of that number among so many of its kind; None if there is one."""
+    if index < there:
+        return None
+    return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
+
+
+def missing_device(device: str) -> str | None:
+    """Return why no such device can be here, without loading a backend; None if the kernel has a driver of its kind."""
+    kind, _ = split_device(device)
+    is_absent = kind in DRIVERS and not any(map(os.path.exists, DRIVERS[kind]))
+    if is_absent and not (kind == "cuda" and accelerator_names()):
+        return f"no {NAMES[kind]} device"
+    return None
+
+
+def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
+    """Return what NVML tells of each NVIDIA device, or of the one at a PCI address."""
+    nvml, devices = _find_devices(pci)
+    return [_ask(FACTS, nvml, device) for device in devices]
+
+
+@functools.cache
+def accelerator_names() -> tuple[str, ...]:
+    """Return the names of all NVIDIA devices that the driver shows, whether or not CUDA_VISIBLE_DEVICES hides them."""
+    return tuple(facts.get("name", "NVIDIA GPU") for facts in device_facts())
+
+
+def accelerator_driver() -> str | None:
+    """Return the version of the NVIDIA driver; None where there is none, or it does not say."""
+    return next((facts.get("driver") for facts in device_facts()), None)
+
+
+def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]:
+    """Return a function that tells, whenever it is called, what NVML says of the clock of a row's device.
+
+    `pci` is the address of the device. Of one that NVML does not know the function tells nothing. It takes a fraction
+    of a millisecond, so that it can be called around every block.
+    """
+    nvml, found = _find_own(device, pci)
+    return functools.partial(_ask, CLOCK, nvml, found[0]) if found else dict
+
+
+def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
+    """Return NVML, which is open from then on, and the handles of all NVIDIA devices, or of the one at a PCI address.
+
+    There are none without library, driver, right or such a device.
+    """
+    try:
+        import pynvml as nvml
+
+        nvml.nvmlInit()
+        if pci is not None:
+            return nvml, [nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())]
+        return nvml, [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    except Exception:  # whatever fails here means that there is no such device
+        return None, []
+
+
+def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
+    """Return NVML and the handle of a row's device; none of a device that is not NVIDIA's, or tells no address."""
+    return _find_devices(pci) if split_device(device)[0] == "cuda" and pci is not None else (None, [])
+
+
+def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]:
+    """Return what NVML tells of a device.
+
+    What it does not tell is left out: vGPUs, WSL2, MIG and Jetson leave much unsaid.
+    """
+    told = {}
+    for fact, query in queries.items():
+        with contextlib.suppress(Exception):  # NVML's own, a function that an old library lacks, a text that is none
+            value = query(nvml, device)
+            if isinstance(value, str) or fact == "memory_bytes" or 0 <= value <= MOST_TOLD:
+                told[fact] = value
+    return told
+
+
+@dataclass(frozen=True)
+class EnergyCounter:
+    """The energy that a `domain`, a CPU's package or a GPU, has used since some moment.
+
+    `read` returns joules, and raises what its driver raises where the counter is gone. The counter begins anew at
+    `wraps_at` joules; None for one that never does.
+    """
+
+    domain: str
+    read: Callable[[], float]
+    wraps_at: float | None = None
+
+    def between(self, before: float, after: float, seconds: float) -> float:
+        """Return the joules between two readings that lie `seconds` apart.
+
+        It is NaN where the counter was set back, or may have begun anew more than once.
+        """
+        if self.wraps_at is None:
+            return after - before if after >= before else math.nan
+        return (after - before) % self.wraps_at if seconds * MOST_WATTS < self.wraps_at else math.nan
+
+
+# Counters, or why there are none.
+Found = tuple[list[EnergyCounter], str]
+
+
+def energy_counters(device: str, pci: str | None = None) -> Found:
+    """Find the counters of a row on `device`, whose PCI address is `pci`, or say why there are none.
+
+    A row of an accelerator has the counter of that and those of the CPU's packages, or none at all.
+    """
+    packages, why_not = cpu_counters()
+    if device == "cpu":
+        return packages, why_not
+    nvml, found = _find_own(device, pci)
+    if not found:
+        return [], f"of {device} devices only those that NVML knows count their energy"
+    own = EnergyCounter("GPU", functools.partial(_device_joules, nvml, found[0]))
+    try:
+        own.read()
+    except Exception as error:
+        return [], f"NVML tells no energy of this device ({error})"
+    return [own, *packages], ""
+
+
+def cpu_counters() -> Found:
+    """Find RAPL's counters, one for each package, also of AMD's CPUs, or say why there are none.
+
+    The parts of a package are not among them.
+    """
+    counters = []
+    try:
+        for zone in sorted(POWERCAP.glob("intel-rapl:*")):
+            if (domain := read_word(zone / "name")).startswith("package"):
+                read = functools.partial(_joules, zone / "energy_uj")
+                read()
+                counters.append(EnergyCounter(domain, read, _joules(zone / "max_energy_range_uj")))
+    except (OSError, ValueError) as error:
+        return [], f"the counter of the CPU's energy cannot be read ({error})"
+    return counters, "" if counters else f"this system shows no counter of a CPU's energy in {POWERCAP}"
+
+
+def _joules(path: Path) -> float:
+    return int(path.read_text(encoding="ascii")) * 1e-6
+
+
+def _device_joules(nvml: Any, device: Any) -> float:
+    return float(nvml.nvmlDeviceGetTotalEnergyConsumption(device)) * 1e-3

@@ -1,0 +1,64 @@
+"""What a measuring process is asked for, complete: it reads no file but this."""
+
+from typing import Annotated, Any
+
+from pydantic import SkipValidation
+from pydantic.dataclasses import dataclass
+
+from respeed.inputs.machines import Profile
+from respeed.model import Case
+from respeed.protocol import TimingProtocol
+from respeed.records import case_key
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case that is asked for: `number` is that of its round; `rehearsals` are tiny cases of the same workload."""
+
+    case: Case
+    number: int
+    source: str
+    rehearsals: tuple[Case, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return what the case is known by."""
+        return case_key(self.case.workload, self.case.parameters)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything that the measuring process needs to know; it reads no file but this.
+
+    `cpus` are those that it is bound to; none means that it is not bound. `probes` are those of the row in this
+    session, by what they are compared with: what is quiet shows only in comparison.
+    """
+
+    profile: Annotated[Profile, SkipValidation]
+    threads: int
+    cpus: tuple[int, ...]
+    cases: tuple[Asked, ...]
+    timing: TimingProtocol
+    seed: int
+    probes: dict[str, list[float]]
+
+
+def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, Any]:
+    """Return the facts of a case for the record, as long as nothing was timed."""
+    return {
+        "workload": asked.case.workload,
+        "parameters": dict(asked.case.parameters),
+        "number": asked.number,
+        "source": asked.source,
+        "status": status,
+        "reason": reason,
+        "flops": None,
+        "traffic_bytes": None,
+        "memory_bytes": None,
+        "parts": {},
+        "errors": {},
+        "tolerance": None,
+        "warmup": None,
+        "blocks": [],
+        "wall_seconds": 0.0,
+    }

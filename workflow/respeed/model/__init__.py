@@ -1,1 +1,0 @@
-"""The nouns of the project as frozen dataclasses. Imports nothing of it."""

@@ -1,0 +1,529 @@
+"""Records: what a measuring process found, as a file of lines.
+
+``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts of the
+process; every other one a `Result`, appended as soon as its case is done, so that a kill loses the case at hand and
+nothing else. The path alone says whose record it is. Lines hold facts; every statistic is derived later.
+``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model names may be there.
+"""
+
+import functools
+import json
+import math
+import os
+import re
+import secrets
+import string
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from respeed.errors import UserError, cannot_write
+from respeed.inputs.reader import read_bounded
+from respeed.paths import NAME, check_name, records_folder, write_json
+from respeed.protocol import LEAST_SECONDS, Block, Count, Seconds, Told, Whole
+from respeed.text import clip, printable
+
+# The version of what is written. A file of another one cannot be used.
+SCHEMA = 5
+DESCRIPTION = "machine.json"
+_FILE = re.compile(r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl")
+# The largest files seen have 0.1 MB, and lines of 0.02 MB.
+MOST_BYTES, MOST_LINES = 8 * 2**20, 10_000
+# All records of a few machines: of each it takes 60 kB to keep it.
+MOST_KEPT = 5_000
+# Real lines are 7 deep, and have 3,000 values. No label, name of a device or reason is meant to be longer.
+_MAX_DEPTH, _MAX_VALUES, MOST_LETTERS = 16, 200_000, 500
+
+# --- what the lines say
+
+
+def _name(value: str) -> str:
+    try:
+        return check_name("", value, "")
+    except UserError as error:
+        raise ValueError(str(error)) from None
+
+
+def _moment(value: str) -> str:
+    datetime.fromisoformat(value)
+    return value
+
+
+def _work(value: float) -> float:
+    if 0 < value < 1:
+        raise ValueError("a part of an operation would lie at the end of no axis")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Schema = Annotated[int, Field(ge=SCHEMA, le=SCHEMA, alias="schema")]
+Reason = Annotated[str, Field(pattern=r"\S")]
+# In UTC, of this millennium and to the second, because moments are compared as text.
+Moment = Annotated[
+    str, Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"), AfterValidator(_moment)
+]
+Positive = Annotated[float, Field(ge=1e-12, le=1e24)]
+# Operations or bytes, of a step or in a second.
+Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
+
+
+class Facts(BaseModel):
+    """Anything that a file says."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class Machine(Facts):
+    """What a machine is; some of these tell it from others. None for what not every system tells."""
+
+    cpu: str
+    usable_cores: Whole
+    cpu_flags: list[str]
+    memory_bytes: Whole
+    accelerators: list[str]
+    architecture: str
+    system: str
+    blas: str
+    physical_cores: Whole | None
+    logical_cpus: Whole | None
+    cpu_quota: Annotated[float, Field(ge=0, le=1e6)] | None
+    frequency_governor: str | None
+    accelerator_driver: str | None
+    host: str | None = None
+    core_cpus: list[list[Count]] | None
+
+
+class Description(Facts):
+    """What a machine is, and why it cannot run a row of the tables, by profile."""
+
+    schema_: Schema
+    hardware: Machine
+    not_measurable: dict[str, Reason]
+
+
+class Row(Facts):
+    """A row of the tables, as it ran: the hardware profile of that time."""
+
+    name: Name
+    label: str
+    package: str
+    architecture: Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
+    backend: Name
+    device: str
+    precision: str
+    threads: Whole | Literal["all"]
+    cpus: str | list[Count] | None = None
+
+    @property
+    def is_cpu(self) -> bool:
+        """Return whether the row is one of CPUs."""
+        return self.device == "cpu"
+
+
+class Backend(Facts):
+    """The library that computed."""
+
+    package: str
+    library: str
+    version: str | None = None
+    kernel: str | None = None
+    accelerator: str | None = None
+    multiprocessors: Count | None = None
+    elementwise: str | None = None
+
+
+class Accelerator(Facts):
+    """What the driver said of a row's device as its process began."""
+
+    name: str | None = None
+    driver: str | None = None
+    power_limit_watts: Told | None = None
+    default_power_limit_watts: Told | None = None
+
+
+class Library(Facts):
+    """A library of linear algebra that was loaded, as threadpoolctl tells of it."""
+
+    internal_api: str | None = None
+    version: str | None = None
+    architecture: str | None = None
+
+
+class Energy(Facts):
+    """What counts joules, or why nothing does."""
+
+    reason: str | None
+
+
+class Start(Facts):
+    """The first line: the facts of a process. Without `backend` it never came to its first case."""
+
+    schema_: Schema
+    smoke: bool
+    profile: Row
+    threads: Whole
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+    timing: dict[str, float]
+    started: Moment
+    machine: Machine
+    commit: Reason
+    start_seconds: Seconds = 0.0
+    backend: Backend | None = None
+    accelerator: Accelerator | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    libraries: list[Library] = Field(default_factory=list)
+    environment: dict[str, str] = Field(default_factory=dict)
+    energy: Energy = Energy(reason=None)
+    ceilings: dict[str, Work] = Field(default_factory=dict)
+
+
+class Warmup(Facts):
+    """How the steps before the first block went."""
+
+    settled: bool
+    step_seconds: Positive
+
+
+class Result(Facts):
+    """A case: blocks of times, or the reason why there are none.
+
+    Attributes
+    ----------
+    workload, parameters
+        What was measured; both together are its `key`.
+    number : int
+        Which round of the case this was meant to be, from 1: with the seed it decides the data.
+    source : str
+        A checksum of the workload's file, and of somebody else's program.
+    """
+
+    workload: Name
+    parameters: dict[str, Any]
+    number: Whole
+    source: str
+    status: Literal["measured", "not-run", "failed", "wrong"]
+    reason: str | None
+    flops: Work | None
+    traffic_bytes: Work | None
+    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]]  # how often each counts in a step
+    errors: dict[str, Annotated[float, Field(ge=0)] | None]
+    warmup: Warmup | None
+    blocks: tuple[Block, ...]
+    wall_seconds: Seconds
+    attempts: Whole = 1
+    graphs: str | None = None
+    # Of an example, in each part of a step that goes on until examples are done.
+    iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what the case is known by."""
+        return case_key(self.workload, self.parameters)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        weights = list(self.parts.values())
+        is_whole = all(_has_parts(block, weights) for block in self.blocks) and self._has_times_or_reason()
+        if not is_whole or not (self.iterations or {}).keys() <= self.parts.keys():
+            raise PydanticCustomError("odd", "the case is not whole")
+        return self
+
+    def _has_times_or_reason(self) -> bool:
+        if self.status != "measured":
+            return bool((self.reason or "").strip())
+        domains = {tuple(block.joules) for block in self.blocks if block.joules}
+        # A product is a measure of the machine as well: by its operations.
+        is_counted = bool(self.flops) or self.workload != "matmul"
+        return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
+
+
+def _has_parts(block: Block, weights: list[float]) -> bool:
+    """Return whether a block has as many samples of every part as of the whole step, and none takes no time."""
+    parts = block.part_seconds
+    if len(parts) != len(weights) or any(len(part) != len(block.sample_seconds) for part in parts):
+        return False
+    return all(
+        sum(weight * seconds for weight, seconds in zip(weights, sample, strict=True)) >= LEAST_SECONDS
+        for sample in zip(*parts, strict=True)
+    )
+
+
+def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
+    """Return what a case is known by, as a record has it: tables that ask for the same share what is measured."""
+    return json.dumps([workload, _plain_texts(dict(parameters))], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One file, read: the facts of the process, and what it found of each case."""
+
+    machine: str
+    path: Path
+    start: Start
+    results: tuple[Result, ...]
+
+    @property
+    def profile(self) -> str:
+        """Return the name of the row."""
+        return self.start.profile.name
+
+    @property
+    def began(self) -> float:
+        """Return when the process was started, in seconds since 1970."""
+        return datetime.fromisoformat(self.start.started).timestamp()
+
+    @property
+    def wall_seconds(self) -> float:
+        """Return how long the process measured."""
+        return self.start.start_seconds + math.fsum(one.wall_seconds for one in self.results)
+
+    @property
+    def library(self) -> str:
+        """Return the version of what multiplied; empty where the process never came to its first case."""
+        return self.start.backend.package if self.start.backend else ""
+
+
+# --- writing
+
+
+def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
+    """Return the path of a record that is not there yet, of a process that was started then (ISO 8601)."""
+    stamp = re.sub(r"[-:]|\+.*", "", started) + "Z"
+    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
+    return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
+
+
+def append_line(path: Path, line: Mapping[str, Any]) -> None:
+    """Write one line at the end of a record, through to the disk: the facts of a `Start`, or of a `Result`.
+
+    Raises UserError if nothing could read the line again, or if the system refuses to write it.
+    """
+    model = Result if "workload" in line else Start
+    text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
+    _parse(model, text, str(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:  # what was refused must not be tried again when it is closed
+            whole, left = file.tell(), text.encode() + b"\n"
+            try:
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                if whole:
+                    os.ftruncate(file.fileno(), whole)
+                else:
+                    path.unlink()
+                raise
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def why_odd(result: Mapping[str, Any]) -> str | None:
+    """Return why nothing could read these facts of a case again, as with half an operation; None if all is well."""
+    try:
+        _parse(Result, json.dumps(_plain_texts(result)), "what was measured is not kept")
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
+    """Write the description of a machine, if it says anything new."""
+    path, said = records_folder(smoke) / machine / DESCRIPTION, _plain_texts({"schema": SCHEMA, **data})
+    if read_description(machine, smoke) != _parse(Description, json.dumps(said), str(path)):
+        write_json(path, said)
+
+
+# --- reading
+
+Model = TypeVar("Model", bound=Facts)
+
+
+def _parse(model: type[Model], text: str, where: str) -> Model:
+    """Return what a line says; raise UserError, one line that begins with `where`, for anything else."""
+    # Counted before it is built: ten million empty lists fit into few bytes of a zip file.
+    if sum(map(text.count, ",[{")) > _MAX_VALUES:
+        raise UserError(f"{where}: has more than {_MAX_VALUES} values")
+    try:
+        value = json.loads(text)
+        _check_plain(value, 0)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: is damaged ({error})") from None
+    if model is not Result and (schema := value.get("schema") if isinstance(value, dict) else None) != SCHEMA:
+        raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{where}: {f'{clip(place, 200)}: ' if place else ''}{first['msg']}") from None
+
+
+def _check_plain(value: Any, depth: int) -> None:
+    """Raise ValueError for a value that no file has: nested too deeply, NaN, infinity, or a text not to be shown."""
+    if isinstance(value, str):
+        if _plain_text(value) != value:
+            raise ValueError("a text is too long, or holds what cannot be printed")
+    elif isinstance(value, int | float):
+        if not abs(value) <= 2**63 if isinstance(value, int) else not math.isfinite(value):
+            raise ValueError("a number is too large, or none")
+    elif isinstance(value, list | dict):
+        if depth >= _MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_plain(one, depth + 1)
+
+
+# The same keys and names stand in every record.
+@functools.lru_cache(maxsize=4096)
+def _plain_text(text: str) -> str:
+    """Return the text as a file has it: on one line, without what cannot be printed, no longer than any need be."""
+    return clip(printable(text), MOST_LETTERS)
+
+
+def _plain_texts(data: Any) -> Any:
+    """Return the same data with all texts as files have them: libraries and systems may say anything."""
+    if isinstance(data, str):
+        return _plain_text(data)
+    if isinstance(data, dict):
+        return {_plain_text(key): _plain_texts(value) for key, value in data.items()}
+    return [_plain_texts(one) for one in data] if isinstance(data, list | tuple) else data
+
+
+def is_file_of_machine(path: PurePath) -> bool:
+    """Return whether a path below a folder of records is one that a machine's file may have."""
+    folders, depth = path.parts[:-1], 2 if _FILE.fullmatch(path.name) else 1 if path.name == DESCRIPTION else 0
+    return 0 < depth == len(folders) and all(map(NAME.fullmatch, folders))
+
+
+def parse_file(path: PurePath, data: bytes, smoke: bool, where: str) -> tuple[Record | Description, list[str]]:
+    """Return what a machine's file says, and a line for each of its lines that cannot be used.
+
+    Parameters
+    ----------
+    path : PurePath
+        Where it lies, below the folder of records.
+    data : bytes
+        All of it. The last line of a process that was killed may be cut off.
+    smoke : bool
+        Whether it lies among those of tiny sizes.
+    where : str
+        What lines about it begin with.
+
+    Raises
+    ------
+    UserError
+        If nothing of it can be used: a damaged first line, or one of another row or kind than the place says.
+    """
+    text = data.decode("utf-8", errors="replace")
+    if path.name == DESCRIPTION:
+        return _parse(Description, text, where), []
+    if text.count("\n") > MOST_LINES:
+        raise UserError(f"{where}: has more than {MOST_LINES} lines")
+    first, *lines = text.split("\n")
+    lines = lines[:-1]  # empty, or cut off
+    start = _parse(Start, first, f"{where}:1")
+    machine, profile, _ = path.parts
+    if start.smoke != smoke:
+        kinds = ("smoke", "real")[:: 1 if start.smoke else -1]
+        raise UserError(f"{where}: is of the {kinds[0]} kind, and lies among the {kinds[1]} ones")
+    if start.profile.name != profile:
+        raise UserError(f"{where}: is of the profile {start.profile.name}, and lies among those of {profile}")
+    results, skipped = [], []
+    for number, line in enumerate(lines, 2):
+        try:
+            results.append(_parse(Result, line, f"{where}:{number}"))
+        except UserError as error:
+            skipped.append(str(error))
+    if start.backend is None and any(one.status == "measured" for one in results):
+        raise UserError(f"{where}: backend is missing, and a case was measured")
+    return Record(machine, Path(path), start, tuple(results)), skipped
+
+
+@functools.lru_cache(maxsize=MOST_KEPT)
+def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
+    """Return what a machine's file says; None, with a line, if it cannot be used. What it skips is said once."""
+    try:
+        found, lines = parse_file(
+            path.relative_to(records_folder(smoke)), read_bounded(path, MOST_BYTES), smoke, str(path)
+        )
+    except UserError as error:
+        found, lines = None, [str(error)]
+    for line in lines:
+        _say_skipped(line, *_written)
+    return found
+
+
+@functools.cache
+def _say_skipped(line: str, *_written: int) -> None:
+    """Say why something was skipped, once, though it may be read again."""
+    print(f"respeed: skipped: {line}", file=sys.stderr)
+
+
+def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
+    if not os.path.lexists(path):
+        return None
+    now = path.stat() if path.exists() else None
+    return _read(path, smoke, *([now.st_ino, now.st_size, now.st_mtime_ns] if now else []))
+
+
+def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
+    """Return the files of records of one machine, or of any, in the order of their names."""
+    folder = records_folder(smoke)
+    found = folder.glob(f"{machine}/*/*.jsonl")
+    return sorted(path for path in found if is_file_of_machine(path.relative_to(folder)))
+
+
+def read_records(smoke: bool, machine: str) -> list[Record]:
+    """Return the records of one machine in the order of their time, but for those that cannot be used."""
+    found = (_read_or_skip(path, smoke) for path in record_paths(smoke, machine))
+    return in_order(one for one in found if isinstance(one, Record))
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """Sort records by when their processes were started."""
+    return sorted(records, key=lambda record: (record.start.started, record.path.name))
+
+
+def read_description(machine: str, smoke: bool) -> Description | None:
+    """Return what is known of a machine and of what it cannot run; None if nothing is that can be used."""
+    found = _read_or_skip(records_folder(smoke) / machine / DESCRIPTION, smoke)
+    return found if isinstance(found, Description) else None
+
+
+def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
+    """Return what is known of a machine's hardware: by its description, or else by a record; nothing without both."""
+    if description := read_description(machine, smoke):
+        return description.hardware.model_dump()
+    return next((record.start.machine.model_dump() for record in read_records(smoke, machine)), {})
+
+
+def recorded_machines(smoke: bool) -> dict[str, int]:
+    """Return the machines that tables can show something of, by name, each with its number of records."""
+    folder = records_folder(smoke)
+    paths = (path.relative_to(folder) for path in [*folder.glob(f"*/{DESCRIPTION}"), *record_paths(smoke)])
+    names = sorted({path.parts[0] for path in paths if is_file_of_machine(path)})
+    counts = {name: len(read_records(smoke, name)) for name in names}
+    return {name: count for name, count in counts.items() if count or read_description(name, smoke)}
+
+
+def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
+    """Give the records of each machine, or of `only` those, one machine at a time.
+
+    Raises UserError at the end if there are records, but none of them can be used.
+    """
+    names, used = [*only] or list(recorded_machines(smoke)), 0
+    for machine in names:
+        records = read_records(smoke, machine)
+        used += len(records)
+        yield machine, records
+    if not used and (files := len(record_paths(smoke))) and not only:
+        what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
+        raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")

@@ -1,1 +1,0 @@
-"""Records: the JSON file that a round writes, and where it lies. Facts only; every statistic is derived later."""

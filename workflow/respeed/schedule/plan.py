@@ -1,0 +1,246 @@
+"""What to measure next: one list of cases, ordered by tier and by the rounds that there are.
+
+The answer follows from the configuration and the records alone, so that a run that was killed goes on. Each case has a
+goal, a number of rounds. First everything has as many as the preset says, in the order of its tier: what shows most the
+soonest, then what is usual, then what is spare, as far as the minutes go. Then one look at these first rounds tells
+what they left open; that is measured until it has the most rounds, or until the minutes are used up.
+"""
+
+import math
+import random
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import FEWEST_ROUNDS
+from respeed.analysis.rounds import key_of, read_rounds
+from respeed.machine.description import describe_machine
+from respeed.machine.software import package_versions
+from respeed.records import Record, Result
+from respeed.schedule.look import NO_INTERVAL, WHYS, find_open, judge
+from respeed.schedule.rows import Row
+from respeed.schedule.work import USUAL, Wanted, Work
+
+# Until a row was measured: what its process takes before its first case. A smoke round is mostly that.
+START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
+# A number without any interval is worth more time than the preset has for the others: so many times its minutes.
+OVERTIME = 1.2
+# Another cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
+WORTH_ROUNDS = 2
+# What decides how a row ran, beside its threads.
+DECIDING = ("backend", "device", "precision", "cpus")
+
+Try = tuple[Record, Result]
+
+
+class Entry(NamedTuple):
+    """A line of the list: a case in its tier, how many rounds it has, how many it should have, and why more."""
+
+    tier: int
+    done: int
+    goal: int
+    wanted: Wanted
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one process measures: cases of a row, each with the number of its round."""
+
+    row: Row
+    cases: tuple[tuple[Wanted, int], ...]
+    again: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is left of the `work`, given the `records` of its machine; `broken` rows could not start in this session."""
+
+    work: Work
+    records: tuple[Record, ...] = ()
+    broken: frozenset[str] = frozenset()
+
+    # What there is.
+
+    @cached_property
+    def tries(self) -> Mapping[tuple[str, str], list[Try]]:
+        """The results that count of each case on a row, in the order of time."""
+        now, hardware = package_versions(), describe_machine()
+        wanted = {(one.profile, one.key): one for one in self.work.wanted}
+        found: dict[tuple[str, str], list[Try]] = defaultdict(list)
+        for record in self.records:
+            same = record.start.versions == now and all(
+                getattr(record.start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
+            )
+            for result in record.results:
+                one = wanted.get((record.profile, result.key))
+                if one and _counts(one, record, result, self.work, same):
+                    found[record.profile, result.key].append((record, result))
+        return found
+
+    def tried(self, wanted: Wanted) -> list[Try]:
+        """Return the results of a case that count."""
+        return self.tries.get((wanted.profile, wanted.key), [])
+
+    @cached_property
+    def spent_seconds(self) -> float:
+        """What all processes took that measured any of this."""
+        used = {record.path: record for tries in self.tries.values() for record, _ in tries}
+        return math.fsum(record.wall_seconds for record in used.values())
+
+    # What should be there.
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The list: first as often as the preset says, then what the look at that left open."""
+        preset, listed = self.work.preset, self.first_entries
+        if preset.most > preset.rounds and all(entry.done >= entry.goal for entry in listed):
+            listed = self._open(listed)
+        return sorted(listed, key=lambda entry: entry[:2])
+
+    @cached_property
+    def first_entries(self) -> list[Entry]:
+        """What is measured as often as the preset says: what is usual, and of the spare what fits the minutes."""
+        preset, minutes = self.work.preset, 60 * self.work.minutes
+        tiers: dict[int, list[Entry]] = defaultdict(list)
+        for one in self.work.wanted:
+            if one.profile not in self.broken:
+                tiers[one.tier].append(Entry(one.tier, len(self.tried(one)), preset.rounds, one))
+        listed = [entry for tier, group in tiers.items() if tier <= USUAL for entry in group]
+        seconds = self.spent_seconds + self.seconds_of(listed)
+        for _, group in sorted((tier, group) for tier, group in tiers.items() if tier > USUAL):
+            more = self.seconds_of(group)
+            if any(entry.done for entry in group) or seconds + more <= minutes:
+                listed, seconds = [*listed, *group], seconds + more
+        return listed
+
+    def _open(self, listed: list[Entry]) -> list[Entry]:
+        """Return what is worth more rounds, by urgency: what the first rounds left open, decided on these alone, and
+        what lacks an interval by now, as a later probe may show a round to have been disturbed."""
+        preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
+        first, used = [], dict[Any, Record]()
+        for entry in listed:
+            for record, result in self.tried(entry.wanted)[: preset.rounds]:
+                first.append((record, result))
+                used[record.path] = record
+        left = 60 * self.work.minutes - math.fsum(one.wall_seconds for one in used.values())
+        chosen: dict[tuple[str, str], Entry] = {}
+        for why, cells in find_open(
+            read_rounds(self._only(first), self.work.papers), asked, dict(self.work.papers), preset.most
+        ):
+            more = {(e.wanted.profile, e.wanted.key): e._replace(tier=WHYS.index(why), goal=preset.most, why=why)
+                    for e in map(asked.__getitem__, cells)}  # fmt: skip
+            more = more | chosen
+            once = self.seconds_of(entry._replace(goal=entry.done + 1) for entry in more.values())
+            if why == NO_INTERVAL or WORTH_ROUNDS * once <= left:
+                chosen = more
+        # What has an interval by now needs no more rounds to have one.
+        chosen = {place: entry for place, entry in chosen.items() if entry.why != NO_INTERVAL}
+        now = judge(read_rounds(self.records, self.work.papers), asked)
+        for cell in rows_of(now[now["without"]]):
+            entry = asked[key_of(cell)]
+            goal = min(preset.most, entry.done + FEWEST_ROUNDS - min(cell.rounds, FEWEST_ROUNDS))
+            chosen[entry.wanted.profile, entry.wanted.key] = entry._replace(tier=0, goal=goal, why=NO_INTERVAL)
+        return list(chosen.values())
+
+    def _only(self, tries: Iterable[Try]) -> list[Record]:
+        """Return the records with these of their results alone."""
+        kept: dict[Any, list[Result]] = defaultdict(list)
+        for record, result in tries:
+            kept[record.path].append(result)
+        return [
+            Record(one.machine, one.path, one.start, tuple(kept[one.path])) for one in self.records if one.path in kept
+        ]
+
+    # What comes next.
+
+    def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
+        """Return the next turn; None if nothing is left, or nothing that the minutes are enough for.
+
+        Of what is due, the lowest tier with the fewest rounds comes first: round 1 of everything before round 2 of
+        anything. Rows take turns in random order. A turn takes later tiers of its row along, unless time is short.
+        """
+        due = [entry for entry in self.entries if entry.done < entry.goal]
+        minutes = 60 * self.work.minutes - self.spent_seconds
+        if not due:
+            return None
+        tier, done = due[0][:2]
+        first = [entry for entry in due if entry[:2] == (tier, done)]
+        names = list(dict.fromkeys(one.profile for one in self.work.wanted))
+        random.Random(f"{self.work.seed}/{done + 1}/profiles").shuffle(names)
+        profile = min((entry.wanted.profile for entry in first), key=names.index)
+        mine = [entry for entry in first if entry.wanted.profile == profile]
+        if why := mine[0].why:
+            limit = minutes + (OVERTIME - 1) * 60 * self.work.minutes * (why == NO_INTERVAL)
+            if self.seconds_of(entry._replace(goal=entry.done + 1) for entry in mine) > limit:
+                return None
+        if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
+            mine += [
+                entry for entry in due if entry.wanted.profile == profile and entry.tier > tier and entry.done <= done
+            ]
+        random.Random(f"{self.work.seed}/{profile}/{done + 1}").shuffle(mine)
+        whys = ", ".join(dict.fromkeys(filter(None, (entry.why for entry in mine))))
+        return Turn(mine[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in mine), whys)
+
+    # How long it takes.
+
+    def seconds_of(self, entries: Iterable[Entry]) -> float:
+        """Return about how long these cases take to their goals, by earlier rounds or by the guess of their tables."""
+        seconds, starts = 0.0, dict[str, int]()
+        for entry in entries:
+            name, left = entry.wanted.profile, max(0, entry.goal - entry.done)
+            took = [result.wall_seconds for _, result in self.tried(entry.wanted)]
+            guess = SMOKE_CASE_SECONDS if self.work.smoke else entry.wanted.guess
+            seconds += left * (statistics.median(took) if took else guess)
+            starts[name] = max(starts.get(name, 0), left)
+        return seconds + sum(number * self._start_of(name) for name, number in starts.items())
+
+    def seconds_of_turn(self, turn: Turn) -> float:
+        """Return about how long a turn takes."""
+        return self.seconds_of(Entry(one.tier, number - 1, number, one) for one, number in turn.cases)
+
+    def _start_of(self, profile: str) -> float:
+        starts = [one.start.start_seconds for one in self.records if one.profile == profile and one.start.start_seconds]
+        return statistics.median(starts) if starts else START_SECONDS
+
+    def seconds_left(self) -> float:
+        """Return about how long all that is left takes, within the minutes where these are for what is left open.
+
+        What the look will leave open is not known before it: taken for a quarter of all, as often as the minutes allow.
+        """
+        left, minutes = self.seconds_of(self.entries), max(0.0, 60 * self.work.minutes - self.spent_seconds)
+        if any(entry.why for entry in self.entries):
+            return min(left, minutes) if self.next_turn() else 0.0
+        if left:
+            every = self.seconds_of(entry._replace(goal=self.work.preset.most) for entry in self.entries)
+            left += min((every - left) / 4, max(0.0, minutes - left))
+        return left
+
+    @property
+    def turns_left(self) -> int:
+        """Return how many turns it takes to bring every case to its goal."""
+        left: dict[str, int] = defaultdict(int)
+        for entry in self.entries:
+            left[entry.wanted.profile] = max(left[entry.wanted.profile], entry.goal - entry.done)
+        return sum(left.values())
+
+
+def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:
+    """Return whether a result is one of what would be measured now.
+
+    What failed or was wrong counts as long as its program, the libraries and the device are the same: it is tried again
+    when they are not.
+    """
+    start, profile = record.start, wanted.row.profile
+    if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
+        return False
+    if any((getattr(start.profile, fact) or None) != (getattr(profile, fact) or None) for fact in DECIDING):
+        return False
+    has_source = result.source == wanted.source
+    if result.status == "measured":
+        return has_source or "program" not in result.parameters
+    return has_source and is_same

@@ -1,0 +1,187 @@
+"""Which rows of the tables this machine can run, on how many threads and which CPUs, and why not the others."""
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import distributions
+from typing import Any
+
+from respeed.errors import NotMeasurable, UserError
+from respeed.inputs.machines import Profile, Requires, other_library
+from respeed.machine.cpu import paid_cpus, parse_list, show_list
+from respeed.machine.description import describe_machine, difference
+from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
+from respeed.machine.process import private_folder, telling_environment
+from respeed.paths import records_folder, write_json
+from respeed.records import known_hardware
+from respeed.text import first_sentences
+
+# A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
+PROBE_SECONDS = 120.0
+_LIBRARIES = ("torch", "jax")
+# Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
+INSTRUCTIONS = {
+    "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
+    "fp16": {"avx512_fp16", "amx_fp16", "asimdhp"},
+}
+# What a table with a ladder of threads is measured on: products of SciPy's BLAS, as the CPU rows of Raina et al.
+LADDER_BACKEND = "numpy"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the tables as this machine runs it: on so many threads, bound to `cpus`; to none if there are none."""
+
+    profile: Profile
+    threads: int
+    cpus: tuple[int, ...]
+
+
+def check_same_machine(machine: str, smoke: bool) -> None:
+    """Raise UserError if the records under this machine's name were measured on another one than this."""
+    if differs := difference(known_hardware(machine, smoke), describe_machine()):
+        raise UserError(
+            f"{records_folder(smoke) / machine} was measured on another machine ({differs}); give this one a name: "
+            "--config machine=NAME"
+        )
+
+
+def find_rows(profiles: Mapping[str, Profile]) -> tuple[dict[str, Row], dict[str, str]]:
+    """Return the rows that this machine can run, by profile, and of the others why not."""
+    rows, why_not = dict[str, Row](), dict[str, str]()
+    for name, profile in profiles.items():
+        try:
+            rows[name] = resolve_row(profile)
+        except NotMeasurable as reason:
+            why_not[name] = str(reason)
+    return rows, why_not
+
+
+def resolve_row(profile: Profile) -> Row:
+    """Return the row of a profile; raise NotMeasurable, with the reason, if this machine cannot measure it."""
+    facts = describe_machine()
+    if reason := missing_device(profile.device) or unmet(profile, facts) or unusable(profile):
+        raise NotMeasurable(reason)
+    return Row(profile, *place(profile, facts))
+
+
+def climb(row: Row) -> list[Row]:
+    """Return a row for each number of threads: all up to 4, then powers of two, and all cores."""
+    cores = len(row.cpus) or row.threads
+    counts = sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores})
+    return [
+        Row(
+            replace(row.profile, name=f"{row.profile.name}-t{count}", label=f"{row.profile.package}, {count} threads"
+                    if count > 1 else f"{row.profile.package}, 1 thread", threads=count,
+                    architecture="multi-cpu" if count > 1 else "single-cpu"),
+            count, row.cpus[:count],
+        )
+        for count in counts
+    ]  # fmt: skip
+
+
+@functools.cache
+def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
+    """Return what the backend finds that uses the device for a moment (`backends.probe`).
+
+     It is asked once in a process, and where the answer stays so, not again until driver, package or devices change.
+    . In a process of its own: an error of a device stays with the process
+     that had it, and to load the package is slow.
+    """
+    known = {
+        "asked": [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix],
+        # Of whichever library, also where a backend asks another's.
+        "packages": sorted(
+            (one.name, one.version) for one in distributions() if str(one.name).lower().startswith(_LIBRARIES)
+        ),
+    }
+    name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+    kept = private_folder("devices") / f"{name}.json"
+    with contextlib.suppress(OSError, ValueError):
+        if not anew:
+            answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+            return answer
+    answer = _ask_process(backend, device)
+    if answer.get("lasting"):
+        with contextlib.suppress(OSError, UserError):
+            write_json(kept, answer)
+    return answer
+
+
+def _ask_process(backend: str, device: str) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", "respeed", "probe", backend, device]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"reason": f"a small product on it was not done in {PROBE_SECONDS:g} s"}
+    if done.returncode:
+        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        return {"reason": f"a process that used it for a moment ended: {first_sentences(said)}"}
+    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    return answer
+
+
+def unusable(profile: Profile) -> str | None:
+    """Return why the profile's device, which is there, cannot be used, by a moment's trial; None if it can."""
+    if profile.is_cpu:
+        return None
+    answer = probe_device(profile.backend, profile.device)
+    reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
+    return reason
+
+
+def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+    """Return the first requirement that the machine does not meet, as a reason; None if it meets all."""
+    needs, flags = profile.requires, facts["cpu_flags"]
+    emulated = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
+    if emulated and not emulated & set(flags):
+        return f"the CPU has no instructions for {profile.precision}"
+    return other_library(profile, facts) or lacking(needs, facts)
+
+
+def lacking(needs: Requires, facts: Mapping[str, Any]) -> str | None:
+    """Return the first of instructions, memory and packages that is needed and not there, as a reason."""
+    missing = [name for name in needs.get("instructions", ()) if name not in facts["cpu_flags"]]
+    if missing:
+        return f"the CPU has no {' and no '.join(missing)}"
+    needed, there = needs.get("memory_gb", 0), facts["memory_bytes"] / 1e9
+    if needed > there:
+        return f"needs {needed:g} GB of memory, has {there:.1f}"
+    absent = next((name for name in needs.get("packages", ()) if importlib.util.find_spec(name) is None), None)
+    return f"needs the Python package {absent}, which is not installed" if absent else None
+
+
+def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
+    """Return the number of threads, and the CPUs to run on, one of each physical core.
+
+    A profile of an accelerator is not bound: its driver's own threads would share the one core. Nor is any where the
+    system binds no process to CPUs. Raises NotMeasurable, with the reason, where the machine has no such CPUs.
+    """
+    cores = facts.get("core_cpus")
+    if cores is None:
+        if profile.cpus is not None:
+            raise NotMeasurable("this system binds no process to CPUs")
+        return _count(profile, int(facts["usable_cores"])), ()
+    if profile.cpus is not None:
+        usable, listed = {cpu for core in cores for cpu in core}, parse_list(profile.cpus) or ()
+        if missing := set(listed) - usable:
+            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
+        cores = [[cpu for cpu in core if cpu in listed] for core in cores]
+    cpus = [core[0] for core in cores if core][: paid_cpus(facts.get("cpu_quota"))]
+    threads = _count(profile, len(cpus))
+    return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
+
+
+def _count(profile: Profile, there: int) -> int:
+    if profile.threads == "all":
+        return there
+    if profile.threads > there:
+        among = "" if profile.cpus is None else f" among CPUs {profile.cpus}"
+        raise NotMeasurable(f"needs {profile.threads} cores, {there} usable{among}")
+    return profile.threads

@@ -1,0 +1,272 @@
+"""What is asked for: which papers and machines a run is about, and the cases that it measures.
+
+A case is measured once on a row, however many tables ask for it: it is known by its workload and parameters, and tables
+point to it.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+
+from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.rounds import CellKey
+from respeed.inputs.config import Config, Preset, load_config, why_denied
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profile, Told
+from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
+from respeed.inputs.registry import file_of, runs
+from respeed.machine.description import machine_slug
+from respeed.machine.software import checksums
+from respeed.model import Case, Experiment, Paper, command_of
+from respeed.paths import PAPERS
+from respeed.protocol import REAL, SMOKE, TimingProtocol
+from respeed.records import case_key, read_records, recorded_machines
+from respeed.schedule.rows import LADDER_BACKEND, Row, climb
+
+# Beyond so many machines, a reader wants one in full and to know where it stands among the others.
+FEW = 4
+# The first table, and everything that is not spare; what is spare comes after these.
+FIRST, USUAL = 0, 1
+
+
+# --- what is shown
+
+
+def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
+    """Return the `chosen` papers, by default those of config.yaml, and then every other that was measured.
+
+    That is one of which most cases were: papers may share a few.
+
+    One that is not valid is left out with a line. Raises UserError if none is left, if there is none of a chosen name,
+    or, where it is `strict`, if one of those that were chosen is not valid.
+    """
+    names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
+    every = dict.fromkeys([*names, *known])
+    papers = PAPER_FILES.load_right(every, [name for name in names if strict or name not in known])
+    if smoke:
+        papers = {name: paper.at_tiny_sizes() for name, paper in papers.items()}
+    there = {
+        one.key
+        for machine in recorded_machines(smoke)
+        for record in read_records(smoke, machine)
+        for one in record.results
+    }
+    shown = {
+        name: paper
+        for name, paper in papers.items()
+        if name in names or 2 * len(there & keys_of(paper)) > len(keys_of(paper))
+    }
+    return shown or load_papers(names)
+
+
+def keys_of(paper: Paper) -> set[str]:
+    """Return what the cases of a paper that a table shows are known by, but for those of other papers' tables."""
+    return {case_key(case.workload, case.parameters) for one in paper.experiments.values() for case in one.cases}
+
+
+def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
+    """Return all whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    return PROFILE_FILES.load_right(chosen=chosen)
+
+
+def told_shown() -> dict[str, Told]:
+    """Return what is told of machines, by machine; a file that is not right is left out with a line."""
+    return MACHINE_FILES.load_right()
+
+
+def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
+    """Return the names of the machines to show in full, of those that have records.
+
+    As long as there are few, these are all of them. Where there are many, it is one: `machine`, by default this one, or
+    if that has no records, the one that has most.
+    """
+    there = recorded_machines(smoke)
+    name = machine or load_config().machine or machine_slug()
+    if len(there) <= FEW:
+        return sorted(there)
+    return [name if name in there else max(sorted(there), key=lambda one: there[one])]
+
+
+# --- what is measured
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A case on a row of the tables; `cells` are those of the tables that ask for it, `tier` the place of its turn.
+
+    `source` is a checksum of the workload's file and of somebody else's program; `rehearsals` are tiny cases of the
+    same workload, to load by them what a first step loads; `guess` is how many seconds a round may take.
+    """
+
+    row: Row
+    case: Case
+    cells: tuple[CellKey, ...]
+    tier: int
+    source: str
+    rehearsals: tuple[Case, ...]
+    guess: float
+
+    @property
+    def profile(self) -> str:
+        """Return the name of its row."""
+        return self.row.profile.name
+
+    @property
+    def key(self) -> str:
+        """Return what the case is known by."""
+        return case_key(self.case.workload, self.case.parameters)
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that is asked of a machine. `minutes` are those of the preset for every paper that prints something."""
+
+    machine: str
+    preset: Preset
+    seed: int
+    papers: Mapping[str, Paper]
+    wanted: tuple[Wanted, ...]
+    minutes: float
+
+    @property
+    def smoke(self) -> bool:
+        """Return whether the sizes are tiny and the times no measurements."""
+        return self.preset.is_smoke
+
+    @property
+    def timing(self) -> TimingProtocol:
+        """Return how each case is timed."""
+        return SMOKE if self.smoke else REAL
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a checksum of all that is asked for: what was measured whole once need not be looked at again."""
+        asked = [self.preset.rounds, self.preset.most, self.minutes, sorted(
+            [one.key, one.tier, one.source, one.row.threads, json.dumps(asdict(one.row.profile), sort_keys=True)]
+            for one in self.wanted
+        )]  # fmt: skip
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def list_work(
+    config: Config, papers: Mapping[str, Paper], rows: Mapping[str, Row], machine: str, only: Sequence[str] = ()
+) -> Work:
+    """List each case once on every row that runs it, in the order of the tables.
+
+    Parameters
+    ----------
+    config : Config
+        What is asked for. Where no profile was named, a table of another precision than fp32 is measured by all rows
+        that have it, optional or not.
+    papers : mapping
+        The papers by name, at the sizes of the preset.
+    rows : mapping
+        Those that the machine can run, by profile.
+    machine : str
+        The name of the machine.
+    only : sequence of str, optional
+        Words of which one must stand in paper/experiment/case, such as raina2009/rbm/4096x11008.
+    """
+    chosen = [(papers[paper], papers[paper].experiments[name]) for paper in config.papers
+              for name in chosen_experiments(config, papers[paper])]  # fmt: skip
+    found: dict[tuple[str, str], Wanted] = {}
+    for paper, experiment in chosen:
+        for row in _rows_for(config, experiment, rows):
+            for case in cases_of(experiment, row.profile):
+                name = f"{paper.name}/{experiment.name}/{case.name}"
+                if why_denied(case) or (only and not any(word in name for word in only)):
+                    continue
+                cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name)
+                place = row.profile.name, case_key(case.workload, case.parameters)
+                before = found.get(place)
+                tier = _tier(config, paper, experiment, row, chosen[0][1], rows)
+                found[place] = Wanted(
+                    row, case, (*before.cells, cell) if before else (cell,), min(tier, before.tier) if before else tier,
+                    source_of(case, row.profile.architecture), experiment.smoke_cases,
+                    experiment.round_seconds / len(experiment.cases),
+                )  # fmt: skip
+    printing = {paper.name for paper, _ in chosen if paper.rows}
+    return Work(
+        machine, config.preset, config.seed, papers, tuple(found.values()), config.preset.minutes * len(printing)
+    )
+
+
+def chosen_experiments(config: Config, paper: Paper) -> list[str]:
+    """Return the names of the paper's experiments that the configuration selects."""
+    return [name for name in paper.experiments if config.experiments is None or name in config.experiments]
+
+
+def _rows_for(config: Config, experiment: Experiment, rows: Mapping[str, Row]) -> list[Row]:
+    """Return the rows that are asked to run a table."""
+    if experiment.ladder:
+        all_cores = [one for one in rows.values() if one.profile.is_cpu and one.profile.threads == "all"]
+        steps = [
+            one
+            for one in all_cores
+            if one.profile.precision == FULL_PRECISION and one.profile.backend == LADDER_BACKEND
+        ]
+        return climb(steps[0]) if steps else []
+    any_precision = config.all_profiles and experiment.precision not in ("", FULL_PRECISION)
+    return [one for one in rows.values() if one.profile.name in config.profiles or any_precision]
+
+
+def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
+    """Return the cases that the profile runs."""
+    return [
+        case
+        for case in experiment.cases
+        if runs(case.workload, profile.backend, profile.precision)
+        and experiment.runs_on(case, profile.architecture)
+        and experiment.precision in {"", profile.precision}
+    ]
+
+
+def _tier(
+    config: Config, paper: Paper, experiment: Experiment, row: Row, first: Experiment, rows: Mapping[str, Row]
+) -> int:
+    """Return the place of a table's turn on a row: all is usual where there is no accelerator.
+
+    Where there is one, it may be lent by the minute: what shows most the soonest comes FIRST, the first table in fp32
+    on the accelerator and on one row of CPUs. And its rows alone may take longer than the minutes: those in other
+    precisions than fp32 or the table's own, and tables that their paper says nothing of, wait, a row's together;
+    neither if it is named. The accelerator's are the first of these, and of its rows what the paper speaks of.
+    """
+    if all(one.profile.is_cpu for one in rows.values()) or not config.preset.minutes:
+        return USUAL
+    is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
+    is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
+    if is_other or is_silent:
+        order = sorted((one.profile.is_cpu, name) for name, one in rows.items())
+        names = [name for _, name in order]
+        place = names.index(row.profile.name) if row.profile.name in names else len(names)
+        return USUAL + 1 + is_silent * (len(names) + 1) + place
+    return FIRST if experiment is first and row.profile.name in _shown_first(rows) else USUAL
+
+
+def _shown_first(rows: Mapping[str, Row]) -> set[str]:
+    """Return an accelerator's row in fp32 and one of CPUs, of the same library and on all cores if there is one."""
+    single = sorted(
+        (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name
+    )
+    device = next((one for one in single if not one.is_cpu), None)
+    beside = [one for one in single if one.is_cpu]
+    if device is None or not beside:
+        return set()
+    cpu = max(beside, key=lambda one: (one.backend == device.backend, one.architecture == "multi-cpu"))
+    return {device.name, cpu.name}
+
+
+def source_of(case: Case, architecture: str) -> str:
+    """Return a checksum of what computes a case: its workload's file, and somebody else's program.
+
+    Another build of a program is another measurement, so that no number is made of the rounds of two.
+    """
+    command = command_of(case, architecture)
+    programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
+    return hashlib.sha256(json.dumps([_file_digest(case.workload), programs], sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def _file_digest(workload: str) -> str:
+    return hashlib.sha256(file_of(workload).read_bytes()).hexdigest()
