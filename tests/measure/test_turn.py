@@ -1,5 +1,6 @@
 """Turns in processes of their own, for real: what they write, and what happens when one of these is in trouble."""
 
+import json
 import os
 import signal
 import subprocess
@@ -38,6 +39,22 @@ FOREIGN = {
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_a_case_whose_facts_nothing_could_read_again_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one of a workload that counts half an operation: the process has told the others."""
+    tell, told = json.loads, []
+
+    def halve(text: str, **how: Any) -> Any:
+        event = tell(text, **how)
+        if isinstance(event, dict) and event.get("event") == "case" and not told:
+            told.append(event["facts"].__setitem__("flops", 0.5))
+        return event
+
+    monkeypatch.setattr("respeed.measure.turn.json.loads", halve)
+    (record,) = take(order_of())
+    assert [one.status for one in record.results] == ["failed", *["measured"] * 3]
+    assert "flops" in str(record.results[0].reason)
 
 
 def take(order: Order, begun: list[str] | None = None) -> list[Record]:

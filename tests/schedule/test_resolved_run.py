@@ -138,7 +138,7 @@ def test_on_a_cluster_it_is_another_where_a_size_a_machines_file_or_a_program_of
     ("came_out", "line", "is_failed"),
     [
         (1.0, "box: 4 cells measured", False),
-        ("not-run", "box: 0 cells measured", False),
+        ("not-run", "box: 0 cells measured, 4 not measured: it was so", False),
         ("failed", "box: 0 cells measured, 4 failed: rbm {case} on openblas-1: it was so; ", True),
         ("wrong", "box: 0 cells measured, 4 failed: rbm {case} on openblas-1: it was so; ", True),
     ],

@@ -1,5 +1,6 @@
 """A paper: published tables, what each of them ran and claims, and how well each fact is known; and the types of what
-people write, whose bounds pydantic holds."""
+people write, whose bounds pydantic holds.
+"""
 
 import re
 from collections import Counter
@@ -93,7 +94,8 @@ Parameters = dict[str, Parameter]
 
 def number_bytes(precision: str) -> int:
     """Bytes of a number, as memory and traffic are counted: 8 in fp64, or else 4, as in fp32, however low the precision
-    of some arrays is."""
+    of some arrays is.
+    """
     return 8 if precision == "fp64" else 4
 
 
@@ -112,7 +114,8 @@ class Unit:
 
     def seconds(self, value: float, amount: float | None) -> float | None:
         """The seconds that a number in this unit says. `amount` is how much of what is counted they stand for; None
-        where that is not known, and needed."""
+        where that is not known, and needed.
+        """
         if self.counted is None:
             return value * self.size
         return amount / (value * self.size) if amount else None
@@ -143,7 +146,8 @@ SPEEDUP = "x"
 @model(frozen=True, config=FORM)
 class Hardware:
     """What a published row ran on. `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of
-    the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact)."""
+    the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact).
+    """
 
     label: Label
     flops_per_second: Positive
@@ -184,7 +188,8 @@ class PublishedRow:
 @dataclass(frozen=True)
 class Printed:
     """A number as it was printed: its `value` in the table's unit, and its `text`, which begins with INFERRED where the
-    paper does not print it."""
+    paper does not print it.
+    """
 
     value: float
     text: str
@@ -230,7 +235,8 @@ class Claim:
 @dataclass(frozen=True)
 class Case:
     """One column of a table: a problem size. `parameters` are the workload's, numbers or texts (PARAMETERS of its
-    module)."""
+    module).
+    """
 
     name: str
     workload: str
@@ -239,7 +245,8 @@ class Case:
 
 def command_of(case: Case, architecture: str) -> list[str]:
     """The words of the case's program on rows of that architecture, with what the case says in place of {its
-    parameters}; nothing where it has no program, or none for such rows."""
+    parameters}; nothing where it has no program, or none for such rows.
+    """
     command = case.parameters.get("program", {}).get("command", [])
     if isinstance(command, Mapping):
         command = command.get(architecture, [])
@@ -264,7 +271,8 @@ class Fact:
 class Algorithm:
     """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
     whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own; `cases`:
-    those it has, where it has not all, each with what it needs there."""
+    those it has, where it has not all, each with what it needs there.
+    """
 
     name: str
     label: Label
@@ -387,7 +395,8 @@ class Experiment:
 
     def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
         """How much of what the table's unit counts the seconds of a case stand for; None where it counts nothing, or
-        where nobody knows. `flops` and `traffic_bytes` are those of these seconds."""
+        where nobody knows. `flops` and `traffic_bytes` are those of these seconds.
+        """
         if self.unit.counted == "examples":
             return self.examples_of(case)
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
@@ -450,7 +459,8 @@ class Paper:
         self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
     ) -> float | None:
         """What is printed there in seconds; of a rate of operations or of bytes, how many these are must be known,
-        `traffic_bytes` at 4 bytes a number."""
+        `traffic_bytes` at 4 bytes a number.
+        """
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
         if printed is None:
             return None
@@ -461,7 +471,8 @@ class Paper:
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
         """The fastest of the rows `over` against `row`, from what is printed of both; if their work is
-        the same, it need not be known. None if it is not, or if one of the two is missing."""
+        the same, it need not be known. None if it is not, or if one of the two is missing.
+        """
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
             return None
@@ -471,7 +482,8 @@ class Paper:
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
         """How far `speedup`, or the printed one where there is none, may be off because numbers are printed rounded,
-        relative to it."""
+        relative to it.
+        """
         slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
         base = self.printed(experiment, case, slow.name) if slow else None
         if fast and base and self.speedup(experiment, case, row, over):

@@ -142,7 +142,8 @@ def quiet_probe(probes: list[float]) -> float:
 
 def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
     """Return the bits of DISTURBING that a device told of before and after all blocks of a case in most rounds of a
-    session: it is like that, and no block is disturbed. By rounds, as a disturbed one has more blocks."""
+    session: it is like that, and no block is disturbed. By rounds, as a disturbed one has more blocks.
+    """
     told = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
     lasting = [all(reasons & bits for reasons in one) * bits for one in told if one for bits in DISTURBING]
     return sum(bits for bits in DISTURBING if 2 * lasting.count(bits) > len(rounds))
@@ -152,7 +153,8 @@ def contamination(
     block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol, steady: int = 0
 ) -> list[str]:
     """Return the causes for which the block must not count, in words; empty if it is clean. No cause looks at its
-    times. What is `steady` (see steady_reasons) is none."""
+    times. What is `steady` (see steady_reasons) is none.
+    """
     causes = []
     if (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
         causes.append("waited for a core")

@@ -299,14 +299,21 @@ def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
 
 
+class OddLine(UserError):
+    """Facts that nothing could read again, such as those of half an operation; the text says which and why."""
+
+
 def append_line(path: Path, line: Mapping[str, Any]) -> None:
     """Write one line at the end of a record, through to the disk: the facts of a `Start`, or of a `Result`.
 
-    Raises UserError if nothing could read the line again, or if the system refuses to write it.
+    Raises OddLine if nothing could read the line again, and UserError if the system refuses to write it.
     """
     model = Result if "workload" in line else Start
     text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
-    _parse(model, text, str(path))
+    try:
+        _parse(model, text, str(path))
+    except UserError as error:
+        raise OddLine(str(error).removeprefix(f"{path}: ")) from None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab", buffering=0) as file:  # what was refused must not be tried again when it is closed
@@ -323,15 +330,6 @@ def append_line(path: Path, line: Mapping[str, Any]) -> None:
                 raise
     except OSError as error:
         raise cannot_write(path, error) from None
-
-
-def why_odd(result: Mapping[str, Any]) -> str | None:
-    """Return why nothing could read these facts of a case again, as with half an operation; None if all is well."""
-    try:
-        _parse(Result, json.dumps(_plain_texts(result)), "what was measured is not kept")
-    except UserError as error:
-        return str(error)
-    return None
 
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:

@@ -21,7 +21,8 @@ from respeed.records import Description, read_description, read_machines
 @dataclass(frozen=True)
 class Tables:
     """The tidy tables of a run by name, each a frame of the columns that `columns.toml` declares; `rounds` has INSIDE
-    too."""
+    too.
+    """
 
     papers: Mapping[str, Paper]
     smoke: bool

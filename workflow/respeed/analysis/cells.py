@@ -104,7 +104,8 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
 
 def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
     """Return joules a step and watts of every cell, by CELL, over the rounds that counted the same domains as the last
-    one that tells; or `energy_reason`, why none does."""
+    one that tells; or `energy_reason`, why none does.
+    """
     told = rounds[rounds["joules"].notna()]
     alike = told[told["energy_of"] == told.groupby(CELL)["energy_of"].transform("last")]
     by_cell = alike.groupby(CELL)
@@ -224,7 +225,8 @@ def _profile_facts(
     ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
 ) -> pd.DataFrame:
     """The rows of one machine, by architecture and name: as a profile's file says, or as it `ran` where that is gone,
-    or says something else than when the records were made."""
+    or says something else than when the records were made.
+    """
     facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
     for name, profile in profiles.items():
         here = ran.get(name, {})
@@ -238,7 +240,8 @@ def _profile_facts(
 
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
     """The published rows that a row of ours stands beside: of its architecture and, where a table tells several apart,
-    of its algorithm."""
+    of its algorithm.
+    """
     ran_in = paper.experiments[experiment].ran_in
     return tuple(row for row in paper.rows_beside(architecture) if ran_in(algorithm, row.name))
 

@@ -114,7 +114,8 @@ class Compared:
 
 def level_for(cases: int) -> float:
     """Return the confidence of each case's interval, so that a claim about so many is falsely refused in at most 5 %
-    (Bonferroni)."""
+    (Bonferroni).
+    """
     return 1 - (1 - RATIO_LEVEL) / max(1, cases)
 
 
@@ -221,7 +222,8 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
 
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
     """Judge whether ratios begin below 1 and end above it; they are larger, or smaller, if both ends lie on one
-    side."""
+    side.
+    """
     first, last = measured[0], measured[-1]
     if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
         return NOT_SETTLED, _by_reason(whys)

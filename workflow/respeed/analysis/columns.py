@@ -29,7 +29,8 @@ FORMULA = ("=", "+", "-", "@")
 @dataclass(frozen=True)
 class Column:
     """One column. `kind` is text, number, count (a whole number) or flag; `empty` says what an empty field means, and
-    is empty itself where there is none."""
+    is empty itself where there is none.
+    """
 
     kind: str
     unit: str
@@ -78,7 +79,8 @@ TABLES = _declared()
 
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """The declared columns of the table, in order, each in its dtype: "" for a missing text, and 0 for a missing count
-    that may not be. KeyError if a column is not there."""
+    that may not be. KeyError if a column is not there.
+    """
     table = TABLES[name]
     missing = {"str": "", "int64": 0}
     fill = {column: missing[dtype] for column, dtype in table.dtypes.items() if dtype in missing}
@@ -114,7 +116,8 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame without its index: numbers with nine digits, texts that no spreadsheet computes, nothing where a
-    number is missing."""
+    number is missing.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(frame.columns)
@@ -150,7 +153,8 @@ def _fields(column: pd.Series) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     """A number with so many digits, a text without what cannot be printed. Before one that a spreadsheet would compute
-    stands an apostrophe, which makes it a text there."""
+    stands an apostrophe, which makes it a text there.
+    """
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, str):

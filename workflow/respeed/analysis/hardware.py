@@ -167,7 +167,8 @@ def _clocks(records: Iterable[Record]) -> list[str]:
 
 def _profiles(records: Iterable[Record]) -> dict[str, str]:
     """Return by label what multiplied on each profile, as the measuring process found it: library, kernel, threads,
-    precision and largest error of a checked step; the latest records are at the end."""
+    precision and largest error of a checked step; the latest records are at the end.
+    """
     by_profile: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         if record.start.backend:

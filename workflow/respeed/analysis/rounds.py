@@ -179,7 +179,8 @@ def _measurement(record: Record, result: Result) -> Measurement:
 
 def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measurement, str, str]]:
     """Return of each case on a row the measurement that was gone on with last, and the version of the library and the
-    source of the workload that were last tried."""
+    source of the workload that were last tried.
+    """
     latest: dict[tuple[str, str], tuple[Measurement, str, str]] = {}
     for record in records:
         for result in record.results:
@@ -203,7 +204,8 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
 
 def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
     """Return one case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady`
-    what a device told of the case throughout the session."""
+    what a device told of the case throughout the session.
+    """
     start, blocks = record.start, result.blocks
     is_timed = result.status == "measured"
     protocol, clean, causes = SMOKE if start.smoke else REAL, list[Block](), Counter[str]()
@@ -245,7 +247,8 @@ def count_causes(causes: Mapping[str, int]) -> str:
 
 def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, float]:
     """Seconds a step in one round over its clean blocks: the mean for totals, the median for speeds. `weights` say how
-    often each part of a step that is timed in parts counts in it."""
+    often each part of a step that is timed in parts counts in it.
+    """
     if not clean:
         return {}
     steps = sum(block.steps for block in clean)

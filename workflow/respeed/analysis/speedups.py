@@ -43,7 +43,8 @@ OTHER_SESSION = "compared with rounds of another session"
 
 class Samples:
     """What the rounds of every cell took: from them, and here alone, several cells together get an interval. A cell is
-    a row of the table of cells."""
+    a row of the table of cells.
+    """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
         timed = rounds[rounds["step_seconds"].notna()]
@@ -64,7 +65,8 @@ class Samples:
 
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and say whether it is from rounds of the same sessions; of two machines it never
-        is."""
+        is.
+        """
         if key_of(cell) in self._parts:
             over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
             return self.sum(over, parts, confidence)
@@ -80,7 +82,8 @@ class Samples:
         self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL
     ) -> tuple[Estimate, bool]:
         """Estimate the seconds of several cells together, over those of others if any, and say whether it is from one
-        session, or both sides from the same. What sessions differ by is in it where they are not."""
+        session, or both sides from the same. What sessions differ by is in it where they are not.
+        """
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
         is_within = bool(days[0].keys() & days[1].keys()) if over else len(days[0]) == 1
@@ -218,7 +221,8 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
     """Return the paper's own, over its fastest row of `over`, or else of its CPU rows: what its numbers make, or what
-    it prints, which is over its fastest CPU row."""
+    it prints, which is over its fastest CPU row.
+    """
     over = over or paper.cpu_rows
     made = paper.speedup(experiment, case, row, over)
     printed = paper.printed_speedup(experiment, case, row)
@@ -227,7 +231,8 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
     """Return that of the best of the published rows that the cell stands beside, and a mark where it is across
-    precisions; of rows that print nothing else, that of the first."""
+    precisions; of rows that print nothing else, that of the first.
+    """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
     found = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
@@ -240,7 +245,8 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
 
 def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """Make a row for every machine and case that more than one machine measured: the fastest machine's seconds over
-    its, of each the fastest row in fp32. A machine whose verdict is indistinguishable shares the first place."""
+    its, of each the fastest row in fp32. A machine whose verdict is indistinguishable shares the first place.
+    """
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
     fastest = fastest[fastest.groupby(CASE)["machine"].transform("size") > 1].drop(columns="reason")

@@ -156,7 +156,8 @@ def compare(
     *, same_work: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """Two cells or published rows to break down. `algorithm` is its factor, where two are compared; `same_work` says
-    that, but for that factor, both sides do the same arithmetic."""
+    that, but for that factor, both sides do the same arithmetic.
+    """
     return {
         "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
         "row": row.label, "seconds": row.seconds, "peak_gflops": row.peak_gflops, "row_precision": row.precision,
@@ -167,7 +168,8 @@ def compare(
 
 def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """why.csv: the factors of every speedup. Besides what `compare` says, a row has its paper, experiment and case, and
-    `work`, the FLOP of both sides."""
+    `work`, the FLOP of both sides.
+    """
     why = pd.DataFrame(list(compared))
     if why.empty:
         return make_frame([], "why")

@@ -71,7 +71,8 @@ WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (de
 
 def build_parser() -> Parser:
     """Build the parser of all commands; each names the function that runs it as "module:function", which is imported
-    only then: `respeed measure` must not pay for pandas."""
+    only then: `respeed measure` must not pay for pandas.
+    """
     parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help says more")

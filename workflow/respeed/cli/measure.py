@@ -67,7 +67,8 @@ def measure(
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that prints a line to the screen, and to the file if there is one. A user's mistake is put into the
-    file as well: on a cluster, nobody sees the screen. UserError if the system refuses to write the file."""
+    file as well: on a cluster, nobody sees the screen. UserError if the system refuses to write the file.
+    """
     path = path or Path(os.devnull)
     try:
         file = path.open("wb", buffering=0)  # what was refused must not be tried again when it is closed

@@ -103,7 +103,8 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist, or only
-    one of these parts from what is there, and print where the PDF is."""
+    one of these parts from what is there, and print where the PDF is.
+    """
     for part in [only] if only else PARTS:
         # Each imports what the others do without: Seaborn, Typst.
         if part == "tables":

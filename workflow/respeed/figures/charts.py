@@ -127,7 +127,8 @@ class Outcome:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Return its cells. `row` tells its rows apart: a profile, and where the table tells several algorithms apart,
-        one of them."""
+        one of them.
+        """
         cells = self.table("cells")
         return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
 
@@ -278,7 +279,8 @@ def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFram
 
 def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return each cell over the machine's fastest CPU row, or over the same row's first case, where a claim of the
-    table is about that; and what the base is called."""
+    table is about that; and what the base is called.
+    """
     claims = (claim for claim in outcome.paper.claims if claim.experiment == outcome.experiment.name)
     first = next((claim.over_case for claim in claims if claim.over_case), "")
     if not first:

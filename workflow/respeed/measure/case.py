@@ -48,10 +48,6 @@ DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
 # again piece by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
 
-# A first step is timed if it takes more than so many times as long as a block. The process is warm by then, what a
-# first step loads was rehearsed, and all memory was written to when the program was built. A device's clock is not.
-FIRST_COUNTS = 1.0
-
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
 # and to 3e-8 or more where nothing but their products, or what is between these, is of fp32. Steps in fp32 come to at
 # most 6e-5; the same steps with their inputs rounded to TF32's ten bits come to 2e-4 to 1.1e-3, cut off after ten to
@@ -63,7 +59,8 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 @dataclass(frozen=True)
 class Bench:
     """What the cases of a process share: `probes` are those of the row in this session, and collect every one of the
-    process; `rehearsed` are the tiny cases that it has run before."""
+    process; `rehearsed` are the tiny cases that it has run before.
+    """
 
     backend: Backend
     probe: Probe
@@ -127,7 +124,8 @@ def _best_seconds(backend: Backend, workload: Workload) -> float:
 def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     """Measure the cases of an order, and tell what is found as events: `ready` or `not-run`, and for each case a
     `begin`
-    and a `case`. `lost` after one that left the process without its device: the cases to come need another."""
+    and a `case`. `lost` after one that left the process without its device: the cases to come need another.
+    """
     profile = order.profile
     try:
         backend = make_backend(
@@ -232,7 +230,8 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
 
 def _why_not(error: Exception) -> str:
     """The error as a reason in one line. What the disk refuses, such as compiled kernels that cannot be kept, is no
-    fact of a case: it is raised again."""
+    fact of a case: it is raised again.
+    """
     if is_of_the_disk(error):
         raise error
     if isinstance(error, NotMeasurable | WrongResult | ProgramFailed):
@@ -242,7 +241,8 @@ def _why_not(error: Exception) -> str:
 
 def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
     """What a program that takes so much in fp32 needs and has not got; None if it fits. On the host numbers are `width`
-    times as wide."""
+    times as wide.
+    """
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
         return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
@@ -253,7 +253,8 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
     """Check the first step against float64, time that step itself where it fills a block, or else later ones, and check
-    the last. WrongResult where no time may be shown."""
+    the last. WrongResult where no time may be shown.
+    """
     backend = bench.backend
     if not hasattr(workload, "on_row"):
         _rehearse(asked, bench)
@@ -276,10 +277,12 @@ def _check_and_time(
     first = timer.first_step()
     facts["errors"] = _judge(program.check(), facts["tolerance"])
     counted: list[Block] = []
-    if runner and runner.run_seconds > FIRST_COUNTS * block_seconds:
+    if runner and runner.run_seconds > block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
         warmup = Warmup(1, runner.run_seconds, True, runner.run_seconds)
-    elif backend.synchronous and first.seconds > FIRST_COUNTS * block_seconds:
+    elif backend.synchronous and first.seconds > block_seconds:
+        # The process is warm by then: what a first step loads was rehearsed, and all memory was written to when the
+        # program was built. A device's clock is not.
         warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
     else:
         alone = backend.synchronous
@@ -310,7 +313,8 @@ def _check_and_time(
 
 def _judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float | None]:
     """Return how far off each array is, None for one that is not finite (JSON has no such number); WrongResult if any
-    is too far."""
+    is too far.
+    """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
     if reason := what_is_wrong(errors, tolerance):
         raise WrongResult(f"{when}: {reason}" if when else reason)
@@ -319,7 +323,8 @@ def _judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float | 
 
 def _rehearse(asked: Asked, bench: Bench) -> None:
     """Do a step at a tiny size as large ones are done: what is loaded or compiled at a first step must not be in a
-    timed one. If it can be, by a case whose texts, such as the activation, are the same."""
+    timed one. If it can be, by a case whose texts, such as the activation, are the same.
+    """
     others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
     tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
     if tiny and repr(tiny) not in bench.rehearsed:
@@ -364,7 +369,8 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
 
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
     """The calling thread works in every pool; the others of each take turns with those of the next. Where they share
-    the row's CPUs, they do so with the one that asks."""
+    the row's CPUs, they do so with the one that asks.
+    """
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 

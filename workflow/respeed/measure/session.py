@@ -11,7 +11,7 @@ from respeed.machine.lock import Held, machine_lock, say_on_screen
 from respeed.measure.order import Asked, Order
 from respeed.measure.turn import measure_turn
 from respeed.records import read_records
-from respeed.schedule.plan import Plan, Turn
+from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.text import counted, in_words
@@ -32,11 +32,6 @@ class Outcome:
 
     def __str__(self) -> str:
         return f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}; {self.ended}"
-
-
-def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan of a machine by the records that there are."""
-    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def measure_session(

@@ -33,7 +33,7 @@ from respeed.machine.process import (
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.order import Asked, Order, untimed
 from respeed.paths import ROOT
-from respeed.records import SCHEMA, Record, Result, Start, append_line, new_record, why_odd
+from respeed.records import SCHEMA, OddLine, Record, Result, Start, append_line, new_record
 from respeed.timing import seconds_now, utc_now
 
 # After so many processes that were left without their device, it or a kernel on it is broken, not a case.
@@ -123,8 +123,10 @@ class _Process:
                 case "begin":
                     watch(event["case"])
                 case "case":
-                    why, asked = why_odd(event["facts"]), self.order.cases[len(self.done)]
-                    self._add(untimed(asked, "failed", why) if why else event["facts"])
+                    try:
+                        self._add(event["facts"])
+                    except OddLine as why:
+                        self.give_up(self.order.cases[len(self.done) :][:1], "failed", f"what was found is odd: {why}")
                 case "lost":
                     self.is_lost = True
                     worker.kill()  # which may take long to let go of such a device by itself

@@ -13,7 +13,8 @@ from respeed.schedule.work import machines_in_full, papers_shown, profiles_shown
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
     """Return every tidy table of the records of all machines, or of `only` those, and of the chosen `papers` (see
-    schedule.work)."""
+    schedule.work).
+    """
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only)
 
 
@@ -41,13 +42,15 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 
 def build_page(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables.html from the tables and figures that exist: findings, claims, tables and figures as one
-    page that stands alone."""
+    page that stands alone.
+    """
     write_text(results_folder(smoke) / "tables.html", make_page(load_shown(smoke, machine, papers)))
 
 
 def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Shown:
     """Return what is laid out of the tables that were written: of all machines while they are few, or else of
-    `machine`. UserError where tables were not built."""
+    `machine`. UserError where tables were not built.
+    """
     tables = load_tables(results_folder(smoke) / "tables")
     known = set(tables["facts"]["machine"])
     machines = [name for name in _order(smoke, machine) if name in known]

@@ -189,7 +189,8 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for every machine and reason for which lines are missing. One in another precision than fp32 is
-    not missed."""
+    not missed.
+    """
     lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
         mine = lines[(lines["machine"] == machine) & (lines["reason"] == reason)]

@@ -29,7 +29,8 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; returns its path.
 
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
-    (see schedule.work)."""
+    (see schedule.work).
+    """
     if not TEMPLATE.exists():
         raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
     name = "smoke" if smoke else "report"
@@ -46,7 +47,8 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
 
 def with_letters_only(facts: Any) -> Any:
     """The facts with a question mark for every letter that the report's faces have not got: a PDF that can be read
-    aloud may hold no other. Of very many different letters all are taken for such."""
+    aloud may hold no other. Of very many different letters all are taken for such.
+    """
     text = json.dumps(facts, ensure_ascii=False)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
     if len(doubtful) <= MOST_TRIED:

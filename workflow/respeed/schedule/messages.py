@@ -89,7 +89,11 @@ def what_came_out(run: Run) -> tuple[list[str], bool]:
             f"{missing} of {counted(len(asked), 'cell')} have no interval; ./run respeed doctor says what disturbs"
         )
     lines += [*_out_of_time(plan), *filter(None, [without_devices(run, plan)])]
-    counts = f"{counted(int(judged['seconds'].notna().sum()), 'cell')} measured"
+    timed = judged["seconds"].notna()
+    counts = f"{counted(int(timed.sum()), 'cell')} measured"
+    if left := len(asked) - int(timed.sum()) - len(failed):
+        whys = judged.loc[~timed & (judged["status"] != "failed"), "reason"]
+        counts += f", {left} not measured: {whys.iloc[0] if len(whys) else 'not yet'}"
     if len(failed):
         named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
@@ -99,7 +103,8 @@ def what_came_out(run: Run) -> tuple[list[str], bool]:
 
 def without_devices(run: Run, plan: Plan) -> str | None:
     """Return why none of the rows of accelerators that are asked for was measured; None where one was, or where no row
-    was named and there is no such device."""
+    was named and there is no such device.
+    """
     rows = [one for name in run.config.profiles if not (one := run.profiles[name]).is_cpu]
     rows.sort(key=lambda one: one.precision != FULL_PRECISION)  # others may have reasons of their precision
     if run.config.all_profiles:

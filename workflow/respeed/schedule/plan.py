@@ -20,7 +20,7 @@ from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import key_of, read_rounds
 from respeed.machine.description import describe_machine
 from respeed.machine.software import package_versions
-from respeed.records import Record, Result
+from respeed.records import Record, Result, read_records
 from respeed.schedule.look import NO_INTERVAL, WHYS, find_open, judge
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
@@ -120,7 +120,8 @@ class Plan:
 
     def _open(self, listed: list[Entry]) -> list[Entry]:
         """Return what is worth more rounds, by urgency: what the first rounds left open, decided on these alone, and
-        what lacks an interval by now, as a later probe may show a round to have been disturbed."""
+        what lacks an interval by now, as a later probe may show a round to have been disturbed.
+        """
         preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
         first, used = [], dict[Any, Record]()
         for entry in listed:
@@ -227,6 +228,11 @@ class Plan:
         for entry in self.entries:
             left[entry.wanted.profile] = max(left[entry.wanted.profile], entry.goal - entry.done)
         return sum(left.values())
+
+
+def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
+    """Return the plan of a machine by the records that there are."""
+    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:

@@ -21,8 +21,8 @@ from respeed.inputs.machines import MACHINE_FILES, Profile, told_of
 from respeed.machine.description import describe_machine, machine_slug
 from respeed.model import ARCHITECTURES, Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, records_folder, results_folder
-from respeed.records import DESCRIPTION, case_key, read_records, record_paths, write_description
-from respeed.schedule.plan import Plan
+from respeed.records import DESCRIPTION, case_key, record_paths, write_description
+from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work, machines_in_full, papers_shown, profiles_shown, source_of
 
@@ -95,7 +95,7 @@ class Run:
 
     def plan(self) -> Plan:
         """Return what is left of it, by the records that there are."""
-        return Plan(self.work, tuple(read_records(self.smoke, self.machine)))
+        return read_plan(self.work)
 
     def describe(self) -> None:
         """Write what this machine is and cannot run."""
@@ -150,7 +150,8 @@ class Run:
     @cached_property
     def sources(self) -> list[str]:
         """Return what tables are made of: a stamp for each machine that is measured, the records of all others, and the
-        files whose words and published numbers stand beside."""
+        files whose words and published numbers stand beside.
+        """
         own = [self.stamp(machine) for machine in self.measured]
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
@@ -182,7 +183,8 @@ class Run:
     @property
     def shown(self) -> list[str]:
         """Return where tables, figures and report are made: of which records, in full of which machine, and of which
-        papers."""
+        papers.
+        """
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
     def how_to_measure(self, wildcards: Any) -> list[str]:

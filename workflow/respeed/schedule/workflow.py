@@ -144,7 +144,8 @@ class FailedJobs(logging.Handler):
 
 def failure(reason: str, made: list[str], logs: list[str]) -> list[str]:
     """Return the lines for people: `made` are the files that the job would have made, `logs` its own log and then
-    Slurm's."""
+    Slurm's.
+    """
     _, refused, why = reason.partition(_REFUSED)
     if refused:
         machine = Path(made[0]).parent.name
